@@ -1,0 +1,173 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Part 1: compute2 is renamed by hand, the way people do it, and what follows from that."""
+
+from __future__ import annotations
+
+import re
+
+from . import cloud
+from .screen import Screen
+
+HOST, OTHER = "compute2", "compute3"
+NEW_NAME = "cn-rack9.example"
+GUESTS = ("shop1", "shop2")
+LOG = "/var/log/nova/nova-compute.log"
+REFUSAL = re.compile(r"InvalidConfiguration: (My .*refusing to start!)")
+REAPED = "Destroying instance as it has been evacuated from this host but still exists in the hypervisor"
+# Where both machines are asked to write: a place of the disk that nothing else uses here.
+OFFSET, LENGTH = 1024 * 1024, 512
+
+
+def play(screen: Screen) -> None:
+    """The whole part. Every claim is checked."""
+    servers = cloud.servers()
+    guests = {name: servers[name] for name in GUESTS}
+    disks = {name: f"{server.id}_disk" for name, server in guests.items()}
+    before = cloud.domains(HOST)
+    screen.tell(
+        f"Two guests run on {HOST}. Their disks are in Ceph. A disk must be open in one QEMU only, and each is:"
+    )
+    _who_has_what(screen, guests, disks)
+    opened = [len(cloud.watchers(disk)) for disk in disks.values()]
+    screen.claim("one QEMU, one client on each disk", opened == [1, 1] and len(before) == 2, (opened, before))
+
+    screen.tell(f"Now {HOST} gets a new name, as one does it on any Linux machine:")
+    _refused(screen)
+    screen.claim("the guests have noticed nothing: the same two QEMU processes run", cloud.domains(HOST) == before)
+
+    screen.tell(
+        f"But nova-compute no longer reports for {HOST}, and after 60 seconds of silence Nova calls a host down. "
+        "Nothing is hurried here: we wait for it."
+    )
+    screen.wait(f"Nova to call {HOST} down", lambda: cloud.compute_services()[HOST]["State"] == "down", 150)
+    screen.command("openstack compute service list --service nova-compute; openstack server list --long")
+    screen.quote(
+        "\n".join(f"{name}  {row['Status']}  {row['State']}" for name, row in sorted(cloud.compute_services().items()))
+    )
+    screen.quote(cloud.server_table(*GUESTS))
+    screen.claim(f"the service is down, and the guests on {HOST} run on", cloud.domains(HOST) == before)
+
+    screen.tell(
+        "A host that is down is what evacuation is for: Nova allows it now, and cannot see that the guests are "
+        "alive. So whoever is on call evacuates them. (Up to API version 2.94 they are started at their new place; "
+        "from 2.95 on they stay off in Nova, while the old QEMU runs on all the same.)"
+    )
+    _evacuate(screen)
+    screen.claim(f"Nova is content: both guests ACTIVE, on {OTHER}", True)
+    _who_has_what(screen, guests, disks)
+    opened = [len(cloud.watchers(disk)) for disk in disks.values()]
+    screen.claim("two QEMU processes on each disk: two RBD watchers", opened == [2, 2], opened)
+    screen.claim(f"those on {HOST} are the ones of the beginning", cloud.domains(HOST) == before)
+    _both_write(screen, disks["shop1"], before[guests["shop1"].id].name)
+
+    screen.tell(
+        "Somebody understands, and puts the old name back. (The refusing nova-compute of Nova 34 does not react to "
+        "SIGTERM; it is killed, so as not to wait until systemd does it.)"
+    )
+    _name_put_back(screen)
+    left = cloud.domains(OTHER)
+    screen.claim(
+        f"the QEMU processes that had served the guests all along ({_pids(before)}) are gone, killed without a "
+        f"question. Left are those on {OTHER}: started anew, from disks that both had open for writing",
+        not cloud.domains(HOST) and {server.id for server in guests.values()} <= set(left),
+    )
+    addresses = [cloud.watchers(disk) for disk in disks.values()]
+    screen.claim("one client on each disk again", [len(found) for found in addresses] == [1, 1], addresses)
+
+
+def _refused(screen: Screen) -> None:
+    screen.command(
+        f"hostnamectl set-hostname {NEW_NAME}; sed -i s/{HOST}/{NEW_NAME}/ /etc/hosts; systemctl restart nova-compute"
+    )
+    start = int(cloud.on_host(HOST, f"wc -l < {LOG}"))
+    cloud.on_host(
+        HOST,
+        f"hostnamectl set-hostname {NEW_NAME} && sed -i 's/\\b{HOST}\\b/{NEW_NAME}/' /etc/hosts &&"
+        " systemctl restart nova-compute",
+    )
+    refusals: list[str] = []
+
+    def refused() -> bool:
+        refusals[:] = REFUSAL.findall(cloud.on_host(HOST, f"tail -n +{start + 1} {LOG}"))
+        return bool(refusals)
+
+    screen.wait("nova-compute's answer", refused, 90)
+    screen.tell("nova-compute refuses to run under that name. Its log:")
+    screen.quote(refusals[0])
+    unit = cloud.on_host(HOST, "systemctl is-active nova-compute || true").strip()
+    screen.claim(
+        "yet systemd calls the unit active: the process of Nova 34 stays and does nothing", unit == "active", unit
+    )
+
+
+def _evacuate(screen: Screen) -> None:
+    for name in GUESTS:
+        command = ("--os-compute-api-version", "2.94", "server", "evacuate", "--host", OTHER, name)
+        screen.command(f"openstack {' '.join(command)}")
+        cloud.lab("openstack", *command)
+
+    def arrived() -> bool:
+        found = [server for name, server in cloud.servers().items() if name in GUESTS]
+        return all((server.host, server.status, server.task) == (OTHER, "ACTIVE", None) for server in found)
+
+    screen.wait("the evacuations", arrived, 180)
+    screen.quote(cloud.server_table(*GUESTS))
+
+
+def _both_write(screen: Screen, disk: str, domain: str) -> None:
+    screen.tell(
+        "Does Ceph's exclusive lock prevent the worst? No: it passes to whoever writes. shop1's two machines write in "
+        "turn, to the same place of the disk (through QEMU's monitor, since the guests here have no operating system "
+        "to do it):"
+    )
+    rows = [("writes", "then the disk holds")]
+    for host, letter in ((HOST, "A"), (OTHER, "B"), (HOST, "C")):
+        cloud.on_host(
+            host,
+            f"""virsh qemu-monitor-command {domain} --hmp \
+            'qemu-io -d /machine/peripheral/virtio-disk0/virtio-backend "write -P {ord(letter)} {OFFSET} {LENGTH}"'""",
+        )
+        held = _read(disk)
+        rows.append((f"{letter * 4}  from {host}", held[:4]))
+        if held != letter * LENGTH:
+            break
+    screen.table(rows)
+    held = [row[1] for row in rows[1:]]
+    screen.claim("each overwrites what the other wrote", held == ["AAAA", "BBBB", "CCCC"], held)
+
+
+def _read(disk: str) -> str:
+    export = f"'{cloud.LAB}' rbd export --no-progress 'vms/{disk}' - 2>/dev/null"
+    return cloud.run("bash", "-c", f"{export} | dd bs={LENGTH} skip={OFFSET // LENGTH} count=1 status=none")
+
+
+def _name_put_back(screen: Screen) -> None:
+    screen.command(f"hostnamectl set-hostname {HOST}; sed -i s/{NEW_NAME}/{HOST}/ /etc/hosts")
+    screen.command("systemctl kill -s KILL nova-compute; systemctl restart nova-compute")
+    start = int(cloud.on_host(HOST, f"wc -l < {LOG}"))
+    cloud.on_host(
+        HOST,
+        f"""hostnamectl set-hostname {HOST} && sed -i 's/{NEW_NAME}/{HOST}/' /etc/hosts
+        systemctl kill -s KILL nova-compute; systemctl restart nova-compute""",
+    )
+    screen.wait("nova-compute to start", lambda: not cloud.domains(HOST), 120)
+    lines = [line for line in cloud.on_host(HOST, f"tail -n +{start + 1} {LOG}").splitlines() if REAPED in line]
+    screen.tell("nova-compute accepts the name, looks round, and its log says:")
+    screen.quote("\n".join(re.sub(r"\[None req-[^]]*\] (\[instance: [^]]*\]) ", r"\1\n    ", line) for line in lines))
+    screen.claim("that line, once for each guest", len(lines) == len(GUESTS), lines)
+    screen.wait(f"{HOST} to be up", lambda: cloud.compute_services()[HOST]["State"] == "up", 120)
+
+
+def _who_has_what(screen: Screen, guests: dict[str, cloud.Server], disks: dict[str, str]) -> None:
+    here, there = cloud.domains(HOST), cloud.domains(OTHER)
+    rows = [("guest", f"QEMU on {HOST}", f"QEMU on {OTHER}", "its disk is open from")]
+    for name, server in guests.items():
+        pids = [f"pid {found[server.id].pid}" if server.id in found else "-" for found in (here, there)]
+        rows.append((name, *pids, ", ".join(cloud.watchers(disks[name]))))
+    screen.table(rows)
+
+
+def _pids(domains: dict[str, cloud.Domain]) -> str:
+    return "pids " + " and ".join(str(domain.pid) for domain in domains.values())

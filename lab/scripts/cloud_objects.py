@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run in the control environment: zones, flavors, image and network of the lab. Safe to run again.
+
+Usage: cloud_objects.py IMAGE_FILE HOST=ZONE...
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import openstack
+
+FLAVORS = (
+    ("nano", 64, {}),
+    ("micro", 128, {}),
+    ("big", 4096, {}),
+    ("locked", 64, {"hw:locked_memory": "true", "hw:mem_page_size": "any"}),
+    ("huge", 64, {"hw:mem_page_size": "large"}),
+)
+PLACEMENT = {"endpoint_filter": {"service_type": "placement"}, "headers": {"OpenStack-API-Version": "placement 1.30"}}
+
+
+def wait_for_hosts(cloud, wanted):
+    """Until Nova has mapped every host and placement knows it: before that it cannot join an aggregate."""
+    for _ in range(900):
+        hypervisors = {hypervisor.name for hypervisor in cloud.compute.hypervisors(details=True)}
+        if wanted <= hypervisors and wanted <= set(providers(cloud)):
+            return
+        time.sleep(0.5)
+    sys.exit(f"not all hosts came up: wanted {sorted(wanted)}, have {sorted(hypervisors)}")
+
+
+def providers(cloud):
+    answer = cloud.session.get("/resource_providers", **PLACEMENT).json()
+    return {provider["name"]: provider["uuid"] for provider in answer["resource_providers"]}
+
+
+def in_placement(cloud, provider, aggregate):
+    answer = cloud.session.get(f"/resource_providers/{provider}/aggregates", **PLACEMENT).json()
+    return aggregate.uuid in answer["aggregates"]
+
+
+def join(cloud, aggregate, host, provider):
+    """An addition may fail half way and leave the host in Nova's aggregate but not in placement's: look at both."""
+    for _ in range(40):
+        listed = host in (cloud.compute.get_aggregate(aggregate.id).hosts or [])
+        if listed and in_placement(cloud, provider, aggregate):
+            return
+        try:
+            if listed:
+                cloud.compute.remove_host_from_aggregate(aggregate, host)
+            cloud.compute.add_host_to_aggregate(aggregate, host)
+        except openstack.exceptions.HttpException as error:
+            print("retrying:", host, str(error)[-200:], flush=True)
+            time.sleep(0.5)
+    sys.exit(f"{host} could not be added to {aggregate.name}")
+
+
+def make_zones(cloud, zones):
+    known = {aggregate.name: aggregate for aggregate in cloud.compute.aggregates()}
+    for zone in sorted(set(zones.values()) - set(known)):
+        known[zone] = cloud.compute.create_aggregate(name=zone, availability_zone=zone)
+    names = providers(cloud)
+    for host, zone in zones.items():
+        join(cloud, cloud.compute.get_aggregate(known[zone].id), host, names[host])
+
+
+def make_flavors(cloud):
+    for name, memory, extra in FLAVORS:
+        flavor = cloud.compute.find_flavor(name) or cloud.compute.create_flavor(name=name, ram=memory, vcpus=1, disk=1)
+        if extra:
+            cloud.compute.create_flavor_extra_specs(flavor, extra)
+
+
+def make_image(cloud, path):
+    for image in cloud.image.images(name="blank"):
+        if image.status == "active":
+            return
+        cloud.image.delete_image(image)
+    cloud.create_image(
+        "blank", filename=path, disk_format="raw", container_format="bare", wait=True, visibility="public"
+    )
+
+
+def make_network(cloud):
+    network = cloud.network.find_network("net0") or cloud.network.create_network(
+        name="net0", provider_network_type="flat", provider_physical_network="physnet1", shared=True
+    )
+    if not cloud.network.find_subnet("sub0"):
+        cloud.network.create_subnet(
+            name="sub0", network_id=network.id, ip_version=4, cidr="192.168.76.0/22", enable_dhcp=False
+        )
+
+
+def main(image, *pairs):
+    zones = dict(pair.split("=", 1) for pair in pairs)
+    cloud = openstack.connect()
+    make_flavors(cloud)
+    make_image(cloud, image)
+    make_network(cloud)
+    wait_for_hosts(cloud, set(zones))
+    make_zones(cloud, zones)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

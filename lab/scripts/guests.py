@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run in the control environment: guests in bulk. Called by `lab/lab guests`; see --help there."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import openstack
+
+# new enough to ask for a host by name through the scheduler (2.74), old enough for every release of the lab
+MICROVERSION = "2.90"
+BUSY = ("BUILD", "DELETED")
+
+
+def call(cloud, method, path, body=None):
+    answer = cloud.compute.request(path, method, json=body, microversion=MICROVERSION)
+    openstack.exceptions.raise_from_response(answer)
+    return answer.json() if answer.content else {}
+
+
+def row(server):
+    return {
+        "name": server["name"],
+        "id": server["id"],
+        "host": server.get("OS-EXT-SRV-ATTR:host"),
+        "zone": server.get("OS-EXT-AZ:availability_zone"),
+        "status": server["status"],
+        "task": server.get("OS-EXT-STS:task_state"),
+        "fault": (server.get("fault") or {}).get("message", ""),
+    }
+
+
+def servers(cloud):
+    found, marker = {}, ""
+    while True:
+        page = call(cloud, "GET", f"/servers/detail?all_tenants=1&limit=500{marker}")["servers"]
+        found.update((server["id"], server) for server in page)
+        if len(page) < 500:
+            return found
+        marker = f"&marker={page[-1]['id']}"
+
+
+def flavor(cloud, name, swap, ephemeral):
+    """The flavor asked for; one with swap or an ephemeral disk is made from it when first needed."""
+    base = cloud.compute.find_flavor(name, ignore_missing=False)
+    if not swap and not ephemeral:
+        return base.id
+    wanted = f"{name}-s{swap}-e{ephemeral}"
+    made = cloud.compute.find_flavor(wanted) or cloud.compute.create_flavor(
+        name=wanted, ram=base.ram, vcpus=base.vcpus, disk=base.disk, swap=swap, ephemeral=ephemeral
+    )
+    return made.id
+
+
+def create(cloud, args):
+    image = cloud.image.find_image(args.image, ignore_missing=False).id
+    network = cloud.network.find_network("net0", ignore_missing=False).id
+    kind = flavor(cloud, args.flavor, args.swap, args.ephemeral)
+    taken = {server["name"] for server in servers(cloud).values()}
+    names, number = [], 0
+    while len(names) < args.count:
+        number += 1
+        if f"{args.name_prefix}{number}" not in taken:
+            names.append(f"{args.name_prefix}{number}")
+
+    def boot(name):
+        body = {"name": name, "flavorRef": kind, "imageRef": image, "networks": [{"uuid": network}]}
+        if args.host:
+            body["host"] = args.host
+        if args.zone:
+            body["availability_zone"] = args.zone
+        return call(cloud, "POST", "/servers", {"server": body})["server"]["id"]
+
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        ids = list(pool.map(boot, names))
+    found = wait(cloud, ids, args.timeout)
+    if args.stopped:
+        for identity in ids:
+            if found[identity]["status"] == "ACTIVE":
+                call(cloud, "POST", f"/servers/{identity}/action", {"os-stop": None})
+        found = wait(cloud, ids, args.timeout, goal="SHUTOFF")
+    goal = "SHUTOFF" if args.stopped else "ACTIVE"
+    show([found[i] for i in ids], args.json)
+    return 0 if all(found[i]["status"] == goal for i in ids) else 1
+
+
+def wait(cloud, ids, timeout, goal="ACTIVE"):
+    end = time.monotonic() + timeout
+    while True:
+        found = servers(cloud)
+        if all(i in found and found[i]["status"] in (goal, "ERROR") for i in ids) or time.monotonic() > end:
+            return found
+        time.sleep(0.5)
+
+
+def delete(cloud, args):
+    known = servers(cloud)
+    gone = [i for i, server in known.items() if args.all or server["name"] in args.names or i in args.names]
+    unknown = set(args.names) - set(gone) - {known[i]["name"] for i in gone}
+    for identity in gone:
+        call(cloud, "DELETE", f"/servers/{identity}")
+    end = time.monotonic() + args.timeout
+    while set(gone) & set(servers(cloud)) and time.monotonic() < end:
+        time.sleep(0.5)
+    left = set(gone) & set(servers(cloud))
+    print(f"{len(gone) - len(left)} deleted" + (f", {len(left)} still there" if left else ""))
+    for name in sorted(unknown):
+        print(f"no such guest: {name}", file=sys.stderr)
+    return 1 if left or unknown else 0
+
+
+def show(found, as_json):
+    rows = [row(server) for server in found]
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    for entry in rows:
+        print(entry["name"], entry["id"], entry["host"] or "-", entry["status"], entry["fault"])
+
+
+def parser():
+    top = argparse.ArgumentParser(prog="lab guests")
+    commands = top.add_subparsers(dest="command", required=True)
+    made = commands.add_parser("create", help="boot N guests at once and wait until they are ACTIVE")
+    made.add_argument("count", type=int, metavar="N")
+    made.add_argument("--on", dest="host", metavar="HOST", help="on this host (its name in Nova)")
+    made.add_argument("--zone", help="pinned to this availability zone")
+    made.add_argument("--swap", type=int, default=0, metavar="MB")
+    made.add_argument("--ephemeral", type=int, default=0, metavar="GB")
+    made.add_argument("--flavor", default="nano")
+    made.add_argument("--image", default="blank")
+    made.add_argument("--name-prefix", default="guest")
+    made.add_argument("--stopped", action="store_true", help="stop them after their boot")
+    made.add_argument("--timeout", type=float, default=300)
+    made.add_argument("--json", action="store_true")
+    listed = commands.add_parser("list", help="all guests")
+    listed.add_argument("--json", action="store_true")
+    gone = commands.add_parser("delete", help="delete guests and wait until they are gone")
+    gone.add_argument("names", nargs="*", metavar="NAME|ID")
+    gone.add_argument("--all", action="store_true")
+    gone.add_argument("--timeout", type=float, default=120)
+    return top
+
+
+def main():
+    args = parser().parse_args()
+    cloud = openstack.connect()
+    if args.command == "create":
+        return create(cloud, args)
+    if args.command == "delete":
+        return delete(cloud, args)
+    show(sorted(servers(cloud).values(), key=lambda server: server["name"]), args.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

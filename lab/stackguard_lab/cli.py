@@ -1,0 +1,382 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line: `lab/lab --help`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import glob
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from . import checks, cloud, config, control, hosts, install, network, procs, snapshot
+from .settings import DEFAULT_RELEASE, MAX_COMPUTES, RELEASES, SOURCE, Lab, LabError, Options, current_lab
+from .shell import each, file_lock, phase, say, tail
+
+
+def _locked(lab: Lab) -> contextlib.AbstractContextManager[None]:
+    return file_lock(lab.base / f"i{lab.instance}.lock", "another command is changing this lab; waiting for it")
+
+
+def _existing(lab: Lab) -> Lab:
+    if not lab.exists:
+        raise LabError(f"there is no lab {lab.instance}", hint="lab/lab up")
+    return lab
+
+
+def _running(lab: Lab) -> Lab:
+    """A lab that can be talked to; without its interface here its addresses are not its own: no packet to them."""
+    if not network.reachable(_existing(lab)):
+        raise LabError(f"lab {lab.instance} is not up", hint="lab/lab up")
+    return lab
+
+
+def _agree(lab: Lab, args: argparse.Namespace) -> None:
+    """What a lab is made of is decided at its first boot; a later `up` may say it again, not differently."""
+    asked = {"release": args.release, "computes": args.computes, "l2": args.l2, "fast_stop": args.fast_stop}
+    given = {name: value for name, value in asked.items() if value is not None}
+    if not lab.exists:
+        lab.options = Options(**given)
+        return
+    for name, value in given.items():
+        if name == "fast_stop":
+            continue
+        have = getattr(lab.options, name)
+        if have != value:
+            raise LabError(
+                f"lab {lab.instance} was made with {name.replace('_', '-')} {have}, not {value}",
+                hint="lab/lab down --purge first, or another STACKGUARD_LAB_INSTANCE",
+            )
+
+
+def do_up(lab: Lab, args: argparse.Namespace) -> int:
+    with _locked(lab):
+        lab = Lab(lab.instance)
+        _agree(lab, args)
+        checks.check_machine(lab)
+        if args.fast_stop and lab.exists and not lab.options.fast_stop:
+            with phase("nova-compute made to stop fast"):
+                lab.options.fast_stop = True
+                lab.save_options()
+                each(lambda number: hosts.make_stop_fast(lab, number), lab.host_numbers)
+        if _is_up(lab):
+            say(f"lab {lab.instance} is up already; nothing changed")
+            return 0
+        lab.save_options()
+        install.install(lab)
+        if lab.done("resetting"):
+            say("the last reset was interrupted: finishing it")
+            snapshot.reset(lab)
+        else:
+            boot(lab)
+    say(f"lab {lab.instance} is up: release {lab.options.release}, hosts {' '.join(lab.host_names)}")
+    say(f'next: lab/lab guests create 2   |   eval "$(lab/lab env)"   |   inventory: {lab.state}/inventory.yml')
+    return 0
+
+
+def _is_up(lab: Lab) -> bool:
+    if not lab.done("snapshot") or not procs.is_mounted(lab.control_ns) or not install.is_installed(lab):
+        return False
+    if lab.done("resetting") or not network.reachable(lab):
+        return False
+    services_up = all(daemon.pid() for daemon in control.daemons(lab).values())
+    return services_up and all(hosts.state(lab, n) == "on" for n in lab.host_numbers)
+
+
+def boot(lab: Lab) -> None:
+    config.write_control(lab)
+    with phase("network"):
+        network.control_up(lab)
+    control.up(lab)
+    since = cloud.now(lab)
+    with phase(f"hosts {' '.join(lab.host_names)}"):
+        hosts.make_keys(lab)
+        each(lambda number: hosts.boot(lab, number), lab.host_numbers)
+    with phase("APIs"):
+        control.wait_apis(lab)
+        cloud.warm_up(lab)
+    first = not lab.done("snapshot")
+    # later boots may find hosts that were left disabled or renamed: that is the owner's business
+    cloud.wait_computes(lab, since, strict=first, timeout=300 if first else 120)
+    if first:
+        with phase("zones, flavors, image, network"):
+            cloud.make_objects(lab)
+        control.verify(lab)
+        with phase("snapshot for reset"):
+            snapshot.take(lab)
+    control.verify(lab)
+
+
+def do_down(lab: Lab, args: argparse.Namespace) -> int:
+    with _locked(lab):
+        with phase("hosts off"):
+            hosts.all_off(lab)
+        if procs.is_mounted(lab.control_ns):
+            with phase("services stopped"):
+                control.down(lab)
+        with phase("network removed"):
+            network.remove(lab)
+            hosts.remove_cgroups(lab)
+            for path in glob.glob(f"/tmp/{lab.prefix}-*"):
+                Path(path).unlink(missing_ok=True)
+        if args.purge:
+            with phase("state removed"):
+                purge(lab)
+    return 0
+
+
+def purge(lab: Lab) -> None:
+    """All of this instance; and what the instances share, when this was the last one."""
+    shutil.rmtree(lab.state, ignore_errors=True)
+    (lab.base / f"i{lab.instance}.lock").unlink(missing_ok=True)
+    with file_lock(lab.base / "install.lock", "another lab is installing; waiting for it"):
+        others = [p for p in lab.base.glob("i[0-9]*") if p.is_dir()]
+        if not others:
+            for name in ("venvs", "uv-cache"):
+                shutil.rmtree(lab.base / name, ignore_errors=True)
+    if not others:
+        for path in (lab.base / "install.log", lab.base / "install.lock", *lab.base.glob("i[0-9].lock")):
+            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            lab.base.rmdir()
+
+
+def do_reset(lab: Lab, _args: argparse.Namespace) -> int:
+    with _locked(lab):
+        snapshot.reset(_existing(lab))
+    say(f"lab {lab.instance} is as it was at the end of its first boot")
+    return 0
+
+
+def status(lab: Lab) -> dict[str, Any]:
+    services = {name: bool(daemon.pid()) for name, daemon in control.daemons(lab).items()}
+    machines = {f"compute{n}": hosts.state(lab, n) for n in lab.host_numbers}
+    nova: list[dict[str, str]] = []
+    if services.get("mariadb") and network.reachable(lab):
+        query = (
+            "SELECT host, IF(disabled,'disabled','enabled'), IF(forced_down,'forced down','-'),"
+            " TIMESTAMPDIFF(SECOND, COALESCE(updated_at, created_at), utc_timestamp()) FROM services"
+            " WHERE `binary`='nova-compute' AND deleted=0 ORDER BY host"
+        )
+        for line in control.mysql(lab, "-N", "-e", query, database="nova_cell1", check=False).splitlines():
+            name, enabled, forced, age = line.split("\t")
+            nova.append({"host": name, "status": enabled, "forced_down": forced, "seconds_since_report": age})
+    return {
+        "instance": lab.instance,
+        "release": lab.options.release,
+        "l2": lab.options.l2,
+        "up": _is_up(lab),
+        "services": services,
+        "hosts": machines,
+        "nova_compute": nova,
+    }
+
+
+def do_status(lab: Lab, args: argparse.Namespace) -> int:
+    found = status(_existing(lab))
+    if args.json:
+        print(json.dumps(found, indent=1))
+        return 0 if found["up"] else 1
+    options = lab.options
+    state = "up" if found["up"] else "not up"
+    print(f"lab {lab.instance}: {state}, release {options.release}, l2 {options.l2}, {lab.network}")
+    services: dict[str, bool] = found["services"]
+    stopped = [name for name, alive in services.items() if not alive]
+    print(f"services: {len(services) - len(stopped)} run" + (f"; not running: {' '.join(stopped)}" if stopped else ""))
+    for number in lab.host_numbers:
+        name = f"compute{number}"
+        print(f"{name}: {found['hosts'][name]:4} {lab.host_address(number)} {lab.zone_of(number)}")
+    for entry in found["nova_compute"]:
+        print(
+            f"nova-compute {entry['host']}: {entry['status']}, reported {entry['seconds_since_report']} s ago"
+            + (", forced down" if entry["forced_down"] != "-" else "")
+        )
+    return 0 if found["up"] else 1
+
+
+def _become(command: list[str], env: dict[str, str] | None = None) -> int:
+    """Turns into the command, so that its signals, output and exit status are the caller's own."""
+    sys.stdout.flush()
+    os.execvpe(command[0], command, env or dict(os.environ))
+
+
+def do_openstack(lab: Lab, args: argparse.Namespace) -> int:
+    return _become([str(_running(lab).control_venv / "bin" / "openstack"), *args.rest], lab.client_env())
+
+
+def do_guests(lab: Lab, args: argparse.Namespace) -> int:
+    python = str(_running(lab).control_venv / "bin" / "python")
+    return _become([python, str(SOURCE / "scripts" / "guests.py"), *args.rest], lab.client_env())
+
+
+def do_ssh(lab: Lab, args: argparse.Namespace) -> int:
+    return _become(hosts.ssh_command(_running(lab), args.host, *args.rest))
+
+
+def do_nova_manage(lab: Lab, args: argparse.Namespace) -> int:
+    program = str(_running(lab).nova_venv / "bin" / "nova-manage")
+    return _become(["ip", "netns", "exec", lab.control_ns, program, "--config-file", str(lab.nova_conf), *args.rest])
+
+
+def do_ceph(lab: Lab, args: argparse.Namespace) -> int:
+    return _become([args.command, "-c", str(_running(lab).ceph_conf), *args.rest])
+
+
+def do_host(lab: Lab, args: argparse.Namespace) -> int:
+    number = _running(lab).host_number(args.host)
+    if args.action == "power-off":
+        hosts.power_off(lab, number)
+    elif args.action == "power-on":
+        hosts.boot(lab, number)
+    else:
+        network.host_cut(lab, number, "down" if args.action == "cut" else "up")
+    print(f"{args.host}: {hosts.state(lab, number)}")
+    return 0
+
+
+def do_db(lab: Lab, args: argparse.Namespace) -> int:
+    command = ["mariadb", "--no-defaults", "-uroot", f"-h{_running(lab).controller}", control.DATABASES[args.database]]
+    if args.sql:
+        command += ["-e", " ".join(args.sql)]
+    if args.batch:
+        command += ["-N", "-B"]
+    return _become(command, {**os.environ, "MYSQL_PWD": lab.options.password})
+
+
+def do_inventory(lab: Lab, _args: argparse.Namespace) -> int:
+    print(config.inventory(_existing(lab)), end="")
+    return 0
+
+
+def do_info(lab: Lab, args: argparse.Namespace) -> int:
+    found = config.info(_existing(lab))
+    if args.json:
+        print(json.dumps(found, indent=1))
+        return 0
+    for key, value in found.items():
+        print(f"{key}: {value}")
+    return 0
+
+
+def do_env(lab: Lab, _args: argparse.Namespace) -> int:
+    _existing(lab)
+    for name, value in {
+        "OS_CLIENT_CONFIG_FILE": lab.clouds_yaml,
+        "OS_CLOUD": "lab",
+        "NOVA_API_DB_URL": lab.db_url("nova_api"),
+        "NEUTRON_DB_URL": lab.db_url("neutron"),
+        "ANSIBLE_INVENTORY": lab.state / "inventory.yml",
+        "STACKGUARD_LAB_INSTANCE": lab.instance,
+    }.items():
+        print(f"export {name}='{value}'")
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="lab", description=__doc__, epilog="Which lab: STACKGUARD_LAB_INSTANCE (0 to 9)."
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, action: Callable[[Lab, argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text)
+        made.set_defaults(action=action)
+        return made
+
+    up = add("up", do_up, "install what is missing, boot, end with a usable cloud; safe to run at any time")
+    up.add_argument("--release", choices=sorted(RELEASES), help=f"release of Nova (default {DEFAULT_RELEASE})")
+    up.add_argument(
+        "--computes", type=int, choices=range(1, MAX_COMPUTES + 1), metavar="N", help="compute hosts (default 3)"
+    )
+    up.add_argument(
+        "--l2", choices=("tap", "ovs"), help="guests' ports: bare taps, or a real Open vSwitch agent on each host"
+    )
+    up.add_argument(
+        "--fast-stop",
+        action="store_true",
+        default=None,
+        help="let nova-compute stop within seconds instead of Nova's own three minutes",
+    )
+    add("down", do_down, "stop everything").add_argument(
+        "--purge", action="store_true", help="and leave nothing behind"
+    )
+    add("status", do_status, "what runs").add_argument("--json", action="store_true")
+    add("reset", do_reset, "back to the state at the end of the first boot")
+    add("info", do_info, "addresses, paths, database URLs").add_argument("--json", action="store_true")
+    add("env", do_env, "shell exports for clients and playbooks")
+    add("inventory", do_inventory, "an Ansible inventory of the compute hosts")
+    host = add("host", do_host, "power and network of a compute host")
+    host.add_argument("host", metavar="HOST")
+    host.add_argument(
+        "action_name", metavar="power-off|power-on|cut|join", choices=("power-off", "power-on", "cut", "join")
+    )
+    database = add("db", do_db, "SQL on a database of the lab (as root), or a prompt")
+    database.add_argument("--batch", action="store_true", help="bare values, tab-separated")
+    database.add_argument("database", choices=list(control.DATABASES))
+    database.add_argument("sql", nargs="*", metavar="SQL")
+    return top
+
+
+# These hand everything behind their name to another program, options included.
+PASS_ON: dict[str, tuple[Callable[[Lab, argparse.Namespace], int], str]] = {
+    "openstack": (do_openstack, "the openstack client"),
+    "guests": (do_guests, "create, list, delete guests"),
+    "nova-manage": (do_nova_manage, "nova-manage"),
+    "ceph": (do_ceph, "ceph"),
+    "rbd": (do_ceph, "rbd"),
+}
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    if argv and argv[0] in PASS_ON:
+        return argparse.Namespace(command=argv[0], action=PASS_ON[argv[0]][0], rest=argv[1:])
+    if argv and argv[0] == "ssh" and len(argv) > 1 and not argv[1].startswith("-"):
+        return argparse.Namespace(command="ssh", action=do_ssh, host=argv[1], rest=argv[2:])
+    top = parser()
+    top.epilog = (top.epilog or "") + " Also: ssh HOST [COMMAND], " + ", ".join(f"{n} ..." for n in PASS_ON) + "."
+    args = top.parse_args(argv)
+    if args.command == "host":
+        args.action = do_host
+    return args
+
+
+def _interrupted(_sig: int, _frame: FrameType | None) -> None:
+    """Ends at once: what was begun is taken up again by the next run, as after a kill."""
+    for pid in procs.children():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    install.allow_service_starts()
+    os.write(2, b"\ninterrupted; the same command carries on from here\n")
+    os._exit(130)
+
+
+def main() -> int:
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sig, _interrupted)
+    args = parse(sys.argv[1:])
+    if args.command == "host":
+        args.run, args.action = args.action, args.action_name
+    else:
+        args.run = args.action
+    try:
+        checks.require_root()
+        code: int = args.run(current_lab(), args)
+        return code
+    except LabError as error:
+        say(f"FAILED: {error}")
+        if error.log:
+            say(f"log: {error.log}")
+            for line in tail(error.log):
+                print(f"    {line[:300]}", file=sys.stderr)
+        if error.hint:
+            say(f"hint: {error.hint}")
+        return 1

@@ -1,0 +1,214 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configuration files: every template filled with this lab's names, addresses and secrets."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+from string import Template
+
+from .settings import SOURCE, Lab
+
+# libvirt's secret that holds the key of Ceph's client.nova; the same on every host, as Nova wants it
+CEPH_SECRET = "457eb676-33da-42ec-9a8c-9293d545c337"
+FAST_STOP_SECONDS = 10
+
+
+def render(template: str, /, **values: object) -> str:
+    return Template((SOURCE / "templates" / template).read_text()).substitute(values)
+
+
+def write(path: Path, text: str, mode: int = 0o644) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+
+
+def _client(lab: Lab, user: str) -> str:
+    """The options with which a service signs in to keystone."""
+    return "\n".join(
+        [
+            f"auth_url = {lab.auth_url}",
+            "auth_type = password",
+            "project_domain_name = Default",
+            "user_domain_name = Default",
+            "project_name = service",
+            f"username = {user}",
+            f"password = {lab.options.password}",
+            "region_name = RegionOne",
+        ]
+    )
+
+
+def _token(lab: Lab, user: str) -> str:
+    """The options with which a service's API checks tokens."""
+    return "\n".join(
+        [f"www_authenticate_uri = {lab.auth_url}", f"memcached_servers = {lab.controller}:11211", _client(lab, user)]
+    )
+
+
+def values(lab: Lab) -> dict[str, object]:
+    users = ("placement", "glance", "neutron", "nova")
+    found: dict[str, object] = {
+        "controller": lab.controller,
+        "password": lab.options.password,
+        "rabbit": lab.rabbit_url,
+        "db": lab.db_url("").rstrip("/"),
+        "auth_url": lab.auth_url,
+        "state": lab.state,
+        "etc": lab.etc,
+        "log": lab.log,
+        "run": lab.run,
+        "base": lab.base,
+        "ceph": lab.state / "ceph",
+        "fsid": fsid(lab),
+        "secret": CEPH_SECRET,
+        "control_venv": lab.control_venv,
+        "nova_venv": lab.nova_venv,
+        "mechanism": "openvswitch" if lab.options.l2 == "ovs" else "labtap",
+    }
+    found.update({f"client_{user}": _client(lab, user) for user in users})
+    found.update({f"token_{user}": _token(lab, user) for user in users})
+    found["common"] = render("nova-common.conf", **found)
+    return found
+
+
+def fsid(lab: Lab) -> str:
+    """The Ceph cluster's id: the same for the life of the lab, derived from its secret."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, lab.options.password))
+
+
+def fast_stop(lab: Lab) -> list[str]:
+    """What lets nova-compute stop within seconds; 34 by itself takes up to three minutes, for nothing in a lab."""
+    lines = [f"graceful_shutdown_timeout = {FAST_STOP_SECONDS}"]
+    if lab.nova_major >= 34:
+        lines.append(f"manager_shutdown_timeout = {FAST_STOP_SECONDS // 2}")
+    return lines
+
+
+def host_values(lab: Lab, number: int) -> dict[str, object]:
+    shutdown = "\n".join(fast_stop(lab)) if lab.options.fast_stop else ""
+    ovs = ""
+    if lab.options.l2 == "ovs":
+        # os-vif adds the port before libvirt makes the tap, so network-vif-plugged never comes with this datapath
+        ovs = (
+            "[vif_plug_ovs]\novsdb_connection = tcp:127.0.0.1:6640\n[compute]\nlive_migration_wait_for_vif_plug = false"
+        )
+    sections = (
+        "privsep",
+        "privsep_ovs_vsctl",
+        "privsep_namespace",
+        "privsep_conntrack",
+        "privsep_link",
+        "privsep_default",
+    )
+    helper = f"{lab.control_venv}/bin/privsep-helper --config-file /etc/neutron/neutron.conf"
+    privsep = "\n".join(f"[{section}]\nhelper_command = {helper}" for section in sections)
+    return {
+        **values(lab),
+        "address": lab.host_address(number),
+        "name": f"compute{number}",
+        "shutdown": shutdown,
+        "ovs": ovs,
+        "privsep": privsep,
+        "host_dir": lab.host_dir(number),
+        "cgroup": lab.host_ns(number),
+    }
+
+
+def write_control(lab: Lab) -> None:
+    """All files of the control plane; harmless to write again."""
+    known = values(lab)
+    etc = lab.etc
+    for name, path in {
+        "mysql-init.sql": etc / "mysql-init.sql",
+        "rabbitmq.conf": etc / "rabbitmq.conf",
+        "ceph.conf": lab.ceph_conf,
+        "keystone.conf": etc / "keystone" / "keystone.conf",
+        "placement.conf": etc / "placement" / "placement.conf",
+        "glance-api.conf": etc / "glance" / "glance-api.conf",
+        "neutron.conf": etc / "neutron" / "neutron.conf",
+        "ml2_conf.ini": etc / "neutron" / "ml2_conf.ini",
+        "nova-controller.conf": lab.nova_conf,
+        "gunicorn.conf.py": etc / "gunicorn.conf.py",
+        "clouds.yaml": lab.clouds_yaml,
+    }.items():
+        write(path, render(name, **known), 0o600)
+    # Nova wants it in its own configuration directory, where the release's environment decides what it says
+    write(etc / "nova" / "api-paste.ini", (lab.nova_venv / "etc" / "nova" / "api-paste.ini").read_text())
+    for folder in ("glance/staging", "glance/tasks", "neutron/lock", "nova/lock", "rabbit", "keystone"):
+        (lab.state / folder).mkdir(parents=True, exist_ok=True)
+    write(lab.state / "inventory.yml", inventory(lab))
+
+
+def inventory(lab: Lab) -> str:
+    """An Ansible inventory of the compute hosts (JSON is YAML, and needs no library to write)."""
+    ssh = (
+        "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o ConnectTimeout=10"
+        f" -o ControlMaster=auto -o ControlPersist=60s -o ControlPath=/tmp/{lab.prefix}-%C"
+    )
+    hosts = {f"compute{n}": {"ansible_host": lab.host_address(n)} for n in lab.host_numbers}
+    data = {
+        "compute": {
+            "hosts": hosts,
+            "vars": {
+                "ansible_user": "root",
+                "ansible_ssh_private_key_file": str(lab.ssh_key),
+                "ansible_ssh_common_args": ssh,
+                "ansible_ssh_args": "",
+                "ansible_python_interpreter": "/usr/bin/python3",
+                "ansible_ssh_pipelining": True,
+            },
+        }
+    }
+    return json.dumps(data, indent=2) + "\n"
+
+
+def info(lab: Lab) -> dict[str, object]:
+    """Everything a test needs to know, for `lab info --json`."""
+    return {
+        "instance": lab.instance,
+        "release": lab.options.release,
+        "nova": lab.nova_major,
+        "l2": lab.options.l2,
+        "fast_stop": lab.options.fast_stop,
+        "state": str(lab.state),
+        "base": str(lab.base),
+        "subnet": str(lab.network),
+        "controller": lab.controller,
+        "operator": lab.operator,
+        "auth_url": lab.auth_url,
+        "clouds_yaml": str(lab.clouds_yaml),
+        "cloud": "lab",
+        "inventory": str(lab.state / "inventory.yml"),
+        "ssh_key": str(lab.ssh_key),
+        "password": lab.options.password,
+        "mysql_host": lab.controller,
+        "mysql_port": 3306,
+        "nova_api_db_url": lab.db_url("nova_api"),
+        "cell0_db_url": lab.db_url("nova_cell0"),
+        "cell1_db_url": lab.db_url("nova_cell1"),
+        "placement_db_url": lab.db_url("placement"),
+        "neutron_db_url": lab.db_url("neutron"),
+        "ceph_conf": str(lab.ceph_conf),
+        "nova_conf": str(lab.nova_conf),
+        "pools": {"guests": "vms", "images": "images"},
+        "control_namespace": lab.control_ns,
+        "python": str(lab.control_venv / "bin" / "python"),
+        "nova_venv": str(lab.nova_venv),
+        "hosts": {
+            f"compute{n}": {
+                "address": lab.host_address(n),
+                "zone": lab.zone_of(n),
+                "namespace": lab.host_ns(n),
+                "directory": str(lab.host_dir(n)),
+            }
+            for n in lab.host_numbers
+        },
+        "flavors": ["nano", "micro", "big", "locked", "huge"],
+        "image": "blank",
+        "network": "net0",
+    }

@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Debian packages and Python environments, shared by all labs of the machine."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from .settings import CONTROL_RELEASE, PYTHON, SOURCE, Lab
+from .shell import file_lock, phase, run
+
+PACKAGES = """
+libvirt-daemon-system libvirt-daemon-driver-qemu libvirt-clients libvirt-dev python3-libvirt pkg-config gcc libc6-dev
+qemu-system-x86 qemu-utils qemu-block-extra seabios ipxe-qemu
+ceph-mon ceph-mgr ceph-osd ceph-common python3-rbd python3-rados
+mariadb-server mariadb-client rabbitmq-server memcached openvswitch-switch
+openssh-server openssh-client systemd systemd-container iproute2 iptables ebtables dnsmasq-base genisoimage sudo
+python3-venv python3-dev dbus procps util-linux uuid-runtime e2fsprogs dosfstools
+""".split()  # noqa: SIM905
+# Dies with this process, even when that is killed: a lone installer would write into what the next run clears.
+BOUND: tuple[str, ...] = ("setpriv", "--pdeathsig", "KILL")
+COMPLETE = "stackguard-lab.complete"
+POLICY = Path("/usr/sbin/policy-rc.d")
+POLICY_TEXT = """#!/bin/sh
+# put here by stackguard-lab while it installs packages: their services are not to start
+exit 101
+"""
+
+
+def network_env() -> dict[str, str]:
+    """How this machine reaches package registries (proxies, certificates, mirrors): for installers only."""
+    prefixes = ("SSL_", "PIP_", "UV_", "REQUESTS_", "CURL_")
+    return {k: v for k, v in os.environ.items() if k.startswith(prefixes) or k.lower().endswith("_proxy")}
+
+
+def install(lab: Lab) -> None:
+    log = lab.base / "install.log"
+    with file_lock(lab.base / "install.lock", "another lab is installing; waiting for it"):
+        install_packages(log)
+        install_uv(lab, log)
+        for release in lab.releases:
+            install_environment(lab, release, log)
+
+
+def missing_packages() -> list[str]:
+    known = run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *PACKAGES], check=False).stdout
+    installed = {line.split()[0] for line in known.splitlines() if line.endswith(" installed")}
+    return [package for package in PACKAGES if package not in installed]
+
+
+@contextlib.contextmanager
+def _no_service_starts() -> Iterator[None]:
+    """The machine's own MariaDB, RabbitMQ, libvirt... must not start: the lab runs its own, in its namespaces."""
+    stale = POLICY.exists() and POLICY.read_text() == POLICY_TEXT
+    if POLICY.exists() and not stale:
+        yield
+        return
+    POLICY.write_text(POLICY_TEXT)
+    POLICY.chmod(0o755)
+    try:
+        yield
+    finally:
+        allow_service_starts()
+
+
+def allow_service_starts() -> None:
+    with contextlib.suppress(OSError):
+        if POLICY.read_text() == POLICY_TEXT:
+            POLICY.unlink()
+
+
+def install_packages(log: Path) -> None:
+    missing = missing_packages()
+    if not missing:
+        return
+    env = {**network_env(), "DEBIAN_FRONTEND": "noninteractive"}
+    patient = ["-o", "DPkg::Lock::Timeout=300"]
+    with phase(f"{len(missing)} Debian packages"), _no_service_starts():
+        run(["dpkg", "--configure", "-a"], log=log, env=env)
+        run(["apt-get", *patient, "-q", "update"], log=log, env=env)
+        run(
+            ["apt-get", *patient, "-q", "-y", "--no-install-recommends", "install", *missing],
+            log=log,
+            env=env,
+            timeout=1800,
+        )
+
+
+def _uv(lab: Lab) -> Path:
+    return lab.venvs / "uv" / "bin" / "uv"
+
+
+def install_uv(lab: Lab, log: Path) -> None:
+    if _uv(lab).exists():
+        return
+    with phase("uv"):
+        shutil.rmtree(lab.venvs / "uv", ignore_errors=True)
+        run([*BOUND, PYTHON, "-m", "venv", lab.venvs / "uv"], log=log)
+        run([*BOUND, lab.venvs / "uv" / "bin" / "pip", "install", "-q", "uv"], log=log, env=network_env())
+
+
+def _version(release: str) -> str:
+    """Changes with anything an environment is made of: a fresh clone reuses what fits, and never spoils one in use."""
+    digest = hashlib.sha256()
+    sources = [SOURCE / "requirements" / f"{release}.txt"]
+    if release == CONTROL_RELEASE:
+        sources += [SOURCE / "ml2" / "pyproject.toml", *sorted((SOURCE / "ml2" / "stackguard_lab_ml2").glob("*.py"))]
+    for path in sources:
+        digest.update(path.read_bytes())
+    return f"{release}-{digest.hexdigest()[:8]}"
+
+
+def _complete(venv: Path) -> bool:
+    return (venv / COMPLETE).exists()
+
+
+def is_installed(lab: Lab) -> bool:
+    return all(_complete(lab.venv(release)) for release in lab.releases)
+
+
+def install_environment(lab: Lab, release: str, log: Path) -> None:
+    if _complete(lab.venv(release)):
+        return
+    lab.options.environments[release] = _version(release)
+    lab.save_options()
+    venv = lab.venv(release)
+    if _complete(venv):
+        return
+    env = {**network_env(), "UV_CACHE_DIR": str(lab.base / "uv-cache"), "VIRTUAL_ENV": str(venv)}
+    with phase(f"environment for {release}"):
+        shutil.rmtree(venv, ignore_errors=True)
+        run([*BOUND, _uv(lab), "venv", "-q", "--clear", "--python", PYTHON, venv], log=log, env=env)
+        requirements = SOURCE / "requirements" / f"{release}.txt"
+        run([*BOUND, _uv(lab), "pip", "install", "-q", "--link-mode=copy", "-r", requirements], log=log, env=env)
+        if release == CONTROL_RELEASE:
+            # from a copy: the build leaves files beside its source
+            with tempfile.TemporaryDirectory() as scratch:
+                copy = shutil.copytree(SOURCE / "ml2", Path(scratch) / "ml2")
+                run(
+                    [*BOUND, _uv(lab), "pip", "install", "-q", "--no-deps", "--no-build-isolation", copy],
+                    log=log,
+                    env=env,
+                )
+        _link_ceph(venv)
+        # Nova takes half a minute to compile when first imported; the hosts see this read-only and could not keep it.
+        run([*BOUND, venv / "bin" / "python", "-m", "compileall", "-q", "-j", "2", venv / "lib"], log=log, check=False)
+        (venv / COMPLETE).touch()
+
+
+def _link_ceph(venv: Path) -> None:
+    """python3-rbd and python3-rados exist only as Debian's C extensions: expose just these two."""
+    folder = venv / "ceph-debian"
+    folder.mkdir(exist_ok=True)
+    for name in ("rbd", "rados"):
+        link = folder / f"{name}.cpython-311-x86_64-linux-gnu.so"
+        link.unlink(missing_ok=True)
+        link.symlink_to(f"/usr/lib/python3/dist-packages/{link.name}")
+    site = venv / "lib" / "python3.11" / "site-packages" / "ceph-debian.pth"
+    site.write_text(f"{folder}\n")

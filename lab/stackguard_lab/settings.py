@@ -1,0 +1,234 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where everything lives and what it is called: the only place that knows paths, names and addresses."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent
+PYTHON = "/usr/bin/python3.11"
+DEFAULT_RELEASE = "2026.2"
+# The control services other than Nova always come from this release: they serve older Novas through their APIs.
+CONTROL_RELEASE = "2026.2"
+RELEASES = {"2023.1": 27, "2024.1": 29, "2025.1": 31, "2026.2": 34}
+# Linux' IFNAMSIZ and the single digit of the subnet bound these two.
+MAX_INSTANCE = 9
+MAX_COMPUTES = 9
+
+
+def base_dir() -> Path:
+    """The directory shared by all labs of this machine (environments, package cache)."""
+    return Path(os.environ.get("STACKGUARD_LAB_HOME") or "/var/lib/stackguard-lab").resolve()
+
+
+@dataclass
+class Options:
+    """What `up` was asked for; kept with the lab, so that a later `up` means the same lab."""
+
+    release: str = DEFAULT_RELEASE
+    computes: int = 3
+    l2: str = "tap"
+    fast_stop: bool = False
+    password: str = field(default_factory=lambda: secrets.token_hex(12))
+    # release -> directory name: a lab keeps the environments it was made with, whatever a newer source would install
+    environments: dict[str, str] = field(default_factory=dict)
+
+
+class Lab:
+    """One lab instance: names, addresses and paths derived from its number."""
+
+    def __init__(self, instance: int, options: Options | None = None) -> None:
+        self.instance = instance
+        self.base = base_dir()
+        self.state = self.base / f"i{instance}"
+        self.options_file = self.state / "lab.json"
+        self.options = options or self._load_options()
+
+    def _load_options(self) -> Options:
+        try:
+            return Options(**json.loads(self.options_file.read_text()))
+        except (FileNotFoundError, ValueError, TypeError):
+            return Options()
+
+    def save_options(self) -> None:
+        self.state.mkdir(parents=True, exist_ok=True)
+        scratch = self.options_file.with_suffix(".tmp")
+        scratch.write_text(json.dumps(asdict(self.options), indent=1) + "\n")
+        scratch.chmod(0o600)
+        scratch.replace(self.options_file)
+
+    @property
+    def exists(self) -> bool:
+        return self.options_file.exists()
+
+    # names: prefix + suffix stays within 15 characters, the limit for network interfaces
+    @property
+    def prefix(self) -> str:
+        return f"sgl{self.instance}"
+
+    @property
+    def control_ns(self) -> str:
+        return f"{self.prefix}-ctl"
+
+    @property
+    def operator_veth(self) -> str:
+        return f"{self.prefix}-op"
+
+    def host_ns(self, number: int) -> str:
+        return f"{self.prefix}-c{number}"
+
+    @property
+    def namespaces(self) -> list[str]:
+        return [self.control_ns, *(self.host_ns(n) for n in range(1, MAX_COMPUTES + 1))]
+
+    # addresses
+    @property
+    def network(self) -> ipaddress.IPv4Network:
+        return ipaddress.IPv4Network(f"10.99.{self.instance}.0/24")
+
+    @property
+    def controller(self) -> str:
+        return f"10.99.{self.instance}.1"
+
+    @property
+    def operator(self) -> str:
+        return f"10.99.{self.instance}.254"
+
+    def host_address(self, number: int) -> str:
+        return f"10.99.{self.instance}.{10 + number}"
+
+    @property
+    def host_numbers(self) -> range:
+        return range(1, self.options.computes + 1)
+
+    @property
+    def host_names(self) -> list[str]:
+        return [f"compute{n}" for n in self.host_numbers]
+
+    def host_number(self, name: str) -> int:
+        """compute2 -> 2; whatever the host calls itself, the lab's own name for the machine stays."""
+        if name not in self.host_names:
+            raise LabError(f"no such host: {name}", hint="hosts of this lab: " + ", ".join(self.host_names))
+        return int(name.removeprefix("compute"))
+
+    @staticmethod
+    def zone_of(number: int) -> str:
+        """compute1 and compute2 are az1, every later host is az2."""
+        return "az1" if number <= 2 else "az2"
+
+    # paths
+    @property
+    def etc(self) -> Path:
+        return self.state / "etc"
+
+    @property
+    def log(self) -> Path:
+        return self.state / "log"
+
+    @property
+    def run(self) -> Path:
+        return self.state / "run"
+
+    @property
+    def snapshot(self) -> Path:
+        return self.state / "snapshot"
+
+    @property
+    def hosts_dir(self) -> Path:
+        return self.state / "hosts"
+
+    def host_dir(self, number: int) -> Path:
+        return self.hosts_dir / f"compute{number}"
+
+    @property
+    def ssh_key(self) -> Path:
+        return self.state / "id_lab"
+
+    @property
+    def clouds_yaml(self) -> Path:
+        return self.state / "clouds.yaml"
+
+    @property
+    def ceph_conf(self) -> Path:
+        return self.etc / "ceph" / "ceph.conf"
+
+    @property
+    def nova_conf(self) -> Path:
+        return self.etc / "nova" / "nova.conf"
+
+    @property
+    def venvs(self) -> Path:
+        return self.base / "venvs"
+
+    def venv(self, release: str) -> Path:
+        return self.venvs / self.options.environments.get(release, "not-installed")
+
+    @property
+    def control_venv(self) -> Path:
+        return self.venv(CONTROL_RELEASE)
+
+    @property
+    def nova_venv(self) -> Path:
+        return self.venv(self.options.release)
+
+    @property
+    def releases(self) -> list[str]:
+        """The releases this lab needs an environment of."""
+        return list(dict.fromkeys((CONTROL_RELEASE, self.options.release)))
+
+    @property
+    def nova_major(self) -> int:
+        return RELEASES[self.options.release]
+
+    # steps that must happen exactly once in the life of a lab leave a mark here
+    def done(self, step: str) -> bool:
+        return (self.state / "done" / step).exists()
+
+    def mark(self, step: str) -> None:
+        (self.state / "done").mkdir(parents=True, exist_ok=True)
+        (self.state / "done" / step).touch()
+
+    def unmark(self, step: str) -> None:
+        (self.state / "done" / step).unlink(missing_ok=True)
+
+    # urls
+    def db_url(self, database: str) -> str:
+        return f"mysql+pymysql://root:{self.options.password}@{self.controller}/{database}"
+
+    @property
+    def rabbit_url(self) -> str:
+        return f"rabbit://lab:{self.options.password}@{self.controller}:5672/"
+
+    @property
+    def auth_url(self) -> str:
+        return f"http://{self.controller}:5000/v3"
+
+    def client_env(self) -> dict[str, str]:
+        """Environment in which OpenStack clients talk to this lab."""
+        env = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+        env.update(OS_CLIENT_CONFIG_FILE=str(self.clouds_yaml), OS_CLOUD="lab")
+        return env
+
+
+class LabError(Exception):
+    """Something the person at the keyboard can understand and act on."""
+
+    def __init__(self, message: str, *, log: Path | None = None, hint: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+        self.hint = hint
+
+
+def current_lab() -> Lab:
+    """The lab this shell means: STACKGUARD_LAB_INSTANCE, by default 0."""
+    raw = os.environ.get("STACKGUARD_LAB_INSTANCE") or "0"
+    if not raw.isdigit() or int(raw) > MAX_INSTANCE:
+        raise LabError(f"STACKGUARD_LAB_INSTANCE={raw!r} is not a number from 0 to {MAX_INSTANCE}")
+    return Lab(int(raw))

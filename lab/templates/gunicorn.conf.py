@@ -1,0 +1,15 @@
+# stackguard.nova lab: written by lab/lab at every start
+from __future__ import annotations
+
+import sys
+
+worker_class = "gthread"
+workers = 1
+threads = 8
+timeout = 300
+graceful_timeout = 3
+
+
+def post_fork(server, worker):
+    # keystone and others read sys.argv with oslo.config: gunicorn's own arguments would make them fail
+    sys.argv = ["wsgi"]
