@@ -1,0 +1,361 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Controller side of compute_host_rename.
+
+The databases' and the APIs' credentials stay on the controller: nova-compute hosts have none and get none. Only
+what is to be done on the host itself travels there, as requests to compute_host_step, together with the journal.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import time
+import typing as t
+import uuid
+
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings, names, steps, text
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import drain as drain_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename as rename_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import drain as drain_checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import identity, renamed
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import names as name_checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import rename as rename_checks
+from ansible_collections.stackguard.nova.plugins.module_utils.connection import database_spec, openstack_spec
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    Bundle,
+    FactsError,
+    HostFacts,
+    from_plain,
+    to_plain,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.moving import DrainOptions
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import drain as drain_plan
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import Plan
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import Commands, RenameRequest
+
+STEP_MODULE = "stackguard.nova.compute_host_step"
+INFO_MODULE = "stackguard.nova.compute_host_info"
+
+ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "rename_from": {"type": "str", "required": True},
+    "rename_to": {"type": "str", "required": True},
+    "hypervisor_hostname": {"type": "str"},
+    "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "rollback", "status"]},
+    "evidence_dir": {"type": "path"},
+    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "strategy": {"type": "str", "default": "in_place", "choices": ["in_place", "drain"]},
+    "drain_return": {"type": "bool"},
+    "drain_parallel": {"type": "int", "default": 1},
+    "drain_timeout": {"type": "int", "default": 3600},
+    "discover_timeout": {"type": "int", "default": 120},
+    "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+    "stop_command": {"type": "str"},
+    "start_command": {"type": "str"},
+    "mask_command": {"type": "str"},
+    "unmask_command": {"type": "str"},
+    "compute_units": {"type": "list", "elements": "str"},
+    "agent_units": {"type": "list", "elements": "str"},
+    "nova_conf_files": {"type": "list", "elements": "str"},
+    "stop_timeout": {"type": "int", "default": 400},
+    "start_timeout": {"type": "int", "default": 300},
+    "agent_timeout": {"type": "int", "default": 180},
+}
+
+
+class RemoteHost:
+    """The compute host, reached as Ansible reaches it."""
+
+    def __init__(self, execute: t.Callable[[str, t.Dict[str, t.Any]], t.Dict[str, t.Any]], state_dir: str) -> None:
+        self._execute = execute
+        self._state_dir = state_dir
+
+    def call(self, requests: t.Sequence[steps.Request]) -> t.List[steps.Result]:
+        """Carry out requests on the host, in order. Raises StepError for the first that fails."""
+        result = self._run(STEP_MODULE, {"requests": list(requests), "state_dir": self._state_dir})
+        return list(result["results"])
+
+    def facts(self, arguments: t.Dict[str, t.Any]) -> HostFacts:
+        """Read the host's facts anew."""
+        return from_plain(HostFacts, self._run(INFO_MODULE, arguments)["host"], "compute_host_info")
+
+    def _run(self, module: str, arguments: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        try:
+            result = self._execute(module, arguments)
+        except AnsibleConnectionFailure as error:
+            raise steps.StepError(f"the compute host does not answer: {error}") from error
+        if result.get("unreachable"):
+            raise steps.StepError(f"the compute host does not answer: {result.get('msg')}")
+        if result.get("failed"):
+            raise steps.StepError(f"on the compute host: {result.get('msg')}", bool(result.get("changed_meanwhile")))
+        return result
+
+
+class ActionModule(ActionBase):
+    """Rename a compute host in place: check, plan, carry out, resume, roll back, tell where it stands."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
+        """Run the action that was asked for."""
+        super().run(tmp, task_vars)
+        self._task_vars = task_vars or {}
+        _validation, self._args = self.validate_argument_spec(openstack_spec(**database_spec(**ARGUMENTS)))
+        self._host = RemoteHost(self._on_host, self._args["state_dir"])
+        try:
+            return self._dispatch(self._args["action"])
+        except (steps.StepError, StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
+            needs = {"needs": error.needs} if isinstance(error, drain_actions.DiscoveryError) else {}
+            return {"failed": True, "changed": self._changed, "msg": str(error), **needs, **self._where_it_stands()}
+
+    # --- what was asked for
+
+    _changed = False
+    _journal: t.Optional[t.Dict[str, t.Any]] = None
+
+    def _dispatch(self, action: str) -> t.Dict[str, t.Any]:
+        (found,) = self._host.call([{"op": "journal_read", "kind": rename_plan.KIND}])
+        self._journal = found.get("journal")
+        if action == "status":
+            return self._status()
+        if self._journal is None:
+            return self._begin() if action == "apply" else self._nothing_open(action)
+        about = self._journal["about"]
+        asked = (self._args["rename_from"], self._args["rename_to"])
+        if (about["rename_from"], about["rename_to"]) != asked:
+            raise steps.StepError(
+                f"SG706 operation-open: an unfinished rename {self._journal['subject']} is open on this host "
+                f"(operation {self._journal['operation_id']}): resume it or roll it back first, with its own names"
+            )
+        if self._task.check_mode:
+            return {
+                **self._status(),
+                "msg": f"would {'roll back' if action == 'rollback' else 'resume'} this operation",
+            }
+        return self._carry_on(action)
+
+    def _status(self) -> t.Dict[str, t.Any]:
+        if self._journal is None:
+            return {"changed": False, "state": "none", "msg": "no rename is open on this host"}
+        progress = steps.progress(self._journal)
+        self._say(text.progress_text(self._journal["subject"], self._journal["state"], progress))
+        return {
+            "changed": False,
+            "state": self._journal["state"],
+            "operation_id": self._journal["operation_id"],
+            "progress": progress,
+            "history": self._journal["history"],
+            "msg": f"rename {self._journal['subject']} is {self._journal['state']}",
+        }
+
+    def _nothing_open(self, action: str) -> t.Dict[str, t.Any]:
+        current = names.conf_host(self._host.facts(self._info_arguments()))
+        if action == "rollback" and current == self._args["rename_from"]:
+            return {"changed": False, "state": "none", "msg": f"nothing to roll back: the host is {current}"}
+        if action == "resume" and current == self._args["rename_to"]:
+            return {"changed": False, "state": "none", "msg": f"nothing to resume: the host is {current}"}
+        raise steps.StepError(
+            f"no rename is open on this host, and it calls itself {current}: there is nothing to {action}"
+        )
+
+    def _begin(self) -> t.Dict[str, t.Any]:
+        if not self._args["evidence_dir"]:
+            raise AnsibleActionFail(
+                "evidence_dir is needed to begin a rename: the evidence that decides is read from it"
+            )
+        bundle = evidence.load_dir(self._args["evidence_dir"])
+        request = self._request()
+        overrides = findings.parse_overrides(self._args["overrides"])
+        if renamed.already_renamed(bundle, request.inventory_name, request.rename_from, request.rename_to):
+            return self._already(bundle, request)
+        checked, make_plan = self._judge(bundle, request)
+        report = self._report(bundle, checked, overrides, request)
+        refused = findings.standing(checked.findings, overrides)
+        if refused or report["verdict"] == "block":
+            msg = f"refused, nothing was changed: {len(refused)} reasons\n{text.findings_text(checked, overrides)}"
+            return {"failed": True, "changed": False, "msg": msg, "report": report, "state": "refused"}
+        try:
+            plan = make_plan()
+        except (rename_plan.PlanError, names.NamesError) as error:
+            raise steps.StepError(f"refused, nothing was changed: {error}") from error
+        if checked.findings or checked.unchecked:
+            self._say(text.findings_text(checked, overrides))
+        return self._execute_plan(plan, request, report)
+
+    def _judge(self, bundle: Bundle, request: RenameRequest) -> t.Tuple[findings.Checked, t.Callable[[], Plan]]:
+        """Return what stands against the rename, and how its plan is made, by strategy."""
+        if self._args["strategy"] == "in_place":
+            checked = rename_checks.preflight_rename(bundle, request)
+            return checked, lambda: rename_plan.plan(bundle, request)
+        args = self._args
+        options = DrainOptions(
+            args["drain_parallel"], bool(args["drain_return"]), args["drain_timeout"], args["discover_timeout"]
+        )
+        # Where guests could go changes by the minute: read now, not from the evidence.
+        systems = self._systems()
+        targets = drain_actions.read_targets(systems)
+        others = drain_actions.other_nodes(systems, bundle, request.rename_from)
+        checked = drain_checks.preflight(bundle, targets, others, request, options)
+        return checked, lambda: drain_plan.plan(bundle, targets, request, options)
+
+    def _already(self, bundle: Bundle, request: RenameRequest) -> t.Dict[str, t.Any]:
+        checked = identity.check(bundle) + name_checks.check(bundle)
+        report = self._report(bundle, checked, [], request)
+        if report["verdict"] == "block":
+            msg = f"the host is {request.rename_to} already, but not cleanly:\n{text.findings_text(checked)}"
+            return {"failed": True, "changed": False, "msg": msg, "report": report}
+        msg = f"the host is {request.rename_to} already"
+        return {"changed": False, "state": "finished", "msg": msg, "report": report}
+
+    def _execute_plan(self, plan: t.Any, request: RenameRequest, report: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        answer = {"report": report, "plan": to_plain(plan), "operation_id": plan.operation_id}
+        if self._play_context.diff or self._task.diff:
+            answer["diff"] = text.plan_diff(plan)
+        if self._task.check_mode:
+            self._say(text.plan_text(plan))
+            return {"changed": True, "state": "planned", "msg": f"would rename {plan.subject}", **answer}
+        about = {
+            "rename_from": request.rename_from,
+            "rename_to": request.rename_to,
+            "inventory_name": request.inventory_name,
+            "hypervisor_hostname": request.hypervisor_hostname,
+            "has_neutron_db": request.has_neutron_db,
+            "strategy": self._args["strategy"],
+            "overrides": to_plain(findings.parse_overrides(self._args["overrides"])),
+        }
+        with self._lock() as self._held:
+            self._changed = True
+            self._journal = self._runner().start(plan, about)
+        return {"changed": True, "state": self._journal["state"], "msg": f"renamed {plan.subject}", **answer}
+
+    def _carry_on(self, action: str) -> t.Dict[str, t.Any]:
+        journal = t.cast("t.Dict[str, t.Any]", self._journal)
+        backwards = action == "rollback"
+        if journal["about"].get("has_neutron_db") and not self._args["neutron_db_url"]:
+            raise steps.StepError("neutron_db_url: this operation began with it and needs it to be carried on")
+        self._say(
+            f"{'rolling back' if backwards else 'resuming'} operation {journal['operation_id']}: {journal['subject']}"
+        )
+        with self._lock() as self._held:
+            if backwards:
+                drain_actions.refuse_rollback(journal, self._systems())
+            self._changed = True
+            runner = self._runner()
+            self._journal = runner.backward(journal) if backwards else runner.forward(journal)
+        verb = "rolled back" if backwards else "renamed"
+        return {
+            "changed": True,
+            "state": self._journal["state"],
+            "operation_id": journal["operation_id"],
+            "msg": f"{verb} {journal['subject']}",
+        }
+
+    # --- the parts
+
+    def _request(self) -> RenameRequest:
+        args = self._args
+        given: t.Dict[str, t.Any] = {
+            key: tuple(args[key]) if key.endswith("_units") else args[key]
+            for key in ("compute_units", "agent_units", "stop_timeout", "start_timeout", "agent_timeout")
+            if args[key] is not None
+        }
+        return RenameRequest(
+            inventory_name=self._task_vars["inventory_hostname"],
+            rename_from=args["rename_from"],
+            rename_to=args["rename_to"],
+            operation_id=uuid.uuid4().hex[:12],
+            hypervisor_hostname=args["hypervisor_hostname"],
+            has_neutron_db=bool(args["neutron_db_url"]),
+            commands=Commands(
+                args["stop_command"], args["start_command"], args["mask_command"], args["unmask_command"]
+            ),
+            **given,
+        )
+
+    def _systems(self) -> rename_actions.Systems:
+        return rename_actions.Systems(
+            options=self._args,
+            host=self._host,
+            info_arguments=self._info_arguments(),
+            sleep=time.sleep,
+            monotonic=time.monotonic,
+        )
+
+    def _runner(self) -> steps.Runner:
+        systems = self._systems()
+        narrator = text.Narrator(self._say, time.monotonic)
+        systems.remark = narrator.remark
+        return steps.Runner(
+            host=self._host,
+            actions={**rename_actions.actions(systems), **drain_actions.actions(systems)},
+            voice=narrator,
+            now=_now,
+            still_ours=self._still_ours,
+            poll=lambda: time.sleep(1),
+        )
+
+    def _lock(self) -> t.ContextManager[t.Any]:
+        key = hashlib.sha256(str(self._task_vars["inventory_hostname"]).encode()).hexdigest()[:16]
+        return rename_actions.lock(self._args, f"stackguard:rename:{key}")
+
+    def _still_ours(self) -> None:
+        if not self._held.still_held():
+            raise steps.StepError(
+                "the database connection that holds this operation's lock was lost: run the same command again"
+            )
+
+    def _report(
+        self,
+        bundle: Bundle,
+        checked: findings.Checked,
+        overrides: t.Sequence[findings.Override],
+        request: RenameRequest,
+    ) -> t.Dict[str, t.Any]:
+        host = bundle.hosts.get(request.inventory_name)
+        servers = len(host.domains) if host is not None and host.domains is not None else 0
+        return findings.report(checked, bundle.collected_at, len(bundle.hosts), servers, overrides)
+
+    def _where_it_stands(self) -> t.Dict[str, t.Any]:
+        try:
+            (found,) = self._host.call([{"op": "journal_read", "kind": rename_plan.KIND}])
+        except (steps.StepError, journals.JournalError):
+            return {"state": "unknown"}
+        journal = found.get("journal")
+        if journal is None:
+            return {"state": "none"}
+        self._say(text.progress_text(journal["subject"], journal["state"], steps.progress(journal)))
+        back = "" if drain_actions.only_forward(journal) else ", or with -e rename_action=rollback to take it back"
+        self._say(f"The operation is open. Run the same command again to carry on with it{back}.")
+        return {"state": journal["state"], "operation_id": journal["operation_id"], "progress": steps.progress(journal)}
+
+    def _info_arguments(self) -> t.Dict[str, t.Any]:
+        arguments: t.Dict[str, t.Any] = {
+            "state_dir": self._args["state_dir"],
+            "inventory_name": self._task_vars["inventory_hostname"],
+            "resolve_names": [self._args["rename_from"], self._args["rename_to"]],
+        }
+        for key in ("nova_conf_files", "compute_units", "agent_units"):
+            if self._args[key]:
+                arguments[key] = self._args[key]
+        return arguments
+
+    def _on_host(self, module: str, arguments: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        return dict(self._execute_module(module_name=module, module_args=arguments, task_vars=self._task_vars))
+
+    @staticmethod
+    def _say(message: str) -> None:
+        Display().display(message)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

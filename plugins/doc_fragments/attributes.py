@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What every module says about how it behaves, so that all say it in the same words."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Fragments C(stackguard.nova.attributes) and C(stackguard.nova.attributes.NAME)."""
+
+    DOCUMENTATION = r"""
+options: {}
+attributes:
+  check_mode:
+    description: Can run in check mode and tell what it would change without changing anything.
+  diff_mode:
+    description: Tells in diff mode what changed, or would change, before and after.
+  idempotent:
+    description: When run twice in a row outside check mode, with the same arguments, the second run changes nothing.
+"""
+
+    # A module that only reads.
+    INFO_MODULE = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+    details:
+      - This module changes nothing, so it does the same in check mode.
+  diff_mode:
+    support: N/A
+    details:
+      - This module changes nothing.
+  idempotent:
+    support: full
+    details:
+      - This module changes nothing.
+"""
+
+    # A module with an action plugin of the same name.
+    ACTION = r"""
+options: {}
+attributes:
+  action:
+    description: Has an action plugin of the same name, so that a part of it runs on the controller.
+    support: full
+"""
+
+    ACTIONGROUP_OPENSTACK = r"""
+options: {}
+attributes:
+  action_group:
+    description: Takes its connection options from C(group/stackguard.nova.openstack) in C(module_defaults).
+    support: full
+    membership:
+      - stackguard.nova.openstack
+"""

@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Connection options of modules that talk to the OpenStack APIs: those of openstack.cloud."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Documentation of module_utils/connection.py, OPENSTACK_SPEC."""
+
+    DOCUMENTATION = r"""
+options:
+  cloud:
+    type: raw
+    description:
+      - Name of a cloud in C(clouds.yaml), or a dictionary that holds what would stand there. A dictionary must hold
+        everything, so the other connection options cannot be given with it.
+      - Where it is not given, the SDK looks at C(OS_CLOUD) and the other C(OS_*) environment variables.
+  auth:
+    type: dict
+    description:
+      - What the authentication plugin needs; for passwords C(auth_url), C(username), C(password), C(project_name) and
+        the domains.
+  auth_type:
+    type: str
+    description: Name of the authentication plugin.
+  region_name:
+    type: str
+    description: Name of the region.
+  validate_certs:
+    type: bool
+    aliases: [verify]
+    description: Whether certificates of API servers are verified.
+  ca_cert:
+    type: str
+    aliases: [cacert]
+    description: Path of a bundle of CA certificates to verify with.
+  client_cert:
+    type: str
+    aliases: [cert]
+    description: Path of a client certificate.
+  client_key:
+    type: str
+    aliases: [key]
+    description: Path of the client certificate's key.
+  wait:
+    type: bool
+    default: true
+    description: Accepted so that one set of defaults serves C(openstack.cloud) too; it has no effect here.
+  timeout:
+    type: int
+    default: 180
+    description: Accepted so that one set of defaults serves C(openstack.cloud) too; it has no effect here.
+  api_timeout:
+    type: int
+    description: Seconds to wait for an answer to one request. Where it is not given, the SDK's own rule applies.
+  interface:
+    type: str
+    choices: [admin, internal, public]
+    default: public
+    aliases: [endpoint_type]
+    description: Which endpoint of the catalogue is used.
+  sdk_log_path:
+    type: str
+    description: File for the log of openstacksdk. Where it is not given, none is written.
+  sdk_log_level:
+    type: str
+    default: INFO
+    choices: [INFO, DEBUG]
+    description: V(DEBUG) logs requests and answers.
+requirements:
+  - openstacksdk >= 4.0
+notes:
+  - Clouds are looked up as openstacksdk does it, in C(clouds.yaml) of the current directory, of
+    C(~/.config/openstack) and of C(/etc/openstack), or in the file that C(OS_CLIENT_CONFIG_FILE) names.
+  - What is read is for administrators only in Nova's default policy.
+"""

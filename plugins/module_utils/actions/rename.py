@@ -1,0 +1,404 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the controller's steps of a rename do: databases and APIs, through C(systems/) only.
+
+Each action can be carried out again and taken back, whether it was done wholly, partly or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import identity, names, renamed
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, Conflict, DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import SCHEMA, Bundle, HostFacts, from_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import BLOCKER, Checked, standing
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, Request, Result, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db, openstack, row_changes
+from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
+
+Params = t.Mapping[str, t.Any]
+Memory = t.Mapping[str, t.Any]
+
+
+class RenameHost(t.Protocol):
+    """The compute host, for what a controller step must ask it."""
+
+    def call(self, requests: t.Sequence[Request]) -> t.List[Result]:
+        """Carry out requests on the host."""
+
+    def facts(self, arguments: t.Dict[str, t.Any]) -> HostFacts:
+        """Read the host's facts anew."""
+
+
+@dataclasses.dataclass
+class Systems:
+    """The way to every system: options with URLs and credentials, and what is opened from them when first needed."""
+
+    options: t.Mapping[str, t.Any]
+    host: RenameHost
+    info_arguments: t.Dict[str, t.Any]
+    sleep: t.Callable[[float], None]
+    monotonic: t.Callable[[], float]
+    remark: t.Callable[[str], None] = lambda _text: None
+    _connection: t.Any = None
+
+    @property
+    def cloud(self) -> t.Any:
+        """The SDK connection, made once."""
+        if self._connection is None:
+            self._connection = openstack.connect(self.options)
+        return self._connection
+
+    def url(self, database: str) -> str:
+        """Return the URL of ``api``, ``neutron`` or ``cell:NAME``."""
+        return nova_db.url_of(self.options, database)
+
+    def wait(self, what: t.Callable[[], str], timeout: float, seen: t.Callable[[], t.Optional[str]]) -> str:
+        """Poll until ``seen`` returns a text; raise StepError after ``timeout`` seconds. ``what`` says what lacks."""
+        start = told = self.monotonic()
+        while True:
+            answer = seen()
+            if answer is not None:
+                return answer
+            now = self.monotonic()
+            if now - start > timeout:
+                raise StepError(f"{what()}: not within {int(timeout)} s")
+            if now - told >= 10:
+                told = now
+                self.remark(f"waiting: {what()}, {int(now - start)} s")
+            self.sleep(1)
+
+
+@contextlib.contextmanager
+def _as_step_error() -> t.Iterator[None]:
+    try:
+        yield
+    except Conflict as error:
+        raise StepError(str(error), changed_meanwhile=True) from error
+    except (ApiError, DatabaseError) as error:
+        raise StepError(str(error)) from error
+
+
+@contextlib.contextmanager
+def lock(options: t.Mapping[str, t.Any], name: str) -> t.Iterator[database.AdvisoryLock]:
+    """Hold an operation's lock in the API database while the block runs. Raises StepError where another holds it."""
+    with contextlib.ExitStack() as stack:
+        try:
+            held = stack.enter_context(database.advisory_lock(nova_db.url_of(options, "api"), name))
+        except Conflict as error:
+            raise StepError(f"SG707 lock-held: another run is at work on this host: {error}") from error
+        except DatabaseError as error:
+            raise StepError(str(error)) from error
+        yield held
+
+
+class ServiceStatus:
+    """The compute service's status and reason. Enabling it proves more than a heartbeat does.
+
+    The API tells nova-compute over RPC, by the host's name; nova-compute takes COMPUTE_STATUS_DISABLED off its
+    provider, which it finds in its own tree by the node's name; placement counts that in the provider's generation
+    (compute/manager.py, set_host_enabled). A restart alone moves no generation where the inventory is the same.
+    """
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Set the status after; a service that was disabled stays so, and then nothing proves its inventory."""
+        return Done(self._set(params, params["before"], params["after"]))
+
+    def undo(self, params: Params) -> None:
+        """Set the status before: after a rollback too, an enabled service must prove itself."""
+        self._set(params, params["after"], params["before"])
+
+    def _set(self, params: Params, leaving: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> str:
+        cloud, service_id = self.systems.cloud, params["service_id"]
+        with _as_step_error():
+            found = openstack.get_service(cloud, service_id).status
+            generation = openstack.get_provider(cloud, params["provider"]).generation
+            openstack.set_service_status(cloud, service_id, wanted["status"], wanted["reason"])
+        if found == "enabled" or wanted["status"] != "enabled":
+            return f"{wanted['status']}" + (f" ({wanted['reason']})" if wanted["reason"] else "")
+        try:
+            return f"enabled, {self._moved(params, generation)}"
+        except StepError:
+            with _as_step_error():
+                openstack.set_service_status(cloud, service_id, leaving["status"], leaving["reason"])
+            raise
+
+    def _moved(self, params: Params, before: int) -> str:
+        def seen() -> t.Optional[str]:
+            with _as_step_error():
+                now = openstack.get_provider(self.systems.cloud, params["provider"]).generation
+            return f"inventory generation {before} -> {now}" if now > before else None
+
+        return self.systems.wait(lambda: "the inventory's generation moving", params["timeout"], seen)
+
+
+class CellRows:
+    """Names in a cell database: one transaction."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Write the new names; refuse where the host's rows are no longer those that were planned."""
+        return Done(self._write(params, _rows(params), params["old"]))
+
+    def undo(self, params: Params) -> None:
+        """Write the old names."""
+        self._write(params, [row.reversed() for row in _rows(params)], params["new"])
+
+    def _write(self, params: Params, rows: t.Sequence[RowChange], leaving: t.Mapping[str, str]) -> str:
+        url = self.systems.url(params["database"])
+        with _as_step_error():
+            outcome = row_changes.apply_row_changes(
+                url, rows, row_changes.Completeness(leaving["host"], leaving["node"])
+            )
+        return _outcome(outcome)
+
+
+class ApiRows:
+    """Names in the API database, then the aggregates sent to the schedulers anew: they keep them in memory."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Write the new names."""
+        return Done(self._write(params, _rows(params), params["old"]))
+
+    def undo(self, params: Params) -> None:
+        """Write the old names."""
+        self._write(params, [row.reversed() for row in _rows(params)], params["new"])
+
+    def _write(self, params: Params, rows: t.Sequence[RowChange], leaving: str) -> str:
+        url = self.systems.url(params["database"])
+        with _as_step_error():
+            outcome = row_changes.apply_row_changes(url, rows, row_changes.Completeness(leaving))
+            for aggregate in params["aggregates"]:
+                openstack.refresh_aggregate(self.systems.cloud, aggregate)
+        return _outcome(outcome)
+
+
+def _rows(params: Params) -> t.List[RowChange]:
+    return [from_plain(RowChange, row) for row in params["rows"]]
+
+
+def _outcome(outcome: t.Any) -> str:
+    text = f"{outcome.changed} rows changed"
+    if outcome.already:
+        text += f", {outcome.already} were so already"
+    if outcome.gone:
+        text += f"; deleted by their owners meanwhile: {', '.join(map(str, outcome.gone))}"
+    return text
+
+
+class Providers:
+    """Names of resource providers, root and children."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Give each its new name."""
+        self._rename(params, "before", "after")
+        return Done(f"{len(params['providers'])} names")
+
+    def undo(self, params: Params) -> None:
+        """Give each its old name."""
+        self._rename(params, "after", "before")
+
+    def _rename(self, params: Params, before: str, after: str) -> None:
+        with _as_step_error():
+            for entry in params["providers"]:
+                openstack.rename_provider(self.systems.cloud, entry["uuid"], entry[before], entry[after])
+
+
+class Neutron:
+    """Agents' rows first, with a fresh heartbeat, then the ports: a port is never bound to a name without an agent."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Move agents and ports to the new name."""
+        return Done(self._move(params, params["old"], params["new"]))
+
+    def undo(self, params: Params) -> None:
+        """Move agents and ports to the old name."""
+        self._move(params, params["new"], params["old"])
+
+    def _move(self, params: Params, before: str, after: str) -> str:
+        agents, database = params["agents"], params["database"]
+        with _as_step_error():
+            if database:
+                row_changes.rename_agents(self.systems.url("neutron"), agents, before, after)
+            openstack.rebind_ports(
+                self.systems.cloud, params["ports"], before, after, lambda: self._beat(database, agents, after)
+            )
+        return f"{len(agents) if database else 0} agents, {len(params['ports'])} ports on {after}"
+
+    def _beat(self, database: bool, agents: t.Sequence[str], host: str) -> None:
+        if database:
+            row_changes.beat_agents(self.systems.url("neutron"), agents, host)
+
+
+class AgentsAlive:
+    """Wait until the agents of the new name report themselves: nova-compute must not start before."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Wait for every agent."""
+        wanted = set(params["agents"])
+
+        def seen() -> t.Optional[str]:
+            with _as_step_error():
+                agents = openstack.list_agents(self.systems.cloud, params["new"])
+            alive = {agent.id for agent in agents if agent.alive}
+            return f"{len(wanted)} agents alive" if wanted <= alive else None
+
+        return Done(self.systems.wait(lambda: f"agents alive on {params['new']}", params["timeout"], seen))
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+
+class ComputeUp:
+    """nova-compute proves itself: by its log, which must not refuse, and by a heartbeat under the new name.
+
+    That the unit is active proves nothing: a refusing nova-compute exits with status 0, or stays and does nothing.
+    A heartbeat does: the service joins its group only after init_host() has passed every check (nova/service.py).
+    """
+
+    REFUSALS: t.ClassVar[t.Tuple[str, ...]] = (
+        "refusing to start",
+        "Refusing to start",
+        "manual node uuid configuration required",
+        "InvalidConfiguration",
+        "InvalidNodeConfiguration",
+        "Duplicate compute node record",
+        "Error updating resources",
+        "Moving ComputeNode",
+    )
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Wait for both proofs; a line that refuses ends the wait at once."""
+        with _as_step_error():
+            first = openstack.get_service(self.systems.cloud, params["service_id"])
+        proofs: t.Dict[str, str] = {}
+
+        def seen() -> t.Optional[str]:
+            self._read_log(params, memory, proofs)
+            with _as_step_error():
+                service = openstack.get_service(self.systems.cloud, params["service_id"])
+            if service.host == params["host"] and service.state == "up" and service.updated_at != first.updated_at:
+                proofs["service"] = f"service up as {service.host}"
+            return ", ".join(proofs[key] for key in sorted(proofs)) if len(proofs) == 2 else None
+
+        told = self.systems.wait(
+            lambda: f"proof from nova-compute (so far: {', '.join(proofs.values()) or 'none'})", params["timeout"], seen
+        )
+        return Done(told)
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+    def _read_log(self, params: Params, memory: Memory, proofs: t.Dict[str, str]) -> None:
+        mark = memory.get("stop_compute")
+        if mark is None:
+            proofs["log"] = "no log to read (operator's own commands)"
+            return
+        # "Verified node" is said at debug level only; "Determined node identity" always, before the checks.
+        verified = f"Verified node {params['node_uuid']} matches my host {params['host']}"
+        determined = f"Determined node identity {params['node_uuid']}"
+        request = {
+            "op": "log_find",
+            "log_file": params["log_file"],
+            "unit": params["units"][0] if params["units"] else None,
+            "mark": mark,
+            "needles": [verified, determined, *self.REFUSALS],
+        }
+        (result,) = self.systems.host.call([request])
+        found = {needle: line for needle, line in result["found"].items() if line}
+        for needle in self.REFUSALS:
+            if needle in found:
+                raise StepError(f"nova-compute says: {found[needle]}")
+        if verified in found:
+            proofs["log"] = "log: verified its node"
+        elif determined in found:
+            proofs["log"] = "log: determined its node, refused nothing"
+
+
+class Audit:
+    """Read everything once more. Whatever blocks stops the operation before the service is enabled again."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Read, check, and refuse on any blocker."""
+        expected = _expected(params)
+        bundle = self._collect(params)
+        checked = renamed.leftovers(bundle, expected) + renamed.unchanged(bundle, expected)
+        checked = checked + identity.check(bundle) + names.check(bundle)
+        refused = standing(checked.findings, [])
+        if refused:
+            raise StepError(f"after the rename:\n{findings_text(Checked(tuple(refused)))}")
+        told = [item for item in checked.findings if item.severity != BLOCKER]
+        if told or checked.unchecked:
+            self.systems.remark(findings_text(Checked(tuple(told), checked.unchecked)))
+        count = len(expected.instance_ids)
+        return Done(f"the old name is gone; ids, uuids and allocations are what they were ({count} instances)")
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+    def _collect(self, params: Params) -> Bundle:
+        scope = sorted({*params["old"].values(), *params["new"].values()} - {None})
+        facts = self.systems.host.facts(self.systems.info_arguments)
+        with _as_step_error():
+            databases = nova_db.read_databases(self.systems.options, scope)
+            cloud = openstack.read_cloud(self.systems.cloud, scope, node_uuids=[params["node"]["uuid"]])
+        return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)
+
+
+def _expected(params: Params) -> renamed.Expected:
+    return renamed.Expected(
+        inventory_name=params["inventory_name"],
+        old_host=params["old"]["host"],
+        old_node=params["old"]["hypervisor_hostname"],
+        new_host=params["new"]["host"],
+        new_node=params["new"]["hypervisor_hostname"],
+        service_uuid=params["service"]["uuid"],
+        service_id=params["service"]["id"],
+        node_uuid=params["node"]["uuid"],
+        node_id=params["node"]["id"],
+        instance_ids=tuple(params["instances"]),
+        allocations=params["allocations"],
+    )
+
+
+def actions(systems: Systems) -> t.Dict[str, Action]:
+    """Return every controller action of a rename, by the name that plans use."""
+    return {
+        "service_status": ServiceStatus(systems),
+        "cell_rows": CellRows(systems),
+        "api_rows": ApiRows(systems),
+        "providers": Providers(systems),
+        "neutron": Neutron(systems),
+        "agents_alive": AgentsAlive(systems),
+        "compute_up": ComputeUp(systems),
+        "audit": Audit(systems),
+    }

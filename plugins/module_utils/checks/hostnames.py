@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Is a name one that a compute host can have? Pure.
+
+Limits: RFC 1123 (2.1) and RFC 1035 (2.3.4) for host names; Linux' HOST_NAME_MAX for the kernel's own name; the
+columns that hold it: 255 in Nova and neutron, 200 for resource_providers.name (placement, db/sqlalchemy/models.py).
+"""
+
+from __future__ import annotations
+
+import string
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import parse_address
+
+LABEL_MAX = 63
+NAME_MAX = 253
+KERNEL_MAX = 64
+PROVIDER_MAX = 200
+_ALLOWED = frozenset(string.ascii_letters + string.digits + "-")
+#: Names below these never resolve to a host (RFC 6761, 6.3 and 6.4).
+UNRESOLVABLE = ("invalid", "localhost")
+
+
+def problems(name: str) -> t.List[str]:
+    """Return everything that is wrong with a name; an empty list: nothing."""
+    if not name:
+        return ["it is empty"]
+    found = []
+    if parse_address(name) is not None:
+        found.append("it is an address")
+    if name.casefold() == "localhost":
+        found.append("it is every machine's own name")
+    if name.endswith("."):
+        found.append("it ends with a dot")
+    if len(name) > NAME_MAX:
+        found.append(f"it has {len(name)} characters, at most {NAME_MAX} are allowed")
+    if not any(character in string.ascii_letters for character in name):
+        found.append("it has no letter")
+    labels = name.rstrip(".").split(".")
+    return found + [problem for label in labels for problem in _label_problems(label)]
+
+
+def _label_problems(label: str) -> t.Iterator[str]:
+    if not label:
+        yield "a part of it is empty"
+        return
+    if len(label) > LABEL_MAX:
+        yield f"its part {label[:16]}... has {len(label)} characters, at most {LABEL_MAX} are allowed"
+    strange = sorted(set(label) - _ALLOWED)
+    if strange:
+        yield f"{' '.join(repr(character) for character in strange)} is not allowed in a host name"
+    if label.startswith("-") or label.endswith("-"):
+        yield f"its part {label} begins or ends with a hyphen"
+
+
+def never_resolves(name: str) -> bool:
+    """Whether the name is in a domain that is reserved for names that do not resolve."""
+    return name.casefold().rpartition(".")[2] in UNRESOLVABLE and "." in name

@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A libvirt domain's XML as a comparable text, and the facts that are read from it. Pure.
+
+Two texts of :func:`normalise` are equal where the guest sees the same machine. Left out is what libvirt makes up
+anew while the guest runs on, or what a guest cannot see:
+
+* C(domain/@id), and every C(alias) that is not the user's own (C(ua-...)): a restart of libvirtd changes one;
+* C(seclabel) and C(metadata): labels, and Nova's notes about the instance;
+* C(currentMemory): the balloon's reading, which changes by itself;
+* pseudo terminals and the sockets below libvirt's own run-time directories (their names hold the domain's id);
+* ports that libvirt chose (C(autoport)), and C(index) of sources, which numbers block nodes;
+* the XML declaration, comments, white space between elements, and the order of attributes.
+
+Kept is all else: machine, CPU, features, clock, addresses, targets, MACs, sources, serials, models, order of devices.
+
+Python 3.9, standard library only: this file travels to compute hosts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import typing as t
+import xml.etree.ElementTree as ET
+
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import DomainDisk, DomainInterface
+
+_CHARACTER_DEVICES = ("serial", "console", "parallel", "channel")
+_RUN_TIME_PLACES = ("/run/libvirt/", "/var/run/libvirt/", "/var/lib/libvirt/qemu/")
+_NOVA = ("http://openstack.org/xmlns/libvirt/nova/1.1", "http://openstack.org/xmlns/libvirt/nova/1.0")
+
+
+class DomainXMLError(ValueError):
+    """What libvirt returned is not XML, or not a domain."""
+
+
+class NovaMetadata(t.NamedTuple):
+    """What Nova noted in the domain: all None where Nova did not make it."""
+
+    name: t.Optional[str]
+    flavor: t.Optional[str]
+    project: t.Optional[str]
+
+
+def parse(text: str) -> ET.Element:
+    """Return the domain element. Raises :class:`DomainXMLError`."""
+    try:
+        root = ET.fromstring(text)  # noqa: S314 - libvirt's own output
+    except ET.ParseError as error:
+        raise DomainXMLError(f"not XML: {error}") from error
+    if root.tag != "domain":
+        raise DomainXMLError(f"a {root.tag}, not a domain")
+    return root
+
+
+def normalise(xml: str) -> str:
+    """Return the comparable text of a domain's XML. Raises :class:`DomainXMLError`."""
+    root = parse(xml)
+    root.attrib.pop("id", None)
+    for name in ("seclabel", "metadata", "currentMemory"):
+        _drop(root, name)
+    for element in root.iter():
+        _drop_aliases(element)
+        if element.tag == "source":
+            element.attrib.pop("index", None)
+        if element.tag == "graphics" and element.get("autoport") == "yes":
+            for key in ("port", "tlsPort", "websocket"):
+                element.attrib.pop(key, None)
+        if element.tag in _CHARACTER_DEVICES:
+            _drop_run_time_paths(element)
+    return ET.canonicalize(ET.tostring(root, encoding="unicode"), strip_text=True)
+
+
+def digest(xml: str) -> str:
+    """Return the SHA-256 of the normalised XML, hexadecimal."""
+    return hashlib.sha256(normalise(xml).encode()).hexdigest()
+
+
+def _drop(parent: ET.Element, name: str) -> None:
+    for child in parent.findall(name):
+        parent.remove(child)
+
+
+def _drop_aliases(element: ET.Element) -> None:
+    for alias in element.findall("alias"):
+        if not (alias.get("name") or "").startswith("ua-"):
+            element.remove(alias)
+    _drop(element, "seclabel")
+
+
+def _drop_run_time_paths(device: ET.Element) -> None:
+    device.attrib.pop("tty", None)
+    for source in device.findall("source"):
+        path = source.get("path", "")
+        if device.get("type") == "pty" or path.startswith(_RUN_TIME_PLACES):
+            source.attrib.pop("path", None)
+            # libvirt shows an empty source where it would choose the path, or none at all.
+            if not source.attrib and not len(source):
+                device.remove(source)
+
+
+def nova_metadata(root: ET.Element) -> NovaMetadata:
+    """Return what C(nova:instance) says: display name, flavor's name, project's uuid (or name)."""
+    for namespace in _NOVA:
+        instance = root.find(f"metadata/{{{namespace}}}instance")
+        if instance is None:
+            continue
+        name = instance.findtext(f"{{{namespace}}}name")
+        flavor = instance.find(f"{{{namespace}}}flavor")
+        project = instance.find(f"{{{namespace}}}owner/{{{namespace}}}project")
+        return NovaMetadata(
+            name,
+            None if flavor is None else flavor.get("name"),
+            None if project is None else project.get("uuid") or project.text,
+        )
+    return NovaMetadata(None, None, None)
+
+
+def machine_type(root: ET.Element) -> t.Optional[str]:
+    """Return the machine type, such as C(pc-q35-7.2)."""
+    element = root.find("os/type")
+    return None if element is None else element.get("machine")
+
+
+def disks(root: ET.Element) -> t.List[DomainDisk]:
+    """Return disks and CD-ROM drives, in the order of the XML."""
+    return [_disk(element) for element in root.findall("devices/disk")]
+
+
+def _disk(element: ET.Element) -> DomainDisk:
+    target, source = element.find("target"), element.find("source")
+    place = None
+    if source is not None:
+        place = next((source.get(key) for key in ("file", "dev", "name", "dir", "volume") if source.get(key)), None)
+    return DomainDisk(
+        target="" if target is None else target.get("dev", ""),
+        bus=None if target is None else target.get("bus"),
+        source_type=element.get("type", ""),
+        source=place,
+        protocol=None if source is None else source.get("protocol"),
+        serial=element.findtext("serial"),
+    )
+
+
+def interfaces(root: ET.Element) -> t.List[DomainInterface]:
+    """Return network interfaces, in the order of the XML."""
+    return [_interface(element) for element in root.findall("devices/interface")]
+
+
+def _interface(element: ET.Element) -> DomainInterface:
+    mac, target, source = element.find("mac"), element.find("target"), element.find("source")
+    place = None
+    if source is not None:
+        place = next((source.get(key) for key in ("bridge", "network", "dev", "path") if source.get(key)), None)
+    return DomainInterface(
+        mac=None if mac is None else mac.get("address"),
+        target=None if target is None else target.get("dev"),
+        type=element.get("type", ""),
+        source=place,
+    )

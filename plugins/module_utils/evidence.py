@@ -1,0 +1,158 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The evidence directory on the controller: each reader leaves its part here, each decision reads it from here.
+
+    hosts/<inventory name>.json         to_plain(HostFacts)
+    unreachable/<inventory name>.json   {"reason": ...}
+    cloud.json                          to_plain(CloudFacts)
+    databases.json                      to_plain(DatabaseFacts)
+
+Facts of many hosts never pass through Ansible variables. A part is written to a temporary file and takes its name in
+one rename, so that parallel readers and a killed run leave whole files only. Directories are 0700, files 0600.
+
+A host is either in C(hosts/) or in C(unreachable/), whichever was written last: facts of an earlier run are never
+taken for those of a host that does not answer now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import typing as t
+import urllib.parse
+
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    SCHEMA,
+    Bundle,
+    CloudFacts,
+    DatabaseFacts,
+    FactsError,
+    HostFacts,
+    from_plain,
+    to_plain,
+)
+
+HOSTS = "hosts"
+UNREACHABLE = "unreachable"
+CLOUD = "cloud.json"
+DATABASES = "databases.json"
+
+
+def save_part(directory: str, relative: str, plain: t.Any) -> str:
+    """Write one part and return its path. ``plain``: JSON data, or facts. Raises OSError."""
+    path = os.path.join(directory, relative)
+    folder = os.path.dirname(path)
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    # mkstemp gives 0600, and a name that no reader takes for a part.
+    descriptor, temporary = tempfile.mkstemp(prefix=".part-", suffix=".tmp", dir=folder)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            json.dump(to_plain(plain), stream, indent=1, sort_keys=True)
+            stream.write("\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return path
+
+
+def save_host(directory: str, inventory_name: str, plain: t.Any) -> str:
+    """Write a host's facts and return the file's path."""
+    path = save_part(directory, relative(HOSTS, inventory_name), plain)
+    _forget(directory, relative(UNREACHABLE, inventory_name))
+    return path
+
+
+def save_unreachable(directory: str, inventory_name: str, reason: str) -> str:
+    """Note that a host did not answer, or that its facts could not be read at all, and return the file's path."""
+    path = save_part(directory, relative(UNREACHABLE, inventory_name), {"reason": reason})
+    _forget(directory, relative(HOSTS, inventory_name))
+    return path
+
+
+def relative(folder: str, inventory_name: str) -> str:
+    """Return the file of a host below the evidence directory. Only what cannot stand in a file name is quoted."""
+    name = inventory_name.replace("%", "%25").replace("/", "%2F")
+    if name.startswith("."):
+        name = "%2E" + name[1:]
+    return os.path.join(folder, f"{name}.json")
+
+
+def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
+    """Read a whole evidence directory. ``collected_at``: by default the earliest C(read_at) of its parts.
+
+    Raises :class:`FactsError` for a part that cannot be read or understood, for a file whose content is another
+    host's, and for a directory without any part. A part that is not there is None.
+    """
+    hosts = {name: _load_host(path, name) for name, path in _files(directory, HOSTS)}
+    unreachable = {name: _load_reason(path) for name, path in _files(directory, UNREACHABLE)}
+    for name in sorted(set(hosts) & set(unreachable)):
+        # The run was killed between the two writes of a save: which one is the newer cannot be told.
+        raise FactsError(f"{directory}: host {name} is both in {HOSTS} and in {UNREACHABLE}: read it again")
+    cloud = _load_optional(os.path.join(directory, CLOUD), CloudFacts)
+    databases = _load_optional(os.path.join(directory, DATABASES), DatabaseFacts)
+    parts: t.List[t.Any] = [part for part in (cloud, databases, *hosts.values()) if part is not None]
+    times = [str(part.read_at) for part in parts]
+    if not times and not unreachable:
+        raise FactsError(f"{directory}: no evidence was found there")
+    return Bundle(SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases)
+
+
+_T = t.TypeVar("_T")
+
+
+def _forget(directory: str, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(directory, name))
+
+
+def _files(directory: str, folder: str) -> t.List[t.Tuple[str, str]]:
+    place = os.path.join(directory, folder)
+    try:
+        names = sorted(os.listdir(place))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise FactsError(f"{place}: {error.strerror}") from error
+    return [
+        (urllib.parse.unquote(name[: -len(".json")]), os.path.join(place, name))
+        for name in names
+        if name.endswith(".json") and not name.startswith(".")
+    ]
+
+
+def _load_host(path: str, name: str) -> HostFacts:
+    facts = from_plain(HostFacts, _load_json(path), path)
+    if facts.inventory_name != name:
+        raise FactsError(f"{path}: holds the facts of {facts.inventory_name}")
+    return facts
+
+
+def _load_reason(path: str) -> str:
+    data = _load_json(path)
+    if not isinstance(data, dict) or not isinstance(data.get("reason"), str):
+        raise FactsError(f"{path}: expected an object with a reason")
+    return str(data["reason"])
+
+
+def _load_optional(path: str, cls: t.Type[_T]) -> t.Optional[_T]:
+    if not os.path.exists(path):
+        return None
+    return from_plain(cls, _load_json(path), path)
+
+
+def _load_json(path: str) -> t.Any:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return json.load(stream)
+    except OSError as error:
+        raise FactsError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise FactsError(f"{path}: not JSON: {error}") from error

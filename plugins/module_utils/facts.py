@@ -1,0 +1,676 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What was read, as frozen dataclasses in Nova's own words, and the evidence bundle they travel in.
+
+Nothing here does I/O, and nothing here decides anything. C(systems/) fill these in, C(checks/) and C(plans/)
+read them. Every class serialises to plain JSON with :func:`to_plain` and back with :func:`from_plain`, so an
+audit can be repeated offline from a saved bundle.
+
+Two conventions carry the weight of "absence of evidence is not evidence of absence":
+
+* A part that could not be read is ``None`` *and* has an :class:`Unread` entry naming it and the reason.
+  An empty list always means "was read, and there is none".
+* Every collection that was read for some hosts only says so in its ``scope`` (an empty tuple: everything).
+
+Python 3.9 and the standard library only: this file travels to compute hosts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+#: Version of the evidence bundle's JSON. A reader refuses a bundle it does not know.
+SCHEMA = 1
+
+
+class FactsError(ValueError):
+    """An evidence file that cannot be understood: which file or field, and why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Unread:
+    """A part of the evidence that could not be read.
+
+    ``part`` is a dotted name below its owner, such as ``libvirt.domains``; ``reason`` is what the system answered.
+    """
+
+    part: str
+    reason: str
+
+
+# --- read on a compute host -----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class ComputeIdFile:
+    """One C(compute_id) file, as nova/virt/node.py would see it (first 40 characters, stripped, any UUID form)."""
+
+    path: str
+    #: True where nova-compute would read it; False for a copy that a deployment tool keeps (kolla).
+    read_by_nova: bool
+    exists: bool
+    #: Normalised UUID, or None where the file is missing, unreadable or holds no UUID.
+    uuid: t.Optional[str] = None
+    owner: t.Optional[str] = None
+    group: t.Optional[str] = None
+    #: Octal, such as ``0644``.
+    mode: t.Optional[str] = None
+    #: Why it could not be read or parsed.
+    error: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class FileLine:
+    """One line of a file, as it stands there (without its end of line); ``number`` counts from 1."""
+
+    path: str
+    number: int
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class NovaConf:
+    """The effective nova.conf of nova-compute: several files and directories merged, the later one wins."""
+
+    files: t.List[str]
+    #: ``[DEFAULT] host`` as configured; None: unset, so Nova takes the kernel's host name.
+    host: t.Optional[str]
+    state_path: str
+    my_ip: t.Optional[str]
+    instances_path: str
+    compute_driver: t.Optional[str]
+    images_type: str
+    images_rbd_pool: t.Optional[str]
+    rbd_user: t.Optional[str]
+    images_rbd_ceph_conf: t.Optional[str]
+    live_migration_inbound_addr: t.Optional[str]
+    reserved_host_memory_mb: t.Optional[int] = None
+    #: Every line that sets ``[DEFAULT] host``, in reading order: each must change when the name does.
+    host_lines: t.List[FileLine] = dataclasses.field(default_factory=list)
+    #: Where nova-compute writes its log (log_dir and log_file resolved); None: standard error, so the journal.
+    log_file: t.Optional[str] = None
+    heal_instance_info_cache_interval: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class DomainDisk:
+    """A disk of a domain: target device, bus, kind of source (``network``, ``file``, ``block``) and its name."""
+
+    target: str
+    bus: t.Optional[str]
+    source_type: str
+    #: ``pool/image`` for RBD, a path for files and block devices.
+    source: t.Optional[str]
+    protocol: t.Optional[str] = None
+    serial: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class DomainInterface:
+    """A network interface of a domain."""
+
+    mac: t.Optional[str]
+    target: t.Optional[str]
+    type: str
+    source: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Domain:
+    """A libvirt domain on a compute host. ``uuid`` is the Nova instance's uuid where Nova made it."""
+
+    uuid: str
+    name: str
+    #: libvirt's word: running, paused, shutoff, crashed, pmsuspended, blocked, shutdown, nostate.
+    state: str
+    persistent: bool
+    #: Process id of QEMU in the host's pid namespace; None where the domain is not active or the pid is unknown.
+    pid: t.Optional[int]
+    #: Start time of that process in clock ticks since boot (``/proc/PID/stat`` field 22): tells a reused pid.
+    pid_start: t.Optional[int]
+    memory_mib: int
+    vcpus: int
+    #: From the nova metadata element; None where there is none (not a Nova guest).
+    nova_name: t.Optional[str]
+    nova_flavor: t.Optional[str]
+    nova_project: t.Optional[str]
+    machine_type: t.Optional[str]
+    disks: t.List[DomainDisk]
+    interfaces: t.List[DomainInterface]
+    #: SHA-256 of the live XML, normalised (ids, aliases of implicit devices and run-time paths left out).
+    xml_digest: str
+    #: Resident memory of QEMU, MiB.
+    rss_mib: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Libvirt:
+    """What libvirt says of itself. ``hostname`` is what Nova's driver takes for ``hypervisor_hostname``."""
+
+    uri: str
+    version: str
+    hostname: str
+    #: Host UUID from capabilities: not Nova's node identity.
+    host_uuid: t.Optional[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class HugePages:
+    """Huge pages of one size: counts of pages."""
+
+    size_kib: int
+    total: int
+    free: int
+    numa_node: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Memory:
+    """Real memory of a host, MiB, from /proc/meminfo."""
+
+    total_mib: int
+    available_mib: int
+    free_mib: int
+    swap_free_mib: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """A systemd unit. States are systemd's own words. They prove little: see facts about nova-compute's exits."""
+
+    name: str
+    load_state: str
+    active_state: str
+    sub_state: str
+    unit_file_state: str
+    fragment_path: t.Optional[str]
+    main_pid: int
+    #: True where a start of it would be refused (masked, or stopped by an assertion of ours).
+    blocked: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Resolution:
+    """What a name resolves to *on this host*, through its own resolver (files, DNS)."""
+
+    name: str
+    addresses: t.List[str]
+    #: Canonical name (AI_CANONNAME): libvirt's virGetHostname() takes it.
+    canonical: t.Optional[str]
+    error: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class HostsLine:
+    """A line of /etc/hosts with at least one name: its number (from 1), address and names."""
+
+    number: int
+    address: str
+    names: t.List[str]
+    #: The line as it stands, without its end of line: what a guarded edit compares with.
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class OpenOperation:
+    """A journal of an unfinished run, found on the host."""
+
+    operation_id: str
+    kind: str
+    state: str
+    started_at: str
+    subject: str
+
+
+@dataclasses.dataclass(frozen=True)
+class HostFacts:
+    """All that one call of C(compute_host_info) reads on one compute host."""
+
+    inventory_name: str
+    read_at: str
+    kernel_hostname: str
+    static_hostname: t.Optional[str]
+    fqdn: t.Optional[str]
+    #: Addresses configured on this host's interfaces (without prefix length), loopback left out.
+    addresses: t.Optional[t.List[str]]
+    machine_id: t.Optional[str]
+    dmi_uuid: t.Optional[str]
+    compute_id_files: t.Optional[t.List[ComputeIdFile]]
+    nova_conf: t.Optional[NovaConf]
+    libvirt: t.Optional[Libvirt]
+    domains: t.Optional[t.List[Domain]]
+    memory: t.Optional[Memory]
+    hugepages: t.Optional[t.List[HugePages]]
+    #: Units looked for that exist here: nova-compute and L2 agents.
+    units: t.Optional[t.List[Unit]]
+    resolutions: t.Optional[t.List[Resolution]]
+    etc_hosts: t.Optional[t.List[HostsLine]]
+    #: Open vSwitch ``external_ids`` (hostname, system-id); None where Open vSwitch is absent, see ``unread``.
+    ovs_external_ids: t.Optional[t.Dict[str, str]]
+    open_operations: t.Optional[t.List[OpenOperation]]
+    #: Version of the nova package that nova-compute runs from, such as ``34.0.0``, where it can be told.
+    nova_version: t.Optional[str] = None
+    #: ``[DEFAULT] host`` of the L2 agent's configuration, and the lines that set it; None and empty: unset.
+    neutron_host: t.Optional[str] = None
+    neutron_host_lines: t.List[FileLine] = dataclasses.field(default_factory=list)
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+# --- read from Nova's databases -------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class ServiceRow:
+    """A row of a cell's C(services). ``deleted`` is Nova's soft-delete number: 0 is live."""
+
+    id: int
+    uuid: t.Optional[str]
+    host: t.Optional[str]
+    binary: t.Optional[str]
+    version: t.Optional[int]
+    disabled: bool
+    disabled_reason: t.Optional[str]
+    forced_down: bool
+    last_seen_up: t.Optional[str]
+    report_count: int
+    deleted: int
+
+
+@dataclasses.dataclass(frozen=True)
+class ComputeNodeRow:
+    """A row of a cell's C(compute_nodes)."""
+
+    id: int
+    uuid: t.Optional[str]
+    host: t.Optional[str]
+    hypervisor_hostname: t.Optional[str]
+    service_id: t.Optional[int]
+    hypervisor_type: t.Optional[str]
+    host_ip: t.Optional[str]
+    mapped: t.Optional[int]
+    deleted: int
+
+
+@dataclasses.dataclass(frozen=True)
+class InstanceRow:
+    """A row of a cell's C(instances). ``compute_id`` is None also where the column does not exist (before 28)."""
+
+    id: int
+    uuid: str
+    display_name: t.Optional[str]
+    project_id: t.Optional[str]
+    host: t.Optional[str]
+    node: t.Optional[str]
+    launched_on: t.Optional[str]
+    compute_id: t.Optional[int]
+    vm_state: t.Optional[str]
+    task_state: t.Optional[str]
+    power_state: t.Optional[int]
+    availability_zone: t.Optional[str]
+    deleted: int
+
+
+@dataclasses.dataclass(frozen=True)
+class MigrationRow:
+    """A row of a cell's C(migrations)."""
+
+    id: int
+    uuid: t.Optional[str]
+    migration_type: t.Optional[str]
+    status: t.Optional[str]
+    instance_uuid: t.Optional[str]
+    source_compute: t.Optional[str]
+    source_node: t.Optional[str]
+    dest_compute: t.Optional[str]
+    dest_node: t.Optional[str]
+    dest_compute_id: t.Optional[int]
+    deleted: int
+
+
+@dataclasses.dataclass(frozen=True)
+class CellFacts:
+    """What one cell database holds. ``scope``: the host names it was narrowed to (empty: all)."""
+
+    name: str
+    uuid: str
+    #: Address of the database without user and password.
+    location: str
+    #: Head of Nova's alembic migrations in this database, or None.
+    revision: t.Optional[str]
+    #: True where instances.compute_id and migrations.dest_compute_id exist.
+    has_compute_id: bool
+    scope: t.List[str]
+    services: t.Optional[t.List[ServiceRow]]
+    compute_nodes: t.Optional[t.List[ComputeNodeRow]]
+    instances: t.Optional[t.List[InstanceRow]]
+    migrations: t.Optional[t.List[MigrationRow]]
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class HostMappingRow:
+    """A row of the API database's C(host_mappings)."""
+
+    id: int
+    host: str
+    cell_uuid: t.Optional[str]
+    cell_name: t.Optional[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class AggregateHostRow:
+    """A row of C(aggregate_hosts), with its aggregate's uuid, name and zone."""
+
+    id: int
+    host: t.Optional[str]
+    aggregate_id: int
+    aggregate_uuid: t.Optional[str]
+    aggregate_name: t.Optional[str]
+    availability_zone: t.Optional[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class ApiDbFacts:
+    """What the API database holds."""
+
+    location: str
+    revision: t.Optional[str]
+    scope: t.List[str]
+    host_mappings: t.Optional[t.List[HostMappingRow]]
+    aggregate_hosts: t.Optional[t.List[AggregateHostRow]]
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class NeutronAgentRow:
+    """A row of neutron's C(agents)."""
+
+    id: str
+    agent_type: str
+    binary: str
+    host: str
+    admin_state_up: bool
+    heartbeat_timestamp: t.Optional[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class NeutronDbFacts:
+    """What neutron's database holds of the hosts in ``scope``."""
+
+    location: str
+    scope: t.List[str]
+    agents: t.Optional[t.List[NeutronAgentRow]]
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Grant:
+    """Whether the database user may do what a plan needs: probed with the very statement, on no row."""
+
+    #: ``cell:cell1``, ``api`` or ``neutron``.
+    database: str
+    table: str
+    columns: t.List[str]
+    #: ``select`` or ``update``.
+    action: str
+    allowed: bool
+    error: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class DatabaseFacts:
+    """All that one call of C(cell_info) reads."""
+
+    read_at: str
+    api: t.Optional[ApiDbFacts]
+    #: None: the list of cells itself could not be read.
+    cells: t.Optional[t.List[CellFacts]]
+    neutron: t.Optional[NeutronDbFacts]
+    #: None: not probed.
+    grants: t.Optional[t.List[Grant]]
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+# --- read through the APIs ------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class ApiService:
+    """A compute service as C(GET /os-services) shows it."""
+
+    id: str
+    host: str
+    binary: str
+    state: str
+    status: str
+    forced_down: bool
+    disabled_reason: t.Optional[str]
+    zone: t.Optional[str] = None
+    updated_at: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ApiHypervisor:
+    """A compute node as C(GET /os-hypervisors/detail) shows it; nodes without a service are left out there."""
+
+    id: str
+    hypervisor_hostname: str
+    service_host: t.Optional[str]
+    hypervisor_type: t.Optional[str]
+    state: t.Optional[str]
+    status: t.Optional[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class ApiServer:
+    """A server as the administrator sees it."""
+
+    id: str
+    name: str
+    project_id: t.Optional[str]
+    status: str
+    host: t.Optional[str]
+    hypervisor_hostname: t.Optional[str]
+    task_state: t.Optional[str]
+    vm_state: t.Optional[str]
+    power_state: t.Optional[int]
+    availability_zone: t.Optional[str]
+    locked: t.Optional[bool] = None
+    pinned_availability_zone: t.Optional[str] = None
+    volumes: t.List[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class ApiAggregate:
+    """A host aggregate."""
+
+    id: int
+    uuid: t.Optional[str]
+    name: str
+    availability_zone: t.Optional[str]
+    hosts: t.List[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class ResourceProvider:
+    """A resource provider of placement, with its tree and, where asked for, its allocations."""
+
+    uuid: str
+    name: str
+    generation: int
+    root_provider_uuid: t.Optional[str]
+    parent_provider_uuid: t.Optional[str]
+    #: Consumer uuid to resource class to amount; None: not asked for or unread.
+    allocations: t.Optional[t.Dict[str, t.Dict[str, int]]] = None
+    #: Aggregate uuids; None: not asked for.
+    aggregates: t.Optional[t.List[str]] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ApiMigration:
+    """A migration record of C(GET /os-migrations)."""
+
+    id: int
+    uuid: t.Optional[str]
+    migration_type: t.Optional[str]
+    status: str
+    instance_uuid: t.Optional[str]
+    source_compute: t.Optional[str]
+    source_node: t.Optional[str]
+    dest_compute: t.Optional[str]
+    dest_node: t.Optional[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class ApiAgent:
+    """A neutron agent."""
+
+    id: str
+    agent_type: str
+    binary: str
+    host: str
+    alive: bool
+    admin_state_up: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class ApiPort:
+    """A neutron port bound to a host."""
+
+    id: str
+    binding_host_id: t.Optional[str]
+    binding_vif_type: t.Optional[str]
+    status: str
+    device_id: t.Optional[str]
+    device_owner: t.Optional[str]
+    mac_address: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class CloudFacts:
+    """All that one call of C(cloud_info) reads. ``scope``: the host names it was narrowed to (empty: all)."""
+
+    read_at: str
+    scope: t.List[str]
+    #: Highest compute microversion offered, such as ``2.104``.
+    compute_max_microversion: t.Optional[str]
+    placement_max_microversion: t.Optional[str]
+    #: Service types in the catalogue, sorted; None: unread.
+    catalog: t.Optional[t.List[str]]
+    services: t.Optional[t.List[ApiService]]
+    hypervisors: t.Optional[t.List[ApiHypervisor]]
+    servers: t.Optional[t.List[ApiServer]]
+    aggregates: t.Optional[t.List[ApiAggregate]]
+    providers: t.Optional[t.List[ResourceProvider]]
+    migrations: t.Optional[t.List[ApiMigration]]
+    agents: t.Optional[t.List[ApiAgent]]
+    ports: t.Optional[t.List[ApiPort]]
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bundle:
+    """The evidence: what was read, from everywhere, for one audit or one operation."""
+
+    schema: int
+    collected_at: str
+    #: Inventory name to facts; a host that did not answer is in ``unreachable`` and not here.
+    hosts: t.Dict[str, HostFacts]
+    #: Inventory name to the reason.
+    unreachable: t.Dict[str, str]
+    cloud: t.Optional[CloudFacts]
+    databases: t.Optional[DatabaseFacts]
+
+
+# --- plain data and back --------------------------------------------------------------------------------------
+
+_T = t.TypeVar("_T")
+_HINTS: t.Dict[type, t.Dict[str, t.Any]] = {}
+
+
+def to_plain(value: t.Any) -> t.Any:
+    """Turn facts (or anything made of dataclasses, mappings, sequences and scalars) into plain JSON data."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(item) for item in value]
+    return value
+
+
+def from_plain(cls: t.Type[_T], data: t.Any, where: str = "") -> _T:
+    """Build a dataclass from plain data.
+
+    A field that is missing takes its default; one without a default, one of the wrong shape, or an unknown key
+    raises :class:`FactsError` with its dotted place: a bundle from another version is refused, not half read.
+    """
+    where = where or cls.__name__
+    if not isinstance(data, dict):
+        raise FactsError(f"{where}: expected an object, found {type(data).__name__}")
+    hints = _hints(cls)
+    unknown = sorted(set(data) - set(hints))
+    if unknown:
+        raise FactsError(f"{where}: unknown field {unknown[0]!r}")
+    values = {}
+    for field in dataclasses.fields(t.cast(t.Any, cls)):
+        place = f"{where}.{field.name}"
+        if field.name in data:
+            values[field.name] = _convert(hints[field.name], data[field.name], place)
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise FactsError(f"{place}: missing")
+    return cls(**values)
+
+
+def _hints(cls: type) -> t.Dict[str, t.Any]:
+    if cls not in _HINTS:
+        _HINTS[cls] = t.get_type_hints(cls)
+    return _HINTS[cls]
+
+
+def _convert(hint: t.Any, data: t.Any, where: str) -> t.Any:
+    origin = t.get_origin(hint)
+    if origin is t.Union:
+        if data is None:
+            return None
+        inner = [arg for arg in t.get_args(hint) if arg is not type(None)]
+        return _convert(inner[0], data, where)
+    if origin is list:
+        if not isinstance(data, (list, tuple)):
+            raise FactsError(f"{where}: expected a list, found {type(data).__name__}")
+        (item_hint,) = t.get_args(hint)
+        return [_convert(item_hint, item, f"{where}[{index}]") for index, item in enumerate(data)]
+    if origin is dict:
+        if not isinstance(data, dict):
+            raise FactsError(f"{where}: expected an object, found {type(data).__name__}")
+        _key, item_hint = t.get_args(hint)
+        return {str(key): _convert(item_hint, item, f"{where}.{key}") for key, item in data.items()}
+    if dataclasses.is_dataclass(hint):
+        return from_plain(t.cast(t.Any, hint), data, where)
+    return _scalar(hint, data, where)
+
+
+def _scalar(hint: t.Any, data: t.Any, where: str) -> t.Any:
+    if hint is t.Any:
+        return data
+    # bool is an int in Python; a count that arrives as true is not a count.
+    if hint is int and isinstance(data, int) and not isinstance(data, bool):
+        return int(data)
+    if hint is bool and isinstance(data, bool):
+        return data
+    if hint is str and isinstance(data, str):
+        # Ansible hands over tagged str subclasses; facts hold plain ones.
+        return str(data)
+    raise FactsError(f"{where}: expected {getattr(hint, '__name__', hint)}, found {type(data).__name__}")
+
+
+def load_bundle(data: t.Any) -> Bundle:
+    """Build a :class:`Bundle`, refusing a schema that this version does not know."""
+    if not isinstance(data, dict):
+        raise FactsError("evidence: expected a JSON object")
+    if data.get("schema") != SCHEMA:
+        raise FactsError(f"evidence: schema {data.get('schema')!r} is not {SCHEMA}, which this version reads")
+    return from_plain(Bundle, data, "evidence")

@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The journal of an operation: one JSON file, written before and after each step, that survives a kill.
+
+Each write goes to a temporary file, is forced to disk, and takes the journal's name in one rename; then the
+directory is forced to disk too. A reader therefore sees a whole journal, the old one or the new one, never a
+torn one. One operation of a kind is open at a time in a directory: opening uses C(O_EXCL).
+
+Runs on compute hosts: Python 3.9, standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+SCHEMA = 1
+
+#: States of a step.
+PENDING = "pending"
+APPLYING = "applying"
+DONE = "done"
+UNDOING = "undoing"
+UNDONE = "undone"
+
+#: States of an operation; the last two are final.
+OPEN = "open"
+ROLLING_BACK = "rolling-back"
+FINISHED = "finished"
+ROLLED_BACK = "rolled-back"
+FINAL = (FINISHED, ROLLED_BACK)
+
+
+class JournalError(Exception):
+    """A journal that cannot be opened, read or written: which file, and why."""
+
+
+def path_of(directory: str, kind: str) -> str:
+    """Return the file of the open operation of a kind."""
+    return os.path.join(directory, f"{kind}.json")
+
+
+def open_new(directory: str, journal: t.Dict[str, t.Any]) -> None:
+    """Create the journal of a new operation. Raises :class:`JournalError` where one is open already."""
+    _make_directory(directory)
+    path = path_of(directory, journal["kind"])
+    claim = path + ".claim"
+    try:
+        os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        # A claim without a journal is an opening that was killed before it wrote anything: it holds nothing.
+        if os.path.exists(path):
+            raise JournalError(f"{path}: an operation is open already") from None
+    if os.path.exists(path):
+        raise JournalError(f"{path}: an operation is open already")
+    write(directory, journal)
+
+
+def read(directory: str, kind: str) -> t.Optional[t.Dict[str, t.Any]]:
+    """Return the open journal of a kind, or None where there is none.
+
+    Raises :class:`JournalError` for one that cannot be read: that is never taken for "no journal".
+    """
+    path = path_of(directory, kind)
+    try:
+        with open(path, encoding="utf-8") as stream:
+            journal = json.load(stream)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise JournalError(f"{path}: {error}") from error
+    if not isinstance(journal, dict) or journal.get("schema") != SCHEMA:
+        raise JournalError(f"{path}: not a journal of schema {SCHEMA}")
+    return journal
+
+
+def write(directory: str, journal: t.Dict[str, t.Any]) -> None:
+    """Replace the journal, atomically and durably."""
+    path = path_of(directory, journal["kind"])
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        descriptor = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            json.dump(journal, stream, indent=1, sort_keys=True)
+            stream.write("\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+        _sync_directory(directory)
+    except OSError as error:
+        raise JournalError(f"{path}: {error}") from error
+
+
+def mark(directory: str, kind: str, operation_id: str, note: t.Mapping[str, t.Any]) -> None:
+    """Note one event in the open journal: ``{"at", "step", "step_state", "state", "text", "memory"}``.
+
+    All but ``at`` are optional. ``memory`` is kept for later steps under the step's name.
+
+    Raises :class:`JournalError` where the open journal is not that operation's: two runs never share one.
+    """
+    journal = read(directory, kind)
+    if journal is None or journal.get("operation_id") != operation_id:
+        raise JournalError(f"{path_of(directory, kind)}: operation {operation_id} is not the open one")
+    write(directory, noted(journal, note))
+
+
+def noted(journal: t.Mapping[str, t.Any], note: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+    """Return the journal with an event noted. Pure."""
+    result = dict(journal)
+    if note.get("state"):
+        result["state"] = note["state"]
+    if note.get("step"):
+        result["steps"] = {**journal.get("steps", {}), note["step"]: note.get("step_state", PENDING)}
+    if note.get("memory") is not None:
+        result["memory"] = {**journal.get("memory", {}), note["step"]: note["memory"]}
+    result["updated_at"] = note["at"]
+    event = {key: value for key, value in note.items() if value is not None}
+    result["history"] = [*journal.get("history", []), event]
+    return result
+
+
+def close(directory: str, journal: t.Dict[str, t.Any]) -> str:
+    """Write the final state, put the journal among the closed ones, and return its new path."""
+    if journal.get("state") not in FINAL:
+        raise JournalError(f"operation {journal.get('operation_id')} is {journal.get('state')}: not to be closed")
+    write(directory, journal)
+    path = path_of(directory, journal["kind"])
+    closed = os.path.join(directory, "closed")
+    _make_directory(closed)
+    target = os.path.join(closed, f"{journal['kind']}-{journal['operation_id']}.json")
+    os.replace(path, target)
+    if os.path.exists(path + ".claim"):
+        os.unlink(path + ".claim")
+    _sync_directory(closed)
+    _sync_directory(directory)
+    return target
+
+
+def list_open(directory: str) -> t.List[t.Dict[str, t.Any]]:
+    """Return every open journal of a directory, of whatever kind. Raises :class:`JournalError`."""
+    try:
+        names = sorted(os.listdir(directory))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise JournalError(f"{directory}: {error}") from error
+    journals = [read(directory, name[: -len(".json")]) for name in names if name.endswith(".json")]
+    return [journal for journal in journals if journal is not None]
+
+
+def _make_directory(directory: str) -> None:
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    os.chmod(directory, 0o700)
+
+
+def _sync_directory(directory: str) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,562 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The plan of a rename in place: facts in, ordered steps out. Pure.
+
+Ids and uuids never change; only names do. The order matters more than anything else here:
+
+1. The compute service is disabled with the operation's id, so that the scheduler sends nothing here, and so that
+   a second operation sees the first.
+2. nova-compute, then the L2 agent, are stopped and kept from starting: from now on no process takes a half-renamed
+   host for a new one. Flows of a stopped agent stay, so the guests keep their network.
+3. Cell database, API database, placement, neutron: each bears the new name before the host does. In neutron the
+   agent's row is renamed with a fresh heartbeat *first*: a port bound to a name without a live agent becomes
+   C(binding_failed) and a running agent puts it on the dead VLAN.
+4. The host's own name and files; libvirt must then say what compute_nodes says.
+5. The L2 agent is started and seen alive before nova-compute (else binding_failed), nova-compute is started and
+   proves itself: its log line, the service up, the inventory's generation moving.
+6. Everything is read once more; then the service gets back the status it had.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils import names as naming
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ApiService,
+    Bundle,
+    CellFacts,
+    CloudFacts,
+    ComputeNodeRow,
+    DatabaseFacts,
+    HostFacts,
+    ResourceProvider,
+    ServiceRow,
+    Unit,
+    to_plain,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import (
+    CONTROLLER,
+    HOST,
+    Change,
+    Plan,
+    RowChange,
+    Step,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
+
+KIND = "rename"
+ETC_HOSTS = "/etc/hosts"
+
+
+class PlanError(ValueError):
+    """The facts do not allow a plan; a preflight check says so in more words."""
+
+
+class _Context:
+    """What every part of the plan looks up, found once."""
+
+    def __init__(self, bundle: Bundle, request: RenameRequest) -> None:
+        self.request = request
+        self.host = _needed(bundle.hosts.get(request.inventory_name), f"facts of host {request.inventory_name}")
+        own = naming.conf_host(self.host)
+        if own != request.rename_from:
+            raise PlanError(f"the host calls itself {own}, not {request.rename_from}")
+        self.databases: DatabaseFacts = _needed(bundle.databases, "the databases")
+        self.cloud: CloudFacts = _needed(bundle.cloud, "the APIs")
+        self.cell, self.node = _home(self.databases, request.rename_from)
+        self.service = _service_row(self.cell, request.rename_from)
+        self.api_service = _api_service(self.cloud, self.service)
+        self.before, self.after = naming.rename(
+            self.host,
+            _needed(self.node.hypervisor_hostname, "hypervisor_hostname of the compute node"),
+            request.rename_to,
+            request.hypervisor_hostname,
+        )
+
+    @property
+    def provider(self) -> ResourceProvider:
+        """The root provider of the compute node, by uuid."""
+        for provider in _needed(self.cloud.providers, "resource providers"):
+            if provider.uuid == self.node.uuid:
+                return provider
+        raise PlanError(f"no resource provider has the uuid {self.node.uuid} of the compute node")
+
+
+def plan(bundle: Bundle, request: RenameRequest) -> Plan:
+    """Return the plan of a rename in place. Raises :class:`PlanError` or :class:`naming.NamesError`."""
+    context = _Context(bundle, request)
+    agents = _agent_units(context)
+    steps = [_disable(context), _stop(context, "stop_compute", "nova-compute", _compute_units(context), True)]
+    if agents:
+        steps.append(_stop(context, "stop_agents", "L2 agent", agents, False))
+    steps += [_cell_database(context), _api_database(context), _placement(context)]
+    neutron = _neutron(context)
+    if neutron is not None:
+        steps.append(neutron)
+    steps.append(_host_names(context))
+    if agents:
+        steps += [_start(context, "start_agents", "L2 agent", agents, False), _agents_alive(context)]
+    steps += [
+        _guests(context, "guests", True),
+        _start(context, "start_compute", "nova-compute", _compute_units(context), True),
+        _compute_up(context),
+        _guests(context, "guests_after", False),
+        _audit(context),
+        _enable(context),
+    ]
+    subject = f"{context.before.host} -> {context.after.host}"
+    return Plan(KIND, request.operation_id, subject, steps, _notes(context))
+
+
+def reason_of(operation_id: str) -> str:
+    """Return the disabled_reason that marks a host as held by an operation."""
+    return f"stackguard:{KIND}:{operation_id}"
+
+
+# --- steps ----------------------------------------------------------------------------------------------------
+
+
+def _disable(context: _Context) -> Step:
+    service = context.api_service
+    reason = reason_of(context.request.operation_id)
+    params = {
+        "service_id": service.id,
+        "before": {"status": service.status, "reason": service.disabled_reason},
+        "after": {"status": "disabled", "reason": reason},
+        "provider": context.provider.uuid,
+        "timeout": context.request.start_timeout,
+    }
+    changes = [
+        Change(f"compute service {service.id}", "status", service.status, "disabled"),
+        Change(f"compute service {service.id}", "disabled_reason", service.disabled_reason or "", reason),
+    ]
+    return Step("disable_service", "disable the compute service", CONTROLLER, "service_status", params, changes)
+
+
+def _enable(context: _Context) -> Step:
+    service = context.api_service
+    params = {
+        "service_id": service.id,
+        "before": {"status": "disabled", "reason": reason_of(context.request.operation_id)},
+        "after": {"status": service.status, "reason": service.disabled_reason},
+        "provider": context.provider.uuid,
+        "timeout": context.request.start_timeout,
+    }
+    changes = [Change(f"compute service {service.id}", "status", "disabled", service.status)]
+    title = (
+        "enable the compute service, see its inventory move"
+        if service.status == "enabled"
+        else "give the service its old status back"
+    )
+    return Step("enable_service", title, CONTROLLER, "service_status", params, changes)
+
+
+def _unit_params(context: _Context, units: t.Sequence[Unit], use_commands: bool, timeout: int) -> t.Dict[str, t.Any]:
+    commands = context.request.commands if use_commands and context.request.commands.given else None
+    return {
+        "units": []
+        if commands
+        else [
+            {
+                "name": unit.name,
+                "active": unit.active_state in ("active", "activating"),
+                "enabled": unit.unit_file_state,
+            }
+            for unit in units
+        ],
+        "stop_command": commands.stop if commands else None,
+        "start_command": commands.start if commands else None,
+        "mask_command": commands.mask if commands else None,
+        "unmask_command": commands.unmask if commands else None,
+        "timeout": timeout,
+    }
+
+
+def _stop(context: _Context, name: str, what: str, units: t.Sequence[Unit], compute: bool) -> Step:
+    params = _unit_params(context, units, compute, context.request.stop_timeout)
+    if compute:
+        params["log_file"] = _log_file(context)
+    changes = [
+        Change(f"{context.request.inventory_name} unit {unit['name']}", "state", "started", "stopped and masked")
+        for unit in params["units"]
+    ]
+    return Step(name, f"stop {what} and keep it from starting", HOST, "stop_units", params, changes)
+
+
+def _start(context: _Context, name: str, what: str, units: t.Sequence[Unit], compute: bool) -> Step:
+    params = _unit_params(context, units, compute, context.request.start_timeout)
+    changes = [
+        Change(f"{context.request.inventory_name} unit {unit['name']}", "state", "stopped and masked", "started")
+        for unit in params["units"]
+        if unit["active"]
+    ]
+    return Step(name, f"start {what}", HOST, "start_units", params, changes)
+
+
+def _cell_database(context: _Context) -> Step:
+    cell, old, new = context.cell, context.before, context.after
+    database = f"cell:{cell.name}"
+    rows = [
+        RowChange(
+            database,
+            "services",
+            "id",
+            context.service.id,
+            {"host": context.service.host, "binary": "nova-compute", "uuid": context.service.uuid, "deleted": 0},
+            {"host": new.host},
+            f"service {context.service.uuid}",
+        ),
+        RowChange(
+            database,
+            "compute_nodes",
+            "id",
+            context.node.id,
+            {
+                "host": context.node.host,
+                "hypervisor_hostname": context.node.hypervisor_hostname,
+                "uuid": context.node.uuid,
+                "deleted": 0,
+            },
+            {"host": new.host, "hypervisor_hostname": new.hypervisor_hostname},
+            f"compute node {context.node.uuid}",
+        ),
+        *_instance_rows(context, database),
+    ]
+    instances = len(rows) - 2
+    params = {
+        "database": database,
+        "rows": to_plain(rows),
+        "old": {"host": old.host, "node": old.hypervisor_hostname},
+        "new": {"host": new.host, "node": new.hypervisor_hostname},
+    }
+    title = f"cell database {cell.name}: 1 service, 1 compute node, {instances} instances"
+    return Step("cell_database", title, CONTROLLER, "cell_rows", params, _row_changes(rows))
+
+
+def _instance_rows(context: _Context, database: str) -> t.List[RowChange]:
+    old, new = context.before, context.after
+    rows = []
+    for instance in _needed(context.cell.instances, f"instances of cell {context.cell.name}"):
+        if instance.deleted or instance.host != old.host:
+            continue
+        if instance.node != old.hypervisor_hostname:
+            raise PlanError(f"instance {instance.uuid} is on host {instance.host} but on node {instance.node}")
+        before: t.Dict[str, t.Any] = {"host": instance.host, "node": instance.node, "uuid": instance.uuid}
+        after = {"host": new.host, "node": new.hypervisor_hostname}
+        if instance.launched_on == old.host:
+            before["launched_on"], after["launched_on"] = old.host, new.host
+        before["deleted"] = 0
+        rows.append(RowChange(database, "instances", "id", instance.id, before, after, f"instance {instance.uuid}"))
+    return rows
+
+
+def _api_database(context: _Context) -> Step:
+    api = _needed(context.databases.api, "the API database")
+    old, new = context.before.host, context.after.host
+    rows = [
+        RowChange("api", "host_mappings", "id", mapping.id, {"host": old}, {"host": new}, f"host mapping {mapping.id}")
+        for mapping in _needed(api.host_mappings, "host mappings")
+        if mapping.host == old
+    ]
+    if len(rows) != 1:
+        raise PlanError(f"{len(rows)} host mappings of {old}, expected 1")
+    members = [row for row in _needed(api.aggregate_hosts, "aggregate hosts") if row.host == old]
+    rows += [
+        RowChange(
+            "api",
+            "aggregate_hosts",
+            "id",
+            row.id,
+            {"host": old, "aggregate_id": row.aggregate_id},
+            {"host": new},
+            f"member of aggregate {row.aggregate_name}",
+        )
+        for row in members
+    ]
+    params = {
+        "database": "api",
+        "rows": to_plain(rows),
+        "old": old,
+        "new": new,
+        "aggregates": sorted({row.aggregate_id for row in members}),
+    }
+    title = f"API database: 1 host mapping, {len(members)} aggregate memberships"
+    return Step("api_database", title, CONTROLLER, "api_rows", params, _row_changes(rows))
+
+
+def _placement(context: _Context) -> Step:
+    providers = []
+    for provider in [context.provider, *_children(context)]:
+        name = _provider_name(provider, context.before.hypervisor_hostname, context.after.hypervisor_hostname)
+        if name != provider.name:
+            providers.append({"uuid": provider.uuid, "before": provider.name, "after": name})
+    changes = [
+        Change(f"resource provider {entry['uuid']}", "name", entry["before"], entry["after"]) for entry in providers
+    ]
+    title = f"placement: {len(providers)} resource providers"
+    return Step("placement", title, CONTROLLER, "providers", {"providers": providers}, changes)
+
+
+def _children(context: _Context) -> t.List[ResourceProvider]:
+    root = context.provider
+    children = [
+        provider
+        for provider in _needed(context.cloud.providers, "resource providers")
+        if provider.root_provider_uuid == root.uuid and provider.uuid != root.uuid
+    ]
+    return sorted(children, key=lambda provider: provider.name)
+
+
+def _provider_name(provider: ResourceProvider, old: str, new: str) -> str:
+    """Nova and neutron name children ``<node>_<device>`` and ``<node>:<agent>...``."""
+    if provider.name == old:
+        return new
+    for separator in ("_", ":"):
+        if provider.name.startswith(old + separator):
+            return new + provider.name[len(old) :]
+    return provider.name
+
+
+def _neutron(context: _Context) -> t.Optional[Step]:
+    old, new = context.before.host, context.after.host
+    agents = [
+        {"id": agent.id, "type": agent.agent_type}
+        for agent in _needed(context.cloud.agents, "network agents")
+        if agent.host == old
+    ]
+    ports = [port for port in _needed(context.cloud.ports, "ports") if port.binding_host_id == old]
+    if old == new or not (agents or ports):
+        return None
+    if agents and not context.request.has_neutron_db:
+        raise PlanError(
+            "network agents of this host need neutron_db_url: without it every port would be bound to a name that no "
+            "live agent bears, and the guests would be cut off. An override of SG305 does not change that"
+        )
+    params = {
+        "old": old,
+        "new": new,
+        "agents": [agent["id"] for agent in agents],
+        "database": bool(agents),
+        "ports": [{"id": port.id, "vif_type": port.binding_vif_type} for port in ports],
+    }
+    changes = [Change(f"network agent {agent['id']} ({agent['type']})", "host", old, new) for agent in agents]
+    changes += [Change(f"port {port.id}", "binding:host_id", old, new) for port in ports]
+    title = f"neutron: {len(agents)} agents, {len(ports)} ports"
+    return Step("neutron", title, CONTROLLER, "neutron", params, changes)
+
+
+def _host_names(context: _Context) -> Step:
+    host, old, new = context.host, context.before, context.after
+    edits = _line_edits(context)
+    external = _external_ids(context)
+    params = {
+        "static_hostname": {"before": old.os, "after": new.os} if new.os and new.os != old.os else None,
+        "line_edits": edits,
+        "ovs_external_ids": external,
+        "libvirt": {
+            "uri": _needed(host.libvirt, "libvirt").uri,
+            "before": old.hypervisor_hostname,
+            "after": new.hypervisor_hostname,
+        },
+    }
+    where = context.request.inventory_name
+    changes = []
+    if params["static_hostname"]:
+        changes.append(Change(where, "host name", old.os or "", new.os or ""))
+    changes += [
+        Change(f"{where} {edit['path']} line {edit['number']}", "text", edit["before"], edit["after"]) for edit in edits
+    ]
+    changes += [
+        Change(f"{where} Open vSwitch", f"external_ids:{key}", value["before"], value["after"])
+        for key, value in sorted(external.items())
+    ]
+    changes.append(Change(f"{where} libvirt", "host name (seen)", old.hypervisor_hostname, new.hypervisor_hostname))
+    return Step("host_names", "the host's own name and files", HOST, "host_names", params, changes)
+
+
+def _line_edits(context: _Context) -> t.List[t.Dict[str, t.Any]]:
+    host, old, new = context.host, context.before, context.after
+    edits = []
+    table = naming.mapping(old, new)
+    own = set(_needed(host.addresses, "addresses"))
+    for line in _needed(host.etc_hosts, "/etc/hosts"):
+        text = naming.rename_in_hosts_line(line, table) if _own_address(line.address, own) else None
+        if text is not None and text != line.text:
+            edits.append({"path": ETC_HOSTS, "number": line.number, "before": line.text, "after": text})
+    for entry in _needed(host.nova_conf, "nova.conf").host_lines:
+        text = naming.rename_in_option_line(entry.text, old.host, new.host)
+        edits.append({"path": entry.path, "number": entry.number, "before": entry.text, "after": text})
+    for entry in host.neutron_host_lines:
+        text = naming.rename_in_option_line(entry.text, host.neutron_host or "", new.host)
+        edits.append({"path": entry.path, "number": entry.number, "before": entry.text, "after": text})
+    return [edit for edit in edits if edit["before"] != edit["after"]]
+
+
+def _own_address(address: str, own: t.Container[str]) -> bool:
+    # Debian's installer puts a host's name on 127.0.1.1; such a line is the host's own too.
+    return address in own or address.startswith("127.") or address == "::1"
+
+
+def _external_ids(context: _Context) -> t.Dict[str, t.Dict[str, str]]:
+    table = naming.mapping(context.before, context.after)
+    ids = context.host.ovs_external_ids or {}
+    name = ids.get("hostname")
+    return {"hostname": {"before": name, "after": table[name]}} if name in table and name is not None else {}
+
+
+def _agents_alive(context: _Context) -> Step:
+    agents = [
+        agent.id for agent in _needed(context.cloud.agents, "network agents") if agent.host == context.before.host
+    ]
+    params = {
+        "agents": agents,
+        "old": context.before.host,
+        "new": context.after.host,
+        "timeout": context.request.agent_timeout,
+    }
+    return Step("agents_alive", "see the L2 agent alive under the new name", CONTROLLER, "agents_alive", params)
+
+
+def _compute_up(context: _Context) -> Step:
+    params = {
+        "service_id": context.api_service.id,
+        "host": context.after.host,
+        "node_uuid": context.node.uuid,
+        "log_file": _log_file(context),
+        "units": [unit.name for unit in _compute_units(context)],
+        "timeout": context.request.start_timeout,
+    }
+    return Step("compute_up", "see nova-compute prove itself", CONTROLLER, "compute_up", params)
+
+
+def _guests(context: _Context, name: str, strict: bool) -> Step:
+    """Compare every domain with what it was. Before nova-compute starts, nobody else can have touched one: strict.
+
+    Afterwards a tenant's own stop or reboot, kept in the queue, may have: then a difference is told, not refused.
+    """
+    domains = [
+        {
+            "uuid": domain.uuid,
+            "name": domain.name,
+            "state": domain.state,
+            "pid": domain.pid,
+            "pid_start": domain.pid_start,
+            "xml_digest": domain.xml_digest,
+        }
+        for domain in _needed(context.host.domains, "domains")
+    ]
+    params = {"domains": domains, "uri": _needed(context.host.libvirt, "libvirt").uri, "strict": strict}
+    when = "before" if strict else "after"
+    title = f"{len(domains)} domains are what they were, {when} nova-compute starts: process, uuid, definition"
+    return Step(name, title, HOST, "guests_unchanged", params)
+
+
+def _audit(context: _Context) -> Step:
+    params = {
+        "inventory_name": context.request.inventory_name,
+        "old": to_plain(context.before),
+        "new": to_plain(context.after),
+        "service": {"id": context.service.id, "uuid": context.service.uuid},
+        "node": {"id": context.node.id, "uuid": context.node.uuid},
+        "provider": context.provider.uuid,
+        "cell": context.cell.name,
+        "instances": sorted(
+            row["key"] for row in _cell_database(context).params["rows"] if row["table"] == "instances"
+        ),
+        "allocations": context.provider.allocations,
+    }
+    return Step("audit", "read everything once more", CONTROLLER, "audit", params)
+
+
+def _notes(context: _Context) -> t.List[str]:
+    notes = [
+        "Nova does not support a rename: no deployment tool may reconfigure this host before it knows the new name.",
+    ]
+    notes += [
+        f"The message broker keeps queues named compute.{context.before.host} until somebody deletes them.",
+        "Not changed here: DNS, certificates, ssh known hosts, monitoring, /etc/hosts of other hosts.",
+    ]
+    if context.after.os is None:
+        notes.append(f"The host's own name ({context.host.kernel_hostname}) is not Nova's: it stays as it is.")
+    return notes
+
+
+# --- look-ups -------------------------------------------------------------------------------------------------
+
+_T = t.TypeVar("_T")
+
+
+def _needed(value: t.Optional[_T], what: str) -> _T:
+    if value is None:
+        raise PlanError(f"not read: {what}")
+    return value
+
+
+def _home(databases: DatabaseFacts, host: str) -> t.Tuple[CellFacts, ComputeNodeRow]:
+    found = [
+        (cell, node)
+        for cell in _needed(databases.cells, "the cells")
+        for node in _needed(cell.compute_nodes, f"compute nodes of cell {cell.name}")
+        if not node.deleted and node.host == host
+    ]
+    if len(found) != 1:
+        raise PlanError(f"{len(found)} live compute nodes of host {host}, expected 1")
+    return found[0]
+
+
+def _service_row(cell: CellFacts, host: str) -> ServiceRow:
+    found = [
+        service
+        for service in _needed(cell.services, f"services of cell {cell.name}")
+        if not service.deleted and service.host == host and service.binary == "nova-compute"
+    ]
+    if len(found) != 1:
+        raise PlanError(f"{len(found)} live nova-compute services of host {host} in cell {cell.name}, expected 1")
+    return found[0]
+
+
+def _api_service(cloud: CloudFacts, row: ServiceRow) -> ApiService:
+    for service in _needed(cloud.services, "compute services"):
+        if service.id == row.uuid:
+            return service
+    raise PlanError(f"the API shows no compute service {row.uuid}")
+
+
+def _compute_units(context: _Context) -> t.List[Unit]:
+    return _units(context.host, context.request.compute_units)
+
+
+def _agent_units(context: _Context) -> t.List[Unit]:
+    agents = _needed(context.cloud.agents, "network agents")
+    if not any(agent.host == context.before.host for agent in agents):
+        return []
+    return _units(context.host, context.request.agent_units)
+
+
+def _units(host: HostFacts, names: t.Sequence[str]) -> t.List[Unit]:
+    wanted = {name if name.endswith(".service") else f"{name}.service" for name in names}
+    return [unit for unit in _needed(host.units, "units") if unit.load_state == "loaded" and _full(unit.name) in wanted]
+
+
+def _log_file(context: _Context) -> t.Optional[str]:
+    return _needed(context.host.nova_conf, "nova.conf").log_file
+
+
+def _full(name: str) -> str:
+    return name if name.endswith(".service") else f"{name}.service"
+
+
+def _row_changes(rows: t.Sequence[RowChange]) -> t.List[Change]:
+    return [
+        Change(
+            f"{row.database} {row.table} {row.key_column}={row.key} ({row.label})",
+            column,
+            str(row.before[column]),
+            str(value),
+        )
+        for row in rows
+        for column, value in sorted(row.after.items())
+    ]

@@ -1,0 +1,296 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Connections: read-only snapshots, guarded write transactions, advisory locks, and errors without secrets.
+
+SQLAlchemy 2 Core over PyMySQL (MySQL, MariaDB, Galera) or psycopg 3 (PostgreSQL). The statements sent as text here
+are constants that no dialect-neutral construct exists for; none is built from a name or a value.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import traceback
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import Conflict, DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import urls
+
+try:
+    import sqlalchemy as sa
+    from sqlalchemy import exc, pool
+except ImportError:
+    SQLALCHEMY_ERROR: t.Optional[str] = traceback.format_exc()
+else:
+    SQLALCHEMY_ERROR = None
+
+#: Seconds.
+CONNECT_TIMEOUT = 10
+STATEMENT_TIMEOUT = 300
+LOCK_TIMEOUT = 20
+#: The driver gives up on a silent server somewhat later than the server gives up on a statement.
+SOCKET_TIMEOUT = STATEMENT_TIMEOUT + 30
+
+#: Server error codes that say "somebody else is changing this": deadlock, lock wait timeout, and MariaDB's
+#: "record has changed since last read" (innodb_snapshot_isolation).
+_MYSQL_BUSY = (1020, 1205, 1213)
+_POSTGRES_BUSY = ("40001", "40P01", "55P03")
+#: Access denied for a table, a column, a database; to PostgreSQL: insufficient privilege.
+_MYSQL_DENIED = (1044, 1142, 1143, 1227)
+_POSTGRES_DENIED = ("42501",)
+
+
+def engine(url: str) -> sa.Engine:
+    """Return an engine that opens one connection at a time and keeps none. Raises :class:`DatabaseError`."""
+    normal = urls.normalise(url)
+    try:
+        return _engine(normal)
+    except ImportError as error:
+        raise DatabaseError(f"the driver of a {normal.partition(':')[0]} URL is not installed: {error}") from None
+    except (exc.SQLAlchemyError, ValueError, TypeError) as error:
+        raise DatabaseError(f"the URL of a database is not understood: {urls.redact(str(error), url)}") from None
+
+
+def _engine(url: str) -> sa.Engine:
+    parsed = sa.engine.make_url(url)
+    arguments: t.Dict[str, t.Any] = {"connect_timeout": CONNECT_TIMEOUT}
+    if parsed.get_backend_name() == "mysql":
+        for name in ("read_timeout", "write_timeout"):
+            if name not in parsed.query:
+                arguments[name] = SOCKET_TIMEOUT
+    else:
+        arguments["application_name"] = "stackguard"
+    # hide_parameters: values stay out of messages; NullPool: nothing stays open behind our back.
+    return sa.create_engine(parsed, poolclass=pool.NullPool, connect_args=arguments, hide_parameters=True)
+
+
+def reason(error: BaseException, *database_urls: t.Optional[str]) -> str:
+    """Return what the server or driver said, on one line, without statement, parameters or secrets."""
+    origin = getattr(error, "orig", None) or error
+    code = _mysql_code(error)
+    text = str(origin.args[1]) if code is not None and len(origin.args) > 1 else str(origin)
+    text = " ".join(text.split()) or type(origin).__name__
+    return urls.redact(f"{text} ({code})" if code is not None else text, *database_urls)
+
+
+def _mysql_code(error: BaseException) -> t.Optional[int]:
+    arguments = getattr(getattr(error, "orig", None), "args", ())
+    return arguments[0] if arguments and isinstance(arguments[0], int) else None
+
+
+def _sqlstate(error: BaseException) -> t.Optional[str]:
+    return getattr(getattr(error, "orig", None), "sqlstate", None)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether the server says that another transaction was in the way. Nothing was changed then."""
+    return _mysql_code(error) in _MYSQL_BUSY or _sqlstate(error) in _POSTGRES_BUSY
+
+
+def is_denied(error: BaseException) -> bool:
+    """Whether the server says that the user may not do this."""
+    return _mysql_code(error) in _MYSQL_DENIED or _sqlstate(error) in _POSTGRES_DENIED
+
+
+def translate(error: BaseException, url: str) -> t.Union[DatabaseError, Conflict]:
+    """Return our exception for a driver's: a duplicate name or a busy row is a conflict, the rest an error."""
+    text = f"database {urls.location(url)}: {reason(error, url)}"
+    if isinstance(error, exc.IntegrityError) or is_busy(error):
+        return Conflict(text)
+    return DatabaseError(text)
+
+
+def _errors(error: BaseException, url: str) -> t.NoReturn:
+    # "from None": the driver's own exception may hold the URL, and tracebacks are printed.
+    raise translate(error, url) from None
+
+
+@contextlib.contextmanager
+def snapshot(url: str) -> t.Iterator[sa.Connection]:
+    """A read-only transaction that sees one moment of the whole database. Raises :class:`DatabaseError`."""
+    try:
+        with engine(url).connect() as plain, _read_only(plain) as connection:
+            yield connection
+    except exc.SQLAlchemyError as error:
+        _errors(error, url)
+
+
+@contextlib.contextmanager
+def _read_only(connection: sa.Connection) -> t.Iterator[sa.Connection]:
+    mysql = connection.dialect.name == "mysql"
+    options: t.Dict[str, t.Any] = {"isolation_level": "REPEATABLE READ"}
+    if not mysql:
+        options["postgresql_readonly"] = True
+    connection = connection.execution_options(**options)
+    with connection.begin() as transaction:
+        _timeouts(connection)
+        if mysql:
+            connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        try:
+            yield connection
+        finally:
+            transaction.rollback()
+
+
+@contextlib.contextmanager
+def transaction(url: str) -> t.Iterator[sa.Connection]:
+    """A write transaction: committed at the end, rolled back on any exception.
+
+    READ COMMITTED: each statement sees the newest committed rows, and rows that are only looked at are not locked;
+    what guards is SELECT ... FOR UPDATE. Raises :class:`DatabaseError` or :class:`Conflict` with nothing changed;
+    where the connection is lost during the commit, a DatabaseError with C(unknown_outcome).
+    """
+    committing = False
+    try:
+        with engine(url).connect() as plain:
+            connection = plain.execution_options(isolation_level="READ COMMITTED")
+            begun = connection.begin()
+            _timeouts(connection)
+            try:
+                yield connection
+            except BaseException:
+                _quiet_rollback(begun)
+                raise
+            committing = True
+            begun.commit()
+            committing = False
+    except exc.SQLAlchemyError as error:
+        if committing and not (isinstance(error, exc.IntegrityError) or is_busy(error)):
+            raise DatabaseError(
+                f"database {urls.location(url)}: the connection was lost while committing; "
+                f"whether the change was made must be read again: {reason(error, url)}",
+                unknown_outcome=True,
+            ) from None
+        _errors(error, url)
+
+
+@contextlib.contextmanager
+def rehearsal(url: str) -> t.Iterator[sa.Connection]:
+    """A transaction like :func:`transaction` that is always rolled back: for finding out what would be allowed."""
+    try:
+        with engine(url).connect() as plain:
+            connection = plain.execution_options(isolation_level="READ COMMITTED")
+            begun = connection.begin()
+            try:
+                _timeouts(connection)
+                yield connection
+            finally:
+                _quiet_rollback(begun)
+    except exc.SQLAlchemyError as error:
+        _errors(error, url)
+
+
+def _quiet_rollback(begun: sa.RootTransaction) -> None:
+    # The first error is the one to tell; a connection that cannot roll back is dropped, and the server rolls back.
+    with contextlib.suppress(exc.SQLAlchemyError):
+        begun.rollback()
+
+
+def _timeouts(connection: sa.Connection) -> None:
+    """Bound statements and lock waits on the server, for this session only."""
+    dialect = connection.dialect
+    if dialect.name != "mysql":
+        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT * 1000:d}")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {LOCK_TIMEOUT * 1000:d}")
+        return
+    connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT:d}")
+    if getattr(dialect, "is_mariadb", False):
+        connection.exec_driver_sql(f"SET SESSION max_statement_time = {STATEMENT_TIMEOUT:d}")
+    else:
+        connection.exec_driver_sql(f"SET SESSION max_execution_time = {STATEMENT_TIMEOUT * 1000:d}")
+
+
+def utc_now(connection: sa.Connection) -> sa.ColumnElement[t.Any]:
+    """Return the expression for the server's own clock, in UTC without a zone, as neutron writes its heartbeats."""
+    if connection.dialect.name == "mysql":
+        return sa.func.utc_timestamp()
+    return sa.func.timezone("utc", sa.func.clock_timestamp())
+
+
+# --- operation lock -------------------------------------------------------------------------------------------
+
+
+class AdvisoryLock:
+    """A named lock held by one open connection; gone when that is. See :func:`advisory_lock`."""
+
+    def __init__(self, connection: sa.Connection, key: t.Any) -> None:
+        self._connection = connection
+        self._key = key
+
+    def still_held(self) -> bool:
+        """Ask the server whether this very connection still holds the lock. False also when it does not answer."""
+        try:
+            with self._connection.begin():
+                return bool(self._connection.execute(_held(self._connection, self._key)).scalar())
+        except exc.SQLAlchemyError:
+            return False
+
+
+@contextlib.contextmanager
+def advisory_lock(url: str, name: str) -> t.Iterator[AdvisoryLock]:
+    """Hold an operation lock for as long as the block runs: MySQL GET_LOCK, PostgreSQL pg_try_advisory_lock.
+
+    It needs no table and no grant, and a killed process leaves none behind. On Galera it holds on one node only;
+    the disabled reason of the service is the lock that all see. Raises :class:`Conflict` where another holds it,
+    :class:`DatabaseError` where the database does not answer.
+    """
+    try:
+        with engine(url).connect() as connection:
+            key = _key(connection, name)
+            with connection.begin():
+                taken = connection.execute(_take(connection, key)).scalar()
+            if not taken:
+                raise Conflict(f"another operation holds the lock {name}", lock=name)
+            try:
+                yield AdvisoryLock(connection, key)
+            finally:
+                _release(connection, key)
+    except exc.SQLAlchemyError as error:
+        _errors(error, url)
+
+
+def _key(connection: sa.Connection, name: str) -> t.Any:
+    """MySQL takes names up to 64 characters and compares them without case; PostgreSQL takes a signed 64-bit number."""
+    digest = hashlib.sha256(name.encode()).digest()
+    if connection.dialect.name == "mysql":
+        return f"stackguard:{digest.hex()[:48]}"
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def _take(connection: sa.Connection, key: t.Any) -> sa.Select[t.Any]:
+    if connection.dialect.name == "mysql":
+        return sa.select(sa.func.get_lock(key, 0))
+    return sa.select(sa.func.pg_try_advisory_lock(sa.cast(key, sa.BigInteger)))
+
+
+def _held(connection: sa.Connection, key: t.Any) -> sa.Select[t.Any]:
+    if connection.dialect.name == "mysql":
+        return sa.select(sa.func.is_used_lock(key) == sa.func.connection_id())
+    locks = sa.table(
+        "pg_locks", *[sa.column(name) for name in ("locktype", "pid", "classid", "objid", "objsubid", "granted")]
+    )
+    return (
+        sa.select(sa.func.count())
+        .select_from(locks)
+        .where(
+            locks.c.locktype == "advisory",
+            locks.c.pid == sa.func.pg_backend_pid(),
+            sa.cast(locks.c.classid, sa.BigInteger) == (key >> 32) & 0xFFFFFFFF,
+            sa.cast(locks.c.objid, sa.BigInteger) == key & 0xFFFFFFFF,
+            locks.c.objsubid == 1,
+            locks.c.granted,
+        )
+    )
+
+
+def _release(connection: sa.Connection, key: t.Any) -> None:
+    release = (
+        sa.func.release_lock(key)
+        if connection.dialect.name == "mysql"
+        else sa.func.pg_advisory_unlock(sa.cast(key, sa.BigInteger))
+    )
+    # Closing the connection, which follows, releases it too.
+    with contextlib.suppress(exc.SQLAlchemyError), connection.begin():
+        connection.execute(sa.select(release))

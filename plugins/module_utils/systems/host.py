@@ -1,0 +1,243 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reads everything about one compute host in one go: :func:`read_host`.
+
+Every part is read by itself. A part that cannot be read is None and leaves an :class:`Unread` with the reason; no
+part's failure touches another, and none is ever taken for "there is none".
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import datetime
+import glob
+import ipaddress
+import json
+import os
+import re
+import socket
+import subprocess
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils import journal
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    HostFacts,
+    HostsLine,
+    HugePages,
+    Libvirt,
+    Memory,
+    NovaConf,
+    OpenOperation,
+    Resolution,
+    Unit,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
+    compute_service,
+    host_names,
+    identity_file,
+    libvirt,
+    network_agent,
+    units,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import Parts, ReadError
+
+COMPUTE_UNITS = ("nova-compute", "openstack-nova-compute", "devstack@n-cpu")
+AGENT_UNITS = (
+    "neutron-openvswitch-agent",
+    "neutron-linuxbridge-agent",
+    "neutron-sriov-nic-agent",
+    "neutron-macvtap-agent",
+    "neutron-ovn-metadata-agent",
+    "neutron-ovn-agent",
+    "neutron-dhcp-agent",
+    "neutron-l3-agent",
+    "neutron-metadata-agent",
+    "devstack@q-agt",
+    "devstack@q-ovn-agent",
+)
+STATE_DIR = "/var/lib/stackguard"
+_PATIENCE = 30
+
+
+@dataclasses.dataclass(frozen=True)
+class HostOptions:
+    """What the operator may say about where to look."""
+
+    inventory_name: str
+    nova_conf_files: t.Tuple[str, ...] = ()
+    nova_config_dirs: t.Tuple[str, ...] = ()
+    libvirt_uri: str = "qemu:///system"
+    resolve_names: t.Tuple[str, ...] = ()
+    state_dir: str = STATE_DIR
+    compute_units: t.Tuple[str, ...] = COMPUTE_UNITS
+    agent_units: t.Tuple[str, ...] = AGENT_UNITS
+
+
+def read_host(options: HostOptions) -> HostFacts:
+    """Return all facts of this host. Never raises for a part that cannot be read."""
+    parts = Parts()
+    read_at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    service = compute_service.find_service("nova-compute", options.compute_units)
+    conf, nova = _nova(parts, options, service)
+    about = parts.read("libvirt", lambda: libvirt.read_identity(options.libvirt_uri))
+    kernel = host_names.kernel_name()
+    agent = parts.read("neutron_host", lambda: network_agent.agent_host(options.agent_units)) or (None, [])
+    return HostFacts(
+        inventory_name=options.inventory_name,
+        read_at=read_at,
+        kernel_hostname=kernel,
+        static_hostname=parts.read("static_hostname", host_names.static_name),
+        fqdn=parts.read("fqdn", lambda: resolve(kernel).canonical),
+        addresses=parts.read("addresses", addresses),
+        machine_id=parts.read("machine_id", lambda: _text("/etc/machine-id")),
+        dmi_uuid=parts.read("dmi_uuid", lambda: _text("/sys/class/dmi/id/product_uuid").lower()),
+        compute_id_files=parts.read("compute_id_files", lambda: identity_file.compute_id_files(conf, nova)),
+        nova_conf=nova,
+        libvirt=about,
+        domains=parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri)),
+        memory=parts.read("memory", memory),
+        hugepages=parts.read("hugepages", hugepages),
+        units=parts.read("units", lambda: _units(options)),
+        resolutions=parts.read("resolutions", lambda: _resolutions(options, kernel, nova, about)),
+        etc_hosts=parts.read("etc_hosts", etc_hosts),
+        ovs_external_ids=parts.read("ovs_external_ids", host_names.ovs_external_ids),
+        open_operations=parts.read("open_operations", lambda: open_operations(options.state_dir)),
+        nova_version=parts.read("nova_version", lambda: compute_service.nova_version(service)),
+        neutron_host=agent[0],
+        neutron_host_lines=agent[1],
+        unread=parts.unread,
+    )
+
+
+def _nova(
+    parts: Parts, options: HostOptions, service: compute_service.Service
+) -> t.Tuple[t.Optional[compute_service.Loaded], t.Optional[NovaConf]]:
+    def read() -> t.Tuple[compute_service.Loaded, NovaConf]:
+        loaded = compute_service.load(options.nova_conf_files, options.nova_config_dirs, service)
+        return loaded, compute_service.nova_facts(loaded, service)
+
+    conf, nova = parts.read("nova_conf", read) or (None, None)
+    if conf is not None:
+        compute_service.note_odd_options(parts, conf)
+    return conf, nova
+
+
+# --- the host itself --------------------------------------------------------------------------------------------
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read().strip()
+    if not text:
+        raise ReadError(f"{path} is empty")
+    return text
+
+
+def addresses() -> t.List[str]:
+    """Return the addresses of all interfaces: all but loopback and IPv6 link-local ones.
+
+    What is put on the interface C(lo) for routing counts.
+    """
+    done = subprocess.run(
+        ["ip", "-json", "address", "show"],
+        capture_output=True,
+        timeout=_PATIENCE,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode:
+        raise ReadError(f"ip -json address show: {done.stderr.decode('utf-8', 'replace').strip()}")
+    found = [
+        str(entry["local"])
+        for interface in json.loads(done.stdout or b"[]")
+        for entry in interface.get("addr_info", [])
+        if "local" in entry
+    ]
+    return [address for address in dict.fromkeys(found) if not _of_no_use(ipaddress.ip_address(address))]
+
+
+def _of_no_use(address: t.Any) -> bool:
+    # Every tap of a guest has a link-local IPv6 address; no name resolves to one.
+    return bool(address.is_loopback or (address.version == 6 and address.is_link_local))
+
+
+def memory(path: str = "/proc/meminfo") -> Memory:
+    """Return real memory, MiB."""
+    with open(path, encoding="ascii") as stream:
+        sizes = {key: value for key, _sign, value in (line.partition(":") for line in stream)}
+    names = ("MemTotal", "MemAvailable", "MemFree", "SwapFree")
+    total, available, free, swap = (int(sizes[name].split()[0]) // 1024 for name in names)
+    return Memory(total, available, free, swap)
+
+
+def hugepages(root: str = "/sys") -> t.List[HugePages]:
+    """Return huge pages by size, for each NUMA node where the kernel tells them apart."""
+    result = []
+    for folder in sorted(glob.glob(f"{root}/devices/system/node/node[0-9]*/hugepages/hugepages-*kB")):
+        match = re.search(r"/node/node(\d+)/", folder)
+        result.append(_hugepages(folder, int(match.group(1)) if match else None))
+    if not result:
+        result = [_hugepages(folder, None) for folder in sorted(glob.glob(f"{root}/kernel/mm/hugepages/hugepages-*kB"))]
+    return result
+
+
+def _hugepages(folder: str, node: t.Optional[int]) -> HugePages:
+    size = int(os.path.basename(folder)[len("hugepages-") : -len("kB")])
+    total, free = (int(_text(os.path.join(folder, name))) for name in ("nr_hugepages", "free_hugepages"))
+    return HugePages(size, total, free, node)
+
+
+def etc_hosts(path: str = "/etc/hosts") -> t.List[HostsLine]:
+    """Return the lines with an address and at least one name."""
+    result = []
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as stream:
+        for number, raw in enumerate(stream, 1):
+            text = raw.rstrip("\r\n")
+            words = text.split("#", 1)[0].split()
+            if len(words) > 1:
+                # What is not UTF-8 cannot travel as JSON; a guarded edit of such a line fails, as it should.
+                shown = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+                names = [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in words[1:]]
+                result.append(HostsLine(number, words[0], names, shown))
+    return result
+
+
+def resolve(name: str) -> Resolution:
+    """Ask this host's own resolver for a name."""
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME)
+    except (OSError, UnicodeError) as error:
+        return Resolution(name, [], None, str(error))
+    canonical = next((entry[3] for entry in found if entry[3]), None)
+    return Resolution(name, list(dict.fromkeys(str(entry[4][0]) for entry in found)), canonical)
+
+
+def _resolutions(
+    options: HostOptions, kernel: str, nova: t.Optional[NovaConf], about: t.Optional[Libvirt]
+) -> t.List[Resolution]:
+    """Resolve the names asked for and this host's own, side by side: an unreachable name server takes its time."""
+    own = [kernel, nova.host if nova else None, about.hostname if about else None]
+    names = list(dict.fromkeys(name for name in [*options.resolve_names, *own] if name))
+    with concurrent.futures.ThreadPoolExecutor(max_workers=8) as pool:
+        return list(pool.map(resolve, names))
+
+
+def open_operations(state_dir: str) -> t.List[OpenOperation]:
+    """Return the journals of unfinished runs on this host."""
+    return [
+        OpenOperation(
+            str(entry["operation_id"]),
+            str(entry["kind"]),
+            str(entry["state"]),
+            str(entry.get("started_at", "")),
+            str(entry.get("subject", "")),
+        )
+        for entry in journal.list_open(state_dir)
+    ]
+
+
+def _units(options: HostOptions) -> t.List[Unit]:
+    return units.read_units([*options.compute_units, *options.agent_units], options.state_dir)

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Processes of this host, from C(/proc). A process that ends while it is looked at is taken for not there."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import typing as t
+
+#: Where libvirt notes QEMU's process ids (qemuProcess, ``priv->pidfile``).
+_PID_FILES = "/run/libvirt/qemu"
+
+
+def all_pids(proc: str = "/proc") -> t.List[int]:
+    """Return every process id, ascending."""
+    return sorted(int(name) for name in os.listdir(proc) if name.isdigit())
+
+
+def argv(pid: int, proc: str = "/proc") -> t.List[str]:
+    """Return a process's arguments, or an empty list where it has none (kernel threads) or is gone.
+
+    A service that changed its title (setproctitle: ``NAME (COMMAND LINE)``) is read from within the brackets.
+    """
+    raw = _read(pid, "cmdline", proc)
+    if raw is None:
+        return []
+    items = raw.rstrip(b"\0").split(b"\0") if raw.strip(b"\0") else []
+    words = [item.decode("utf-8", "replace") for item in items]
+    if len(words) == 1 and " (" in words[0] and words[0].rstrip().endswith(")"):
+        inner = words[0].split(" (", 1)[1].rstrip()[:-1]
+        try:
+            return shlex.split(inner)
+        except ValueError:
+            return words
+    return words
+
+
+def environment(pid: int, names: t.Container[str], proc: str = "/proc") -> t.Dict[str, str]:
+    """Return those environment variables of a process that are asked for by name; others may be secrets."""
+    raw = _read(pid, "environ", proc) or b""
+    pairs = (item.decode("utf-8", "replace").partition("=") for item in raw.split(b"\0") if item)
+    return {name: value for name, _sign, value in pairs if name in names}
+
+
+def start_time(pid: int, proc: str = "/proc") -> t.Optional[int]:
+    """Return a process's start in clock ticks since boot (proc(5), field 22 of C(stat)); None where it is gone."""
+    raw = _read(pid, "stat", proc)
+    if raw is None:
+        return None
+    # The second field is the command in brackets, and may hold blanks and brackets itself.
+    fields = raw[raw.rindex(b")") + 2 :].split()
+    return int(fields[19])
+
+
+def resident_mib(pid: int, proc: str = "/proc") -> t.Optional[int]:
+    """Return a process's resident memory in MiB, huge pages left out; None where it is gone."""
+    for line in (_read(pid, "status", proc) or b"").splitlines():
+        if line.startswith(b"VmRSS:"):
+            return int(line.split()[1]) // 1024
+    return None
+
+
+def qemu_by_uuid(proc: str = "/proc") -> t.Dict[str, t.List[int]]:
+    """Return domain uuid to the processes whose arguments bear C(-uuid UUID), as libvirt starts every QEMU."""
+    result: t.Dict[str, t.List[int]] = {}
+    for pid in all_pids(proc):
+        raw = _read(pid, "cmdline", proc) or b""
+        if b"\0-uuid\0" in raw:
+            uuid = raw.split(b"\0-uuid\0", 1)[1].split(b"\0", 1)[0].decode("ascii", "replace")
+            result.setdefault(uuid, []).append(pid)
+    return result
+
+
+def noted_pid(domain_name: str, folder: str = _PID_FILES) -> t.Optional[int]:
+    """Return the process id that libvirt noted for a domain, or None."""
+    try:
+        with open(os.path.join(folder, f"{domain_name}.pid"), encoding="ascii") as stream:
+            return int(stream.read().strip())
+    except (OSError, ValueError):
+        return None
+
+
+def running(program: str, proc: str = "/proc") -> t.List[int]:
+    """Return the processes that run a program: its name is that of the executable or of the script."""
+    return [pid for pid in all_pids(proc) if runs(argv(pid, proc), program)]
+
+
+def runs(arguments: t.Sequence[str], program: str) -> bool:
+    """Whether a command line runs a program: by itself, or as a Python script.
+
+    A shell, an editor or a C(grep) that merely bears the name among its arguments does not.
+    """
+    if not arguments:
+        return False
+    if os.path.basename(arguments[0]) == program:
+        return True
+    if not os.path.basename(arguments[0]).startswith("python"):
+        return False
+    scripts = [item for item in arguments[1:] if not item.startswith("-")]
+    return bool(scripts) and os.path.basename(scripts[0]) == program
+
+
+def same_root(pid: int, proc: str = "/proc") -> bool:
+    """Whether a process sees this host's own root directory; one in a container does not."""
+    try:
+        theirs, ours = os.stat(f"{proc}/{pid}/root/"), os.stat("/")
+    except OSError:
+        return False
+    return (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino)
+
+
+def _read(pid: int, name: str, proc: str) -> t.Optional[bytes]:
+    try:
+        with open(f"{proc}/{pid}/{name}", "rb") as stream:
+            return stream.read()
+    except OSError:
+        return None

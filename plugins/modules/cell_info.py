@@ -1,0 +1,182 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cell_info
+short_description: Read hosts, nodes, instances and migrations from Nova's databases
+version_added: 0.1.0
+description:
+  - Reads what Nova's API database and the databases of all its cells hold of compute hosts, services, nodes, instances
+    and unfinished migrations, and neutron's agents. Each database is read in one read-only transaction, each table by
+    one statement. Nothing is changed.
+  - A database that cannot be read does not fail the module. RV(unread) names it, and RV(complete) is V(false).
+  - Runs on the controller, or wherever the databases can be reached.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.info_module
+  - stackguard.nova.databases
+options:
+  hosts:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Names of compute hosts to narrow down to. Rows that bear one of them as their host or as their node are read,
+        case variants included. Where it is empty, everything is read.
+  instance_uuids:
+    type: list
+    elements: str
+    default: []
+    description: Instances to read as well, wherever they are, deleted ones included.
+  probe_rename:
+    type: bool
+    default: false
+    description:
+      - Also find out whether the users of O(nova_api_db_url), O(neutron_db_url) and of the cells may do what
+        M(stackguard.nova.compute_host_rename) does. The very statements are run on no row, and rolled back.
+  evidence_dir:
+    type: path
+    description:
+      - Directory to write C(databases.json) to, for later modules. Then RV(databases) is not returned.
+seealso:
+  - module: stackguard.nova.cloud_info
+"""
+
+EXAMPLES = r"""
+- name: Read everything into the evidence directory
+  stackguard.nova.cell_info:
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    evidence_dir: /run/stackguard-evidence
+  delegate_to: localhost
+  run_once: true
+
+- name: Look at one host, and whether it could be renamed with these database users
+  stackguard.nova.cell_info:
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    neutron_db_url: "{{ vault_neutron_db_url }}"
+    hosts: [compute1]
+    probe_rename: true
+  delegate_to: localhost
+  register: databases
+
+- name: Reach a cell by another address than Nova does
+  stackguard.nova.cell_info:
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    nova_cell_db_urls:
+      cell2: "{{ vault_cell2_db_url }}"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+complete:
+  description: Whether everything that was asked for could be read.
+  returned: always
+  type: bool
+  sample: true
+unread:
+  description: What could not be read, and why. Passwords are removed.
+  returned: always
+  type: list
+  elements: dict
+  sample: [{part: cells.cell2.services, reason: "Can't connect to MySQL server on 'db2' (timed out)"}]
+counts:
+  description: Number of rows read, over all cells.
+  returned: always
+  type: dict
+  sample: {cells: 1, services: 3, compute_nodes: 3, instances: 12, migrations: 0, host_mappings: 3,
+    aggregate_hosts: 3, agents: 3}
+refused:
+  description: Rights that a rename would need and the database user lacks.
+  returned: with O(probe_rename=true)
+  type: list
+  elements: dict
+  sample: [{database: "cell:cell1", table: services, columns: [host], action: update, allowed: false,
+    error: "UPDATE command denied to user 'reader'@'10.0.0.1' for table `nova`.`services` (1142)"}]
+digest:
+  description: SHA-256 of what was read, but for the time of reading.
+  returned: always
+  type: str
+  sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a
+path:
+  description: The file written.
+  returned: with O(evidence_dir)
+  type: str
+  sample: /run/stackguard-evidence/databases.json
+databases:
+  description: What was read, as it would stand in C(databases.json).
+  returned: without O(evidence_dir)
+  type: dict
+  sample: {read_at: "2026-11-21T07:29:47+00:00", api: {}, cells: [], neutron: null, grants: null, unread: []}
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, facts
+from ansible_collections.stackguard.nova.plugins.module_utils.connection import database_spec
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.info import info_result
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db
+
+
+def unread(read: facts.DatabaseFacts) -> t.List[t.Dict[str, str]]:
+    """Return everything unread, with its owner's name before the part's."""
+    owners: t.List[t.Tuple[str, t.Any]] = [("", read), ("api.", read.api), ("neutron.", read.neutron)]
+    owners += [(f"cells.{cell.name}.", cell) for cell in read.cells or ()]
+    return [
+        {"part": prefix + item.part, "reason": item.reason}
+        for prefix, owner in owners
+        if owner is not None
+        for item in owner.unread
+    ]
+
+
+def counts(read: facts.DatabaseFacts) -> t.Dict[str, int]:
+    """Return the number of rows of each table, over all cells."""
+    found = {"cells": len(read.cells or ())}
+    for name in ("services", "compute_nodes", "instances", "migrations"):
+        found[name] = sum(len(getattr(cell, name) or ()) for cell in read.cells or ())
+    for owner, name in ((read.api, "host_mappings"), (read.api, "aggregate_hosts"), (read.neutron, "agents")):
+        found[name] = len(getattr(owner, name, None) or ())
+    return found
+
+
+def main() -> None:
+    """Read, write down or return."""
+    module = AnsibleModule(
+        argument_spec=database_spec(
+            hosts={"type": "list", "elements": "str", "default": []},
+            instance_uuids={"type": "list", "elements": "str", "default": []},
+            probe_rename={"type": "bool", "default": False},
+            evidence_dir={"type": "path"},
+        ),
+        required_one_of=[("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")],
+        supports_check_mode=True,
+    )
+    if database.SQLALCHEMY_ERROR is not None:
+        module.fail_json(msg=missing_required_lib("SQLAlchemy"), exception=database.SQLALCHEMY_ERROR)
+    read = nova_db.read_databases(
+        module.params,
+        module.params["hosts"],
+        rename=module.params["probe_rename"],
+        instance_uuids=module.params["instance_uuids"],
+    )
+    kept = module.params["evidence_dir"]
+    try:
+        result = info_result("databases", read, evidence.DATABASES, kept, unread(read), counts(read))
+    except StackguardError as error:
+        module.fail_json(msg=error.message)
+    if module.params["probe_rename"]:
+        result["refused"] = [facts.to_plain(grant) for grant in read.grants or () if not grant.allowed]
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cloud_info
+short_description: Read compute hosts and their servers through the OpenStack APIs
+version_added: 0.1.0
+description:
+  - Reads compute services, hypervisors, servers, aggregates, unfinished migrations, resource providers, network agents
+    and ports in bulk, page by page, with a fixed microversion for each request. Nothing is changed.
+  - A part that cannot be read does not fail the module. RV(unread) names it, and RV(complete) is V(false).
+  - Runs on the controller, or wherever the APIs can be reached.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.attributes.info_module
+  - stackguard.nova.openstack
+options:
+  hosts:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Names of compute hosts to narrow down to. Where it is empty, everything is read, but for the allocations of
+        resource providers, which cost a request each.
+  nodes:
+    type: list
+    elements: str
+    default: []
+    description: Further names of compute nodes whose resource providers are wanted.
+  node_uuids:
+    type: list
+    elements: str
+    default: []
+    description: Further uuids of compute nodes whose resource providers are wanted.
+  parts:
+    type: list
+    elements: str
+    choices: [compute_max_microversion, placement_max_microversion, catalog, services, hypervisors, servers, aggregates,
+      providers, migrations, agents, ports]
+    description: What to read. Where it is not given, everything is.
+  evidence_dir:
+    type: path
+    description:
+      - Directory to write C(cloud.json) to, for later modules. Then RV(cloud) is not returned.
+seealso:
+  - module: stackguard.nova.cell_info
+"""
+
+EXAMPLES = r"""
+- name: Read everything into the evidence directory
+  stackguard.nova.cloud_info:
+    cloud: production
+    evidence_dir: /run/stackguard-evidence
+  delegate_to: localhost
+  run_once: true
+
+- name: Look at one host
+  stackguard.nova.cloud_info:
+    cloud: production
+    hosts: [compute1]
+  delegate_to: localhost
+  register: compute1
+"""
+
+RETURN = r"""
+complete:
+  description: Whether everything that was asked for could be read.
+  returned: always
+  type: bool
+  sample: true
+unread:
+  description: What could not be read, or was not asked for, and why.
+  returned: always
+  type: list
+  elements: dict
+  sample: [{part: agents, reason: "network: no endpoint in the catalogue"}]
+counts:
+  description: Number of objects read.
+  returned: always
+  type: dict
+  sample: {services: 3, hypervisors: 3, servers: 12, aggregates: 2, providers: 3, migrations: 0, agents: 3, ports: 12}
+digest:
+  description: SHA-256 of what was read, but for the time of reading.
+  returned: always
+  type: str
+  sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a
+path:
+  description: The file written.
+  returned: with O(evidence_dir)
+  type: str
+  sample: /run/stackguard-evidence/cloud.json
+cloud:
+  description: What was read, as it would stand in C(cloud.json).
+  returned: without O(evidence_dir)
+  type: dict
+  sample: {read_at: "2026-11-21T07:29:48+00:00", scope: [compute1], compute_max_microversion: "2.104", services: []}
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.stackguard.nova.plugins.module_utils import connection, evidence, facts
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.info import info_result
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads
+
+COUNTED = ("services", "hypervisors", "servers", "aggregates", "providers", "migrations", "agents", "ports")
+
+
+def counts(read: facts.CloudFacts) -> t.Dict[str, int]:
+    """Return the number of objects of each kind."""
+    return {name: len(getattr(read, name) or ()) for name in COUNTED}
+
+
+def main() -> None:
+    """Read, write down or return."""
+    names = {"type": "list", "elements": "str", "default": []}
+    module = AnsibleModule(
+        argument_spec=connection.openstack_spec(
+            hosts=dict(names),
+            nodes=dict(names),
+            node_uuids=dict(names),
+            parts={"type": "list", "elements": "str", "choices": list(cloud_reads.PARTS)},
+            evidence_dir={"type": "path"},
+        ),
+        supports_check_mode=True,
+    )
+    params = module.params
+    if connection.OPENSTACK_ERROR is not None:
+        module.fail_json(msg=missing_required_lib("openstacksdk"), exception=connection.OPENSTACK_ERROR)
+    try:
+        cloud = connection.connect(params)
+        read = cloud_reads.read_cloud(cloud, params["hosts"], params["parts"], params["nodes"], params["node_uuids"])
+        unread = [facts.to_plain(item) for item in read.unread]
+        result = info_result("cloud", read, evidence.CLOUD, params["evidence_dir"], unread, counts(read))
+    except StackguardError as error:
+        module.fail_json(msg=error.message)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

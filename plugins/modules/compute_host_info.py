@@ -1,0 +1,210 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: compute_host_info
+short_description: Read everything about one compute host in one call
+version_added: 0.1.0
+description:
+  - Reads, on a compute host, every name it has, its addresses, C(compute_id) files, the effective C(nova.conf), what
+    libvirt says of itself, every domain, real memory and huge pages, systemd units and unfinished operations.
+  - Every part is read by itself. What cannot be read is V(null) and named under C(unread) with the reason, never an
+    empty list.
+  - With O(evidence_dir) the facts are written into a file on the controller, and only a digest is returned, so that the
+    facts of many hosts do not pass through Ansible variables.
+  - A host that does not answer is noted in O(evidence_dir) too, and the task is unreachable as usual.
+  - Configuration files hold passwords. Only the options and lines named under RV(host) leave the host.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.info_module
+  - stackguard.nova.attributes.action
+requirements:
+  - Python 3.9 or newer on the compute host
+  - C(python3-libvirt) on the compute host; without it libvirt and its domains stay unread
+options:
+  evidence_dir:
+    type: path
+    description:
+      - Directory on the controller in which C(hosts/NAME.json) is written. It is made where it is missing, readable by
+        its owner only. When left out, the facts are returned under RV(host).
+  inventory_name:
+    type: str
+    description:
+      - What the host is called in the evidence. The default is C(inventory_hostname).
+  nova_conf_files:
+    type: list
+    elements: str
+    default: []
+    description:
+      - The configuration files of nova-compute in their order. By default they are taken from the command line of
+        nova-compute, then from its unit, then from where oslo.config looks; and from
+        C(/etc/kolla/nova-compute/nova.conf) where kolla runs it.
+  nova_config_dirs:
+    type: list
+    elements: str
+    default: []
+    description:
+      - The configuration directories of nova-compute, read after O(nova_conf_files).
+  libvirt_uri:
+    type: str
+    default: qemu:///system
+    description:
+      - Where libvirt is reached. The connection is read-only.
+  resolve_names:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Names to look up with this host's own resolver, besides its own names.
+  state_dir:
+    type: path
+    default: /var/lib/stackguard
+    description:
+      - Directory in which operations keep their journals on the host.
+  compute_units:
+    type: list
+    elements: str
+    default: [nova-compute, openstack-nova-compute, devstack@n-cpu]
+    description:
+      - Names that the unit of nova-compute may have.
+  agent_units:
+    type: list
+    elements: str
+    default:
+      - neutron-openvswitch-agent
+      - neutron-linuxbridge-agent
+      - neutron-sriov-nic-agent
+      - neutron-macvtap-agent
+      - neutron-ovn-metadata-agent
+      - neutron-ovn-agent
+      - neutron-dhcp-agent
+      - neutron-l3-agent
+      - neutron-metadata-agent
+      - devstack@q-agt
+      - devstack@q-ovn-agent
+    description:
+      - Names that the units of network agents may have.
+seealso:
+  - module: stackguard.nova.compute_host_rename
+"""
+
+EXAMPLES = r"""
+- name: Read all compute hosts into an evidence directory
+  stackguard.nova.compute_host_info:
+    evidence_dir: /run/stackguard-evidence
+
+- name: Look at one host
+  stackguard.nova.compute_host_info:
+    resolve_names: [compute1, cn-rack7.example]
+  register: answer
+
+- name: Show the name that libvirt gives to Nova
+  ansible.builtin.debug:
+    var: answer.host.libvirt.hostname
+"""
+
+RETURN = r"""
+host:
+  description:
+    - All that was read. The names are those of Nova and libvirt.
+    - Kernel, static and canonical host name, addresses, machine-id, DMI uuid, C(compute_id_files), C(nova_conf),
+      C(libvirt), C(domains), C(memory), C(hugepages), C(units), C(resolutions), C(etc_hosts), C(ovs_external_ids),
+      C(open_operations), C(nova_version), C(neutron_host), and what stayed C(unread).
+  returned: when O(evidence_dir) is not given
+  type: dict
+  sample:
+    inventory_name: compute1
+    kernel_hostname: compute1
+    libvirt: {uri: "qemu:///system", version: 9.0.0, hostname: compute1, host_uuid: null}
+    unread: []
+inventory_name:
+  description: What the host is called in the evidence.
+  returned: success
+  type: str
+  sample: compute1
+sha256:
+  description: SHA-256 of the file that was written.
+  returned: when O(evidence_dir) is given
+  type: str
+  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+path:
+  description: The file that was written, on the controller.
+  returned: when O(evidence_dir) is given
+  type: str
+  sample: /run/stackguard-evidence/hosts/compute1.json
+nova_host:
+  description: The host name that nova-compute would use (C(CONF.host)); V(null) where nova.conf was not read.
+  returned: when O(evidence_dir) is given
+  type: str
+  sample: compute1
+domains:
+  description: Number of domains; V(null) where they were not read.
+  returned: when O(evidence_dir) is given
+  type: int
+  sample: 12
+domain_uuids:
+  description: Their uuids, sorted; empty where they were not read.
+  returned: when O(evidence_dir) is given
+  type: list
+  elements: str
+  sample: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
+unread:
+  description: The parts that could not be read, each with the reason.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{part: ovs_external_ids, reason: Open vSwitch is not installed on this host}]
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import host
+
+
+def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
+    """Return the options, as documented."""
+    names = {"type": "list", "elements": "str"}
+    return {
+        "evidence_dir": {"type": "path"},
+        "inventory_name": {"type": "str"},
+        "nova_conf_files": {**names, "default": []},
+        "nova_config_dirs": {**names, "default": []},
+        "libvirt_uri": {"type": "str", "default": "qemu:///system"},
+        "resolve_names": {**names, "default": []},
+        "state_dir": {"type": "path", "default": host.STATE_DIR},
+        "compute_units": {**names, "default": list(host.COMPUTE_UNITS)},
+        "agent_units": {**names, "default": list(host.AGENT_UNITS)},
+    }
+
+
+def main() -> None:
+    """Read this host and return its facts."""
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    given = module.params
+    facts = host.read_host(
+        host.HostOptions(
+            inventory_name=given["inventory_name"] or "localhost",
+            nova_conf_files=tuple(given["nova_conf_files"]),
+            nova_config_dirs=tuple(given["nova_config_dirs"]),
+            libvirt_uri=given["libvirt_uri"],
+            resolve_names=tuple(given["resolve_names"]),
+            state_dir=given["state_dir"],
+            compute_units=tuple(given["compute_units"]),
+            agent_units=tuple(given["agent_units"]),
+        )
+    )
+    plain = to_plain(facts)
+    module.exit_json(changed=False, host=plain, inventory_name=facts.inventory_name, unread=plain["unread"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: compute_host_rename
+short_description: Rename a compute host under its running guests
+version_added: 0.1.0
+description:
+  - Renames a compute host in place. Names change in the cell database, the API database, placement, neutron and on the
+    host; ids and uuids never do, and guests keep running.
+  - Nova does not support this (C(the compute node's hostname may not be changed after the initial registration)). What
+    is done instead, and what is checked before, is in the guide of the role P(stackguard.nova.rename_host#role).
+  - Every reason against is reported at once and nothing is changed then. The plan is made from the evidence in
+    O(evidence_dir), kept in a journal on the compute host before its first step, and that very plan is carried out.
+  - A run that was killed is carried on with by the same task, or taken back with O(action=rollback).
+  - Credentials stay on the controller; the compute host receives none.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.openstack
+  - stackguard.nova.databases
+attributes:
+  check_mode:
+    support: full
+    description: The whole plan is made and shown; nothing is changed.
+  diff_mode:
+    support: full
+    description: Shows every row, name and line before and after.
+  idempotent:
+    support: full
+    description: A host that bears the new name already, everywhere, is left alone.
+options:
+  rename_from:
+    type: str
+    required: true
+    description: The compute service's host name now.
+  rename_to:
+    type: str
+    required: true
+    description: The compute service's host name afterwards.
+  hypervisor_hostname:
+    type: str
+    description: libvirt's host name afterwards, where it does not follow from O(rename_to).
+  action:
+    type: str
+    default: apply
+    choices: [apply, resume, rollback, status]
+    description:
+      - V(apply) begins, or carries on where the same rename is open.
+      - V(resume) only carries on; V(rollback) takes every begun step back; V(status) tells where it stands.
+  evidence_dir:
+    type: path
+    description:
+      - Directory on the controller that M(stackguard.nova.compute_host_info), M(stackguard.nova.cloud_info) and
+        M(stackguard.nova.cell_info) wrote. Needed to begin.
+  overrides:
+    type: list
+    elements: dict
+    default: []
+    description: Findings to pass, each with the keys C(code), C(object) and C(reason). Absolute ones cannot be.
+  strategy:
+    type: str
+    default: in_place
+    choices: [in_place, drain]
+    description:
+      - V(in_place) changes the names under the running guests.
+      - V(drain) moves the guests away within their zone, deletes the compute service through the API, renames the host
+        and lets it register anew. For release 26 it is the only one. An open operation keeps the strategy that it
+        began with.
+  drain_return:
+    type: bool
+    description:
+      - With O(strategy=drain), whether the guests come back at the end. Unset means no.
+      - With O(action=rollback), whether those that moved already come back. V(false) given when an open operation is
+        carried on with ends it with the guests where they are.
+  drain_parallel:
+    type: int
+    default: 1
+    description: Guests moved at the same time.
+  drain_timeout:
+    type: int
+    default: 3600
+    description: Seconds that the move of one guest may take.
+  discover_timeout:
+    type: int
+    default: 120
+    description: Seconds to wait until the new host is mapped to its cell.
+  state_dir:
+    type: path
+    default: /var/lib/stackguard
+    description: Directory on the compute host for the journal.
+  stop_command:
+    type: str
+    description: Command that stops nova-compute, where it is no systemd unit of the host.
+  start_command:
+    type: str
+    description: Command that starts nova-compute.
+  mask_command:
+    type: str
+    description: Command that keeps nova-compute from starting, also over a reboot.
+  unmask_command:
+    type: str
+    description: Command that takes O(mask_command) back.
+  compute_units:
+    type: list
+    elements: str
+    description: Names of systemd units taken for nova-compute.
+  agent_units:
+    type: list
+    elements: str
+    description: Names of systemd units taken for L2 agents.
+  nova_conf_files:
+    type: list
+    elements: str
+    description: The nova.conf files of nova-compute, where they cannot be told from its command line.
+  stop_timeout:
+    type: int
+    default: 400
+    description: Seconds to wait for nova-compute to stop.
+  start_timeout:
+    type: int
+    default: 300
+    description: Seconds to wait for nova-compute to prove itself.
+  agent_timeout:
+    type: int
+    default: 180
+    description: Seconds to wait for the L2 agent to be alive.
+"""
+
+EXAMPLES = r"""
+- name: Rename the compute host that this play runs on
+  stackguard.nova.compute_host_rename:
+    cloud: production
+    rename_from: compute1
+    rename_to: cn-rack7.example
+    evidence_dir: /run/stackguard-evidence
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+
+- name: Tell where an interrupted rename stands
+  stackguard.nova.compute_host_rename:
+    cloud: production
+    rename_from: compute1
+    rename_to: cn-rack7.example
+    action: status
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+"""
+
+RETURN = r"""
+state:
+  description: Where the operation stands.
+  returned: always
+  type: str
+  sample: finished
+  choices: [none, planned, refused, open, rolling-back, rolled-back, finished, unknown]
+operation_id:
+  description: Id of the operation, as in the journal and in the service's disabled reason.
+  returned: when there is an operation
+  type: str
+  sample: 3f9a1c0b77de
+report:
+  description: The findings, as in C(report.json).
+  returned: when a rename was to begin
+  type: dict
+  sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}
+plan:
+  description: The steps, with every value before and after.
+  returned: when a rename was to begin and nothing stood against it
+  type: dict
+  sample: {kind: rename, subject: compute1 -> cn-rack7.example, steps: []}
+needs:
+  description:
+    - What somebody must do before the operation can be carried on with. V(discover_hosts) is to be run on a controller.
+  returned: when a drain waits for the new host to be mapped to its cell
+  type: str
+  sample: discover_hosts
+progress:
+  description: Each step's name, title and state.
+  returned: when an operation is open
+  type: list
+  elements: dict
+  sample: [{name: cell_database, title: "cell database cell1: 1 service, 1 compute node, 6 instances", state: done}]
+history:
+  description: What the journal noted, in order.
+  returned: with O(action=status) when an operation is open
+  type: list
+  elements: dict
+  sample: [{at: "2026-11-21T03:00:00Z", text: opened}]
+"""

@@ -1,0 +1,108 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: compute_host_step
+short_description: Carry out steps of a plan on a compute host
+version_added: 0.1.0
+description:
+  - Carries out on a compute host what M(stackguard.nova.compute_host_rename) has planned, and keeps its journal there.
+  - Internal. It is called by other modules of this collection with the plan that they journaled; nothing checks here
+    whether a step makes sense. Do not call it from a playbook.
+  - Every request can be repeated. A request whose guard does not hold (a line, a name or a unit that is not what the
+    plan says) fails, and those after it are not begun.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+attributes:
+  check_mode:
+    support: full
+    description: Requests that would change something are skipped.
+  diff_mode:
+    support: none
+    description: What a plan changes is shown by the module that makes the plan.
+  idempotent:
+    support: full
+    description: A request that was carried out before changes nothing more.
+requirements:
+  - Python 3.9 or newer on the compute host
+  - C(python3-libvirt) on the compute host
+options:
+  requests:
+    type: list
+    elements: dict
+    required: true
+    description:
+      - What to do, in order. Each has C(op) and what that needs.
+      - C(journal_open), C(journal_write) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
+        C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing.
+      - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
+        C(identity_file) and C(guests_unchanged), and its C(params).
+      - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units) and divide its C(apply), since a stop may
+        take minutes.
+      - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
+  state_dir:
+    type: path
+    default: /var/lib/stackguard
+    description:
+      - Directory for journals and for the markers of blocked units.
+seealso:
+  - module: stackguard.nova.compute_host_rename
+"""
+
+EXAMPLES = r"""
+- name: See whether an operation is open on this host (compute_host_info tells it, too)
+  stackguard.nova.compute_host_step:
+    requests:
+      - op: journal_list
+"""
+
+RETURN = r"""
+results:
+  description: One result for each request that was carried out, in order, each with C(ok) and what the request returns.
+  returned: always
+  type: list
+  elements: dict
+  sample: [{ok: true, journals: []}]
+changed_meanwhile:
+  description: Whether the request that failed found other values than were planned for, and changed nothing itself.
+  returned: failure
+  type: bool
+  sample: false
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host_steps import Runner
+
+
+def main() -> None:
+    """Carry out the requests."""
+    module = AnsibleModule(
+        argument_spec={
+            "requests": {"type": "list", "elements": "dict", "required": True},
+            "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+        },
+        supports_check_mode=True,
+        # A plan names every guest of the host: the system's log and the result need not repeat it with each call.
+        no_log=True,
+    )
+    state_dir = module.params["state_dir"]
+    outcome = Runner(state_dir, module.check_mode).run(module.params["requests"])
+    result = {
+        "changed": outcome.changed,
+        "results": outcome.results,
+        "invocation": {"module_args": {"state_dir": state_dir}},
+    }
+    if outcome.error is not None:
+        module.fail_json(msg=outcome.error, changed_meanwhile=outcome.changed_meanwhile, **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

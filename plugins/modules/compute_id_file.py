@@ -1,0 +1,167 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: compute_id_file
+short_description: Give a compute host the compute_id file that its records call for
+version_added: 0.1.0
+description:
+  - Writes C(compute_id), the file by which nova-compute knows its own compute node since release 27 (2023.1), after a
+    host was installed anew or before an upgrade from release 26.
+  - The uuid is that of the host's compute node in the databases. Nothing is generated and nothing is guessed. The task
+    fails, and says why, unless exactly one live row of all cells bears both the host name that nova-compute uses and
+    libvirt's host name, and nobody else has its uuid.
+  - A file that is there is never overwritten. With the right uuid it is left as it is, with any other the task fails
+    and names both.
+  - Where nova-compute has no such file and there are no records, leave it to nova-compute to make one.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.action
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+requirements:
+  - Python 3.9 or newer on the compute host
+  - C(python3-libvirt) on the compute host
+options:
+  evidence_dir:
+    type: path
+    required: true
+    description:
+      - Directory on the controller, with what M(stackguard.nova.cell_info) read of all cells and, to find copies of the
+        same uuid, what M(stackguard.nova.compute_host_info) read of the other hosts.
+      - This host is read anew.
+  path:
+    type: path
+    description:
+      - The file. It must be one that nova-compute would read. The default is C(compute_id) in its state_path,
+        where Nova itself writes it.
+  owner:
+    type: str
+    description:
+      - Owner of the file. The default for a new file is the owner of its directory, which is the user of nova-compute.
+  group:
+    type: str
+    description:
+      - Group of the file. The default for a new file is the group of its directory.
+  mode:
+    type: raw
+    description:
+      - Mode of the file. The default for a new file is V(0644), as Nova itself makes it.
+  nova_conf_files:
+    type: list
+    elements: str
+    default: []
+    description:
+      - The configuration files of nova-compute, where they cannot be told from its command line.
+  libvirt_uri:
+    type: str
+    default: qemu:///system
+    description:
+      - Where libvirt is reached.
+  decision:
+    type: dict
+    description:
+      - Set by the action plugin. What a task says here is ignored.
+seealso:
+  - module: stackguard.nova.compute_host_info
+  - module: stackguard.nova.cell_info
+"""
+
+EXAMPLES = r"""
+- name: Read this and all other compute hosts
+  stackguard.nova.compute_host_info:
+    evidence_dir: /run/stackguard-evidence
+
+- name: Read the databases
+  stackguard.nova.cell_info:
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    evidence_dir: /run/stackguard-evidence
+  delegate_to: localhost
+  run_once: true
+
+- name: Give a host that was installed anew its identity back
+  stackguard.nova.compute_id_file:
+    evidence_dir: /run/stackguard-evidence
+"""
+
+RETURN = r"""
+path:
+  description: The file.
+  returned: success
+  type: str
+  sample: /var/lib/nova/compute_id
+uuid:
+  description: The uuid of the host's compute node.
+  returned: success
+  type: str
+  sample: 1cff775e-46bf-4a92-9aef-068925bfe4ab
+decision:
+  description: What the uuid follows from. Hosts in C(unseen) were not read, so a copy of the uuid there is not known.
+  returned: success
+  type: dict
+  sample:
+    uuid: 1cff775e-46bf-4a92-9aef-068925bfe4ab
+    cell: cell1
+    node_id: 3
+    host: compute1
+    hypervisor_hostname: compute1
+    path: /var/lib/nova/compute_id
+    unseen: []
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import identity_file
+
+OPTIONS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "evidence_dir": {"type": "path", "required": True},
+    "path": {"type": "path"},
+    "owner": {"type": "str"},
+    "group": {"type": "str"},
+    "mode": {"type": "raw"},
+    "nova_conf_files": {"type": "list", "elements": "str", "default": []},
+    "libvirt_uri": {"type": "str", "default": "qemu:///system"},
+    "decision": {"type": "dict"},
+}
+
+
+def main() -> None:
+    """Write the file that was decided on."""
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
+    decision = module.params["decision"]
+    if not decision:
+        module.fail_json(msg="compute_id_file runs through its action plugin, which decides on the uuid")
+    path, uuid = decision["path"], decision["uuid"]
+    diff = {"before_header": path, "after_header": path, "before": "", "after": f"{uuid}\n"}
+    try:
+        changed = identity_file.missing(path, uuid)
+        if changed and not module.check_mode:
+            identity_file.create(path, uuid)
+    except identity_file.IdentityFileError as error:
+        module.fail_json(msg=str(error))
+    if not changed:
+        diff["before"] = diff["after"]
+    if not changed or not module.check_mode:
+        for name in ("owner", "group", "mode"):
+            given = module.params[name]
+            if given is not None:
+                setter = getattr(module, f"set_{name}_if_different")
+                changed = setter(path, given, changed)
+    module.exit_json(changed=changed, path=path, uuid=uuid, diff=diff, decision=decision)
+
+
+if __name__ == "__main__":
+    main()
