@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Everything here runs on a fresh Debian 12, as root, with nothing but make installed.
+# Files it makes: .venv/ and .build/ (ignored by git), and nothing in your home directory but the caches of pip and uv.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+unexport PYTHONDONTWRITEBYTECODE
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+PYTEST := .venv/bin/python -m pytest
+PYTEST_ARGS ?=
+XDIST ?= -n auto
+
+.PHONY: help venv lock collection dev-link unit lint sanity importer docs format lab demo integration \
+        integration-db crash test \
+        test-matrix clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: ## .venv/ with the pinned tools and libraries
+	@tests/gates/venv.sh
+
+lock: venv ## pin requirements/dev.in anew in requirements/dev.txt
+	@.venv/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --no-header requirements/dev.in -o requirements/dev.txt
+	@sed -i '1i # Made by make lock from dev.in, whose licence is its own too.' requirements/dev.txt
+
+collection: venv ## build the collection and install it below .build/collections
+	@tests/gates/build.sh
+	@rm -rf .build/collections/ansible_collections/stackguard
+	@ANSIBLE_HOME=$(CURDIR)/.build/ansible-home .venv/bin/ansible-galaxy collection install --offline --no-deps --force \
+	    -p .build/collections .build/dist/stackguard-nova-*.tar.gz >/dev/null
+	@echo "Installed below .build/collections: $$(basename .build/dist/*.tar.gz)"
+
+dev-link: ## make .build/collections point at the checkout instead
+	@tests/gates/devlink.sh .build/collections
+	@echo ".build/collections/ansible_collections/stackguard/nova is the checkout itself"
+
+unit: venv ## unit tests, on the checkout
+	@tests/gates/devlink.sh
+	$(PYTEST) tests/unit $(XDIST) --junitxml=.build/junit/unit.xml $(PYTEST_ARGS)
+
+lint: venv ## ruff, mypy --strict, Python 3.9, shellcheck, licences, changelog, ansible-lint, antsibull-docs
+	@tests/gates/need.sh
+	@tests/gates/lint.sh
+
+format: venv ## let ruff format and mend the code
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+sanity: venv ## ansible-test sanity, without containers, on what ships
+	@tests/gates/need.sh
+	@tests/gates/sanity.sh
+
+importer: venv ## galaxy-importer on the built collection
+	@tests/gates/need.sh
+	@tests/gates/importer.sh
+
+docs: venv ## HTML documentation in .build/docs/html
+	@tests/gates/docs.sh
+
+lab: venv ## a real OpenStack on this machine (see lab/)
+	lab/lab up
+
+demo: collection ## what the collection guards against, shown on the lab
+	@lab/demo
+
+integration: collection ## playbooks against the lab
+	lab/lab up --fast-stop
+	$(PYTEST) tests/integration --junitxml=.build/junit/integration.xml $(PYTEST_ARGS)
+
+integration-db: collection ## database code against real database servers
+	@tests/gates/devlink.sh
+	$(PYTEST) tests/integration_db --junitxml=.build/junit/integration-db.xml $(PYTEST_ARGS)
+
+crash: collection ## killed at every step, run again
+	lab/lab up --fast-stop
+	$(PYTEST) tests/crash --junitxml=.build/junit/crash.xml $(PYTEST_ARGS)
+
+test: collection ## everything: unit, lint, sanity, importer, integration-db, integration, crash
+	@tests/gates/need.sh
+	@MAKEFLAGS= MAKELEVEL= .venv/bin/python tests/gates/all.py
+
+test-matrix: collection ## the playbooks against several Nova releases
+	tests/matrix
+
+bench-%: collection ## tests/bench/NAME.py
+	@test -e tests/bench/$*.py || { echo "there is no tests/bench/$*.py" >&2; exit 2; }
+	.venv/bin/python tests/bench/$*.py
+
+clean: ## remove .venv and .build
+	@if [ -s .build/home-path ]; then rm -rf "$$(cat .build/home-path)"; fi
+	rm -rf .venv .build

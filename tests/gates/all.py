@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`make test`: every part of the test, what can run side by side doing so, and one verdict.
+
+While the lab boots, the parts that need no lab run. Output goes to .build/logs/PART.log; of a failed part the
+end is shown. A part that cannot run has failed: nothing is skipped once its tests exist.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LOGS = ROOT / ".build" / "logs"
+TAIL = 80
+HEARTBEAT = 60
+PYTEST_SUMMARY = re.compile(r"^=+ .*\b(passed|failed|errors?|skipped|no tests ran)\b.* in [\d.]+s.*=+$")
+START = time.monotonic()
+
+
+@dataclass
+class Part:
+    """One command of the test, and what became of it."""
+
+    name: str
+    command: list[str]
+    pytest: bool = False
+    code: int | None = None
+    seconds: float = 0.0
+    note: str = ""
+    summary: str = ""
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def log(self) -> pathlib.Path:
+        return LOGS / f"{self.name}.log"
+
+    @property
+    def ok(self) -> bool:
+        return self.code == 0
+
+    def run(self) -> None:
+        start = time.monotonic()
+        say(f"{self.name}: started")
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                self.command,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            self.code = self.process.wait()
+        self.seconds = time.monotonic() - start
+        lines = self.log.read_text(errors="replace").splitlines()
+        if self.pytest:
+            self.summary = next((line for line in reversed(lines) if PYTEST_SUMMARY.match(line)), "")
+            if self.ok and not re.search(r"\b[1-9]\d* passed\b", self.summary):
+                self.code, self.note = 1, "pytest passed no test"
+        if self.ok:
+            say(f"{self.name}: passed in {self.seconds:.0f} s")
+        else:
+            with PRINTING:
+                shown = lines[-TAIL:]
+                where = self.log.relative_to(ROOT)
+                print(f"\n---- {self.name} FAILED (exit {self.code}): the last {len(shown)} lines of {where}")
+                print("\n".join(shown))
+                print(f"---- end of {self.name}\n", flush=True)
+
+    def refuse(self, note: str) -> None:
+        self.code, self.note = 1, note
+        say(f"{self.name}: FAILED, {note}")
+
+
+PRINTING = threading.Lock()
+
+
+def say(text: str) -> None:
+    with PRINTING:
+        print(f"[{time.monotonic() - START:5.0f} s] {text}", flush=True)
+
+
+def has_tests(directory: str) -> bool:
+    return any((ROOT / "tests" / directory).rglob("test_*.py"))
+
+
+def make(name: str) -> Part:
+    return Part(
+        name, ["make", "--no-print-directory", name], pytest=name in {"unit", "integration-db", "integration", "crash"}
+    )
+
+
+def heartbeat(parts: list[Part], over: threading.Event) -> None:
+    while not over.wait(HEARTBEAT):
+        running = [part.name for part in parts if part.process is not None and part.code is None]
+        say(f"still running: {', '.join(running)}")
+
+
+def main() -> int:
+    LOGS.mkdir(parents=True, exist_ok=True)
+    for old in LOGS.glob("*.log"):
+        old.unlink()
+    static = [make(name) for name in ("unit", "lint", "sanity", "importer")]
+    if has_tests("integration_db"):
+        static.append(make("integration-db"))
+    live = [make(name) for name in ("integration", "crash") if has_tests(name)]
+    lab = Part("lab", [str(ROOT / "lab" / "lab"), "up", "--fast-stop"])
+    parts = [*static, *([lab] if live else []), *live]
+
+    def stop(*_: object) -> None:
+        for part in parts:
+            if part.process is not None and part.process.poll() is None:
+                os.killpg(part.process.pid, signal.SIGTERM)
+        sys.exit(130)
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+    over = threading.Event()
+    threading.Thread(target=heartbeat, args=(parts, over), daemon=True).start()
+
+    def boot() -> None:
+        if os.access(lab.command[0], os.X_OK):
+            lab.run()
+        else:
+            lab.refuse("lab/lab is not there")
+
+    booting = threading.Thread(target=boot, daemon=True) if live else None
+    if booting:
+        booting.start()
+    for part in static:
+        part.run()
+    if booting:
+        booting.join()
+    for part in live:
+        if lab.ok:
+            part.run()
+        else:
+            part.refuse("the lab did not come up")
+    over.set()
+
+    print("\nSummary")
+    for part in parts:
+        print(f"  {part.name:<15} {'passed' if part.ok else 'FAILED'} {part.seconds:6.0f} s  {part.note}".rstrip())
+    for name in ("integration", "crash"):
+        if not has_tests(name):
+            print(f"  {name:<15} has no tests yet")
+    for part in parts:
+        if part.summary:
+            print(f"{part.name}:\n{part.summary}")
+    failed = [part.name for part in parts if not part.ok]
+    total = time.monotonic() - START
+    if failed:
+        print(f"make test: FAILED in {total:.0f} s: {', '.join(failed)} (logs in .build/logs/)")
+        return 1
+    print(f"make test: all {len(parts)} parts passed in {total:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

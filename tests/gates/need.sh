@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Install the Debian packages the gates need, if they are missing and we may; otherwise say which.
+set -euo pipefail
+missing=()
+command -v git >/dev/null || missing+=(git)
+command -v rsync >/dev/null || missing+=(rsync)
+command -v shellcheck >/dev/null || missing+=(shellcheck)
+[ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+[ ${#missing[@]} -eq 0 ] && exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "Installing ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    apt=(apt-get -o DPkg::Lock::Timeout=300)
+    "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null 2>&1 && exit 0
+    "${apt[@]}" update -qq
+    "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+else
+    echo "Please install these packages first: ${missing[*]}" >&2
+    exit 1
+fi

@@ -1,0 +1,17 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Fixtures of the lab; see tests/labkit."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from labkit.fixtures import guests, lab, playbooks
+from labkit.matrix import pytest_collection_modifyitems
+
+__all__ = ["guests", "lab", "playbooks", "pytest_collection_modifyitems"]

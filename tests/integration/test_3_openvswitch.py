@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The rename of a host with a real Open vSwitch agent: the guests' ports keep tag and flows at every instant.
+
+A lab of its own (one instance number above the other's), made with ``--l2 ovs`` when these tests begin, and stopped
+when they end.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+from labkit import guests as guestkit
+from labkit import state, waiting
+from labkit.fixtures import documented_grants, prepared
+from labkit.guests import NEW
+from labkit.lab import Lab, current
+from labkit.playbook import Playbooks
+
+OLD = "compute1"
+#: Prints a line at each look that differs from the last one: every tap with its tag, its flows, and whether it is cut.
+WATCH = r"""
+import hashlib, re, subprocess, time
+def said(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode()
+def table(what, column):
+    rows = said("ovs-vsctl", "--format=csv", "--no-headings", "--columns=name," + column, "list", what)
+    return dict(line.split(",", 1) for line in rows.splitlines())
+NOISE = r"(cookie|duration|n_packets|n_bytes|idle_age|hard_age)=[^,]*, ?"
+last, looks = None, 0
+while True:
+    flows = re.sub(NOISE, "", said("ovs-ofctl", "dump-flows", "br-int"))
+    numbers, now = table("interface", "ofport"), []
+    for port, tag in sorted(table("port", "tag").items()):
+        if not port.strip('"').startswith("tap"):
+            continue
+        mine = r'in_port=("?%s"?|%s)[, ]' % (port.strip('"'), numbers.get(port))
+        own = sorted(line for line in flows.splitlines() if re.search(mine, line))
+        digest = hashlib.sha256("|".join(own).encode()).hexdigest()[:8]
+        cut = sum("actions=drop" in line for line in own)
+        now.append("%s tag=%s flows=%d sum=%s cut=%d" % (port, tag, len(own), digest, cut))
+    if now != last:
+        print("%.1f %s" % (time.time(), " ".join(now)), flush=True)
+        last = now
+    looks += 1
+    with open("/run/stackguard-test-looks", "w") as stream:
+        stream.write(str(looks))
+    time.sleep(0.2)
+"""
+
+
+@pytest.fixture(scope="module")
+def ovs():
+    """A lab with Open vSwitch agents."""
+    made = prepared(Lab((current().instance + 1) % 10, "ovs"))
+    yield made
+    made.down()
+
+
+@pytest.fixture(scope="module")
+def servers(ovs):
+    made = guestkit.create(ovs, "wired", "5", "--on", OLD)
+    assert {row["status"] for row in made} == {"ACTIVE"}
+    return made
+
+
+@pytest.fixture(scope="module")
+def books(ovs):
+    return Playbooks(ovs, {"cloud": "lab", **guestkit.grant(ovs, "sg_exact", documented_grants())})
+
+
+class Watcher:
+    """Looks at the taps of a host for as long as the block lasts."""
+
+    def __init__(self, lab):
+        self.lab = lab
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [*self.lab.ssh_argv(OLD), "python3 -"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.process.stdin.write(WATCH)
+        self.process.stdin.close()
+        self.first = self.process.stdout.readline()
+        return self
+
+    def __exit__(self, *_error):
+        self.looks = int(self.lab.ssh(OLD, "cat /run/stackguard-test-looks"))
+        self.process.terminate()
+        self.changes = self.process.stdout.read().splitlines()
+        self.process.wait()
+
+
+def ports(lab, servers):
+    wanted = {server["id"] for server in servers}
+    found = lab.cloud.network.ports(fields=["id", "device_id", "status", "binding:host_id", "binding:vif_type"])
+    return {p.id: (p.status, p.binding_host_id, p.binding_vif_type) for p in found if p.device_id in wanted}
+
+
+@pytest.mark.parametrize(("old", "new"), [(OLD, NEW), (NEW, OLD)], ids=["there", "and_back"])
+def test_no_tag_and_no_flow_changes_while_a_host_is_renamed(ovs, servers, books, old, new):
+    before, identity = state.guests(ovs), state.identity(ovs, old)
+    with Watcher(ovs) as watcher:
+        assert watcher.first.count("tag=1") == 5, watcher.first
+        assert watcher.first.count("cut=0") == 5, watcher.first
+        result = books.rename(old, new).ok()
+    print(f"\nrename with Open vSwitch: {result.seconds:.1f} s, {watcher.looks} looks; {watcher.first}")
+    assert watcher.looks > result.seconds
+    assert watcher.changes == [], "\n".join([watcher.first, *watcher.changes])
+    after = state.identity(ovs, new)
+    assert [row["agent_type"] for row in after["agents"]] == ["Open vSwitch agent"]
+    state.assert_same(identity, after, "records, the agent's row among them")
+    state.assert_same(before, state.guests(ovs), "guests")
+    waiting.until(
+        lambda: ports(ovs, servers), lambda: set(ports(ovs, servers).values()) == {("ACTIVE", new, "ovs")}, 60
+    )
+    assert state.written(ovs, old) == []
+
+
+def test_after_it_the_agent_wires_new_ports_under_its_name(ovs, servers, books):
+    made = guestkit.create(ovs, "later", "1", "--on", state.files(ovs)["uname -n"])
+    assert made[0]["status"] == "ACTIVE"
+    agents = ovs.sql("neutron", "SELECT host FROM agents WHERE agent_type = 'Open vSwitch agent' ORDER BY host")
+    assert [row["host"] for row in agents] == sorted(ovs.hosts)
+
+
+def test_without_the_neutron_database_the_interruption_is_told_and_refused(ovs, servers, books):
+    before = state.everything(ovs)
+    result = books.rename(variables={"neutron_db_url": None}).failed()
+    assert re.search(r"SG305|SG311", result.output), result.told()
+    state.assert_same(before, state.everything(ovs), "a refused run changed something")

@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A user with just the documented rights can do it all; one that lacks any is told which."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import servers
+from world import World, uid
+
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Grant
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import nova_db
+from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
+
+_users = itertools.count(1)
+
+
+def user_with_documented_rights(world: World, but: str = "") -> str:
+    """Make a user, run the document's statements for it, without those that contain ``but``."""
+    user = f"stackguard{next(_users)}"
+    postgres = world.server.backend == "postgresql"
+    if postgres:
+        world.server.run(f"CREATE ROLE {user} LOGIN PASSWORD '{servers.PLAIN_PASSWORD}'")
+    else:
+        world.server.run(f"CREATE USER '{user}'@'%' IDENTIFIED BY '{servers.PLAIN_PASSWORD}'")
+    backend = "postgresql" if postgres else "mysql"
+    for kind, database in world.names.items():
+        for statement in grant_statements.documented(backend, kind):
+            if but and but in statement:
+                continue
+            text = statement.replace("'stackguard'@'%'", f"'{user}'@'%'").replace("TO stackguard", f"TO {user}")
+            text = text.replace(f" ON {grant_statements.DATABASES[kind]}.", f" ON {database}.")
+            if not world.has_compute_id:
+                text = text.replace(", compute_id", "").replace(", dest_compute_id", "")
+            world.server.run(text, database)
+    return user
+
+
+def refused(grants: list[Grant] | None) -> set[tuple[str, str, str]]:
+    return {(grant.database, grant.table, grant.action) for grant in grants or () if not grant.allowed}
+
+
+def test_the_documented_rights_are_enough(any_release: World) -> None:
+    world = any_release
+    user = user_with_documented_rights(world)
+    options = world.options(user)
+    read = nova_db.read_databases(options, ["compute1"], rename=True)
+    assert read.unread == []
+    assert [cell.unread for cell in read.cells or ()] == [[]]
+    assert refused(read.grants) == set()
+    assert len(read.grants or ()) == 18
+    old = nova_db.Completeness("compute1", "compute1.example")
+    cell, api, neutron = (nova_db.url_of(options, name) for name in ("cell:cell1", "api", "neutron"))
+    assert f"//{user}:" in cell
+    with nova_db.advisory_lock(api, "rename") as lock:
+        assert lock.still_held()
+        assert nova_db.apply_row_changes(cell, world.cell_changes(), old).changed == 4
+        assert nova_db.apply_row_changes(api, world.api_changes(), old).changed == 2
+        assert nova_db.rename_agents(neutron, [uid("agent", 1)], "compute1", "cn7").changed == 1
+        nova_db.beat_agents(neutron, [uid("agent", 1)], "cn7")
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "database"),
+    [
+        ("services", "cell", "cell:cell1"),
+        ("instances", "cell", "cell:cell1"),
+        ("migrations", "cell", "cell:cell1"),
+        ("aggregate_hosts", "api", "api"),
+        ("agents", "neutron", "neutron"),
+    ],
+)
+def test_a_missing_right_is_named(world: World, table: str, kind: str, database: str) -> None:
+    on = f"ON {table} " if world.server.backend == "postgresql" else f"ON {grant_statements.DATABASES[kind]}.{table} "
+    user = user_with_documented_rights(world, but=on)
+    read = nova_db.read_databases(world.options(user), ["compute1"], rename=True)
+    assert {(name, place) for name, place, _action in refused(read.grants)} == {(database, table)}
+    errors = [grant.error or "" for grant in read.grants or () if not grant.allowed]
+    assert all("denied" in error for error in errors)
+    assert all(servers.PLAIN_PASSWORD not in error for error in errors)
+
+
+def test_a_user_who_may_only_read(world: World) -> None:
+    user = user_with_documented_rights(world)
+    for kind, tables in (("cell", ("services", "compute_nodes", "instances")), ("api", ("host_mappings",))):
+        for table in tables:
+            columns = {"compute_nodes": "host, hypervisor_hostname", "instances": "host, node, launched_on"}.get(
+                table, "host"
+            )
+            if world.server.backend == "postgresql":
+                world.server.run(f"REVOKE UPDATE ({columns}) ON {table} FROM {user}", world.names[kind])
+            else:
+                world.server.run(f"REVOKE UPDATE ({columns}) ON {world.names[kind]}.{table} FROM '{user}'@'%'")
+    read = nova_db.read_databases(world.options(user), ["compute1"], rename=True)
+    assert refused(read.grants) == {
+        ("cell:cell1", "services", "update"),
+        ("cell:cell1", "compute_nodes", "update"),
+        ("cell:cell1", "instances", "update"),
+        ("api", "host_mappings", "update"),
+    }
+    assert [cell.unread for cell in read.cells or ()] == [[]]
+
+
+def test_a_probe_changes_nothing_and_keeps_no_lock(world: World) -> None:
+    before = world.everything()
+    grants = nova_db.probe_grants(world.options(), [("cell:cell1", "services", ("host",), "update")])
+    assert grants == [Grant("cell:cell1", "services", ["host"], "update", True, None)]
+    assert world.everything() == before
+    gone = nova_db.probe_grants(world.options(), [("cell:nowhere", "services", ("host",), "update")])
+    assert gone == [Grant("cell:nowhere", "services", ["host"], "update", False, "no such database is configured")]
+
+
+def test_a_release_28_column_that_may_not_be_seen_is_not_taken_for_absent(world: World) -> None:
+    user = user_with_documented_rights(world)
+    if world.server.backend == "postgresql":
+        world.server.run(f"REVOKE SELECT (compute_id) ON instances FROM {user}", world.names["cell"])
+    else:
+        world.server.run(f"REVOKE SELECT (compute_id) ON {world.names['cell']}.instances FROM '{user}'@'%'")
+    (cell,) = nova_db.read_databases(world.options(user)).cells or ()
+    assert (cell.has_compute_id, cell.instances, cell.migrations) == (False, None, None)
+    assert [item.part for item in cell.unread] == ["has_compute_id"]

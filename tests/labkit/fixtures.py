@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Fixtures of every test that needs the lab; conftest.py of each suite takes them from here."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+import pytest
+
+from . import guests as guestkit
+from . import state
+from .lab import ROOT, current
+from .playbook import Playbooks
+
+
+def documented_grants():
+    """The rights that docs/database-grants.md tells operators to give, as (kind, table, columns, action)."""
+    text = (ROOT / "docs" / "database-grants.md").read_text().partition("## PostgreSQL")[0]
+    kinds = {schema: kind for kind, schema in {"cell": "nova", "api": "nova_api", "neutron": "neutron"}.items()}
+    found = []
+    for rights, schema, table in re.findall(r"^GRANT (.*) ON (\w+)\.(\w+) TO", text, re.MULTILINE):
+        for action, columns in re.findall(r"(SELECT|UPDATE) \(([^)]*)\)", rights):
+            names = tuple(column.strip(" `") for column in columns.split(","))
+            found.append((kinds[schema], table, names, action.lower()))
+    assert len(found) >= 15, found
+    return found
+
+
+def pristine(lab):
+    """Whether the hosts bear their first names and nothing is left open on them."""
+    names = {
+        row["host"] for row in lab.sql("cell1", "SELECT host FROM services WHERE `binary`='nova-compute' AND deleted=0")
+    }
+    if names != set(lab.hosts):
+        return False
+    left = lab.sql("cell1", "SELECT 1 FROM services WHERE deleted = 0 AND (disabled OR forced_down)")
+    moved = [row for row in guestkit.every(lab).values() if row["status"] == "ERROR" or row["task"]]
+    return not left and not moved and all(state.files(lab, host)["uname -n"] == host for host in lab.hosts)
+
+
+def prepared(lab):
+    """Boot the lab, or take it as it is where it is as new; put it back to its first state otherwise.
+
+    STACKGUARD_TEST_KEEP: take it as it is wherever it has the wanted servers, for work on one test.
+    """
+    start = time.monotonic()
+    lab.up()
+    have = {(row["name"], row["host"]) for row in guestkit.every(lab).values()}
+    reuse = {
+        ("plain1", "compute1"),
+        ("plain2", "compute1"),
+        ("plain3", "compute1"),
+        ("swap1", "compute1"),
+        ("ephemeral1", "compute1"),
+        ("stopped1", "compute1"),
+        ("elsewhere1", "compute2"),
+    }
+    keep = os.environ.get("STACKGUARD_TEST_KEEP") and {name for name, _host in have} == {name for name, _host in reuse}
+    if not keep and (have not in (set(), reuse) or not pristine(lab)):
+        lab.reset()
+    for host in lab.hosts:
+        lab.ssh(host, "rm -rf /var/lib/stackguard /root/.local/lib/python3.*/site-packages/usercustomize.py")
+    print(f"\nlab {lab.instance}: ready after {time.monotonic() - start:.0f} s")
+    return lab
+
+
+@pytest.fixture(scope="session")
+def lab():
+    """The lab of STACKGUARD_LAB_INSTANCE, up, with its hosts under their first names."""
+    return prepared(current())
+
+
+@pytest.fixture(scope="session")
+def guests(lab):
+    """Servers by name: six on compute1 (five running, one with swap, one with an ephemeral disk), one on compute2."""
+    return guestkit.make(lab)
+
+
+@pytest.fixture(scope="session")
+def playbooks(lab):
+    """Playbooks run with a database user that has exactly the documented rights."""
+    urls = guestkit.grant(lab, "sg_exact", documented_grants())
+    urls.pop("neutron_db_url")
+    return Playbooks(lab, {"cloud": "lab", **urls})
+
+
+__all__ = ["ROOT", "documented_grants", "guests", "lab", "playbooks", "prepared"]

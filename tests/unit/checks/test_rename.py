@@ -1,0 +1,287 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The preflight of a rename: a healthy fleet passes, and each thing that is spoiled is told by its own code alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.stackguard.nova.plugins.module_utils import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import hostnames
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.rename import preflight_rename
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import Commands
+from ansible_collections.stackguard.nova.tests.unit import builders
+from ansible_collections.stackguard.nova.tests.unit.corruptions import CORRUPTIONS, HARMLESS, NARROWED, NEEDS_AGENTS
+from ansible_collections.stackguard.nova.tests.unit.strategies import fleet, fleets
+
+
+def blockers(cloud, request, **options):
+    checked = preflight_rename(cloud.bundle, request, **options)
+    return {item.code for item in checked.findings if item.severity == findings.BLOCKER}
+
+
+def told(cloud, request):
+    return {item.code for item in preflight_rename(cloud.bundle, request).findings}
+
+
+@given(fleets(), st.booleans())
+def test_a_healthy_fleet_may_be_renamed(some, narrow):
+    cloud = some.narrowed(some.cloud) if narrow else some.cloud
+    checked = preflight_rename(cloud.bundle, some.request)
+    assert [(item.code, item.severity) for item in checked.findings] == [("SG708", "info")]
+    assert {item.code for item in checked.unchecked} <= ({"SG205"} if narrow else set())
+    assert rename_plan.plan(cloud.bundle, some.request).steps
+
+
+@pytest.mark.parametrize(
+    ("name", "narrow"),
+    [(name, False) for name in sorted(CORRUPTIONS)]
+    + [(name, True) for name in sorted(CORRUPTIONS) if "unread" not in name and "does_not_answer" not in name],
+)
+def test_a_corruption_is_told_by_its_codes_alone(name, narrow):
+    spoil, expected = CORRUPTIONS[name]
+    some = fleet()
+    cloud = spoil(some)
+    assert blockers(some.narrowed(cloud) if narrow else cloud, some.request) == set(
+        NARROWED.get(name, expected) if narrow else expected
+    )
+
+
+@settings(max_examples=200)
+@given(fleets(l2_agents=True, releases=(28, 29, 30, 31, 32, 33, 34)), st.sampled_from(sorted(CORRUPTIONS)))
+def test_in_any_fleet_a_corruption_is_told_by_its_codes_alone(some, name):
+    spoil, expected = CORRUPTIONS[name]
+    assert blockers(spoil(some), some.request) == set(expected)
+
+
+@settings(max_examples=100)
+@given(fleets(l2_agents=False, releases=(27, 34)), st.sampled_from(sorted(set(CORRUPTIONS) - NEEDS_AGENTS)))
+def test_the_same_without_agents(some, name):
+    spoil, expected = CORRUPTIONS[name]
+    assert blockers(spoil(some), some.request) == set(expected)
+
+
+@given(fleets(l2_agents=True), st.lists(st.sampled_from(sorted(CORRUPTIONS)), min_size=1, max_size=4, unique=True))
+def test_no_plan_is_made_of_what_is_spoiled_unless_the_checks_say_so(some, names):
+    """Whatever is spoiled: either the checks forbid the rename, or a plan can be made."""
+    cloud = some.cloud
+    for name in names:
+        try:
+            cloud = CORRUPTIONS[name][0](dataclasses.replace(some, cloud=cloud))
+        except (AssertionError, AttributeError, LookupError, TypeError):
+            continue  # two corruptions of one thing
+    if not blockers(cloud, some.request):
+        rename_plan.plan(cloud.bundle, some.request)
+
+
+@pytest.mark.parametrize("name", sorted(HARMLESS))
+def test_what_is_harmless_forbids_nothing(name):
+    spoil, expected = HARMLESS[name]
+    some = fleet()
+    cloud = spoil(some)
+    assert blockers(cloud, some.request) == set()
+    assert told(cloud, some.request) - {"SG708"} == set(expected) - {"SG708"}
+    assert rename_plan.plan(cloud.bundle, some.request).steps
+
+
+@settings(max_examples=60)
+@given(fleets(), st.sampled_from(sorted(HARMLESS)))
+def test_in_any_fleet_what_is_harmless_forbids_nothing(some, name):
+    assert blockers(HARMLESS[name][0](some), some.request) == set()
+
+
+# --- the new name ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "compute1",
+        "a_b",
+        "-a",
+        "a-",
+        "a..b",
+        ".a",
+        "a.",
+        "192.0.2.7",
+        "2001:db8::1",
+        "localhost",
+        "LocalHost",
+        "12345",
+        "1.2.3",
+        "a b",
+        "a/b",
+        "höst",
+        "a" * 64,
+        ".".join(["a" * 60] * 5),
+        "a" * 60 + ".abcde",
+        "name;reboot",
+        "$(reboot)",
+    ],
+)
+def test_an_invalid_name_is_refused(name):
+    some = fleet()
+    request = dataclasses.replace(some.request, rename_to=name)
+    cloud = some.cloud.resolve(name, builders.address(1))
+    assert "SG118" in blockers(cloud, request)
+
+
+@pytest.mark.parametrize("name", ["a", "cn-rack7.example", "renamed2", "7up", "x1.y2.z3.dc1.example.org", "a" * 63])
+def test_a_valid_name_is_taken(name):
+    some = fleet()
+    request = dataclasses.replace(some.request, rename_to=name)
+    assert blockers(some.cloud.resolve(name, builders.address(1)), request) == set()
+    assert hostnames.problems(name) == []
+
+
+def test_capital_letters_are_a_warning():
+    some = fleet()
+    request = dataclasses.replace(some.request, rename_to="Renamed1")
+    cloud = some.cloud.resolve("Renamed1", builders.address(1))
+    assert blockers(cloud, request) == set()
+    assert "SG118" in told(cloud, request)
+
+
+def test_a_change_of_case_only_is_no_collision_with_oneself():
+    some = fleet()
+    request = dataclasses.replace(some.request, rename_to="COMPUTE1")
+    assert blockers(some.cloud.resolve("COMPUTE1", builders.address(1)), request) == set()
+
+
+def test_reserved_names_never_resolve():
+    some = fleet()
+    request = dataclasses.replace(some.request, rename_to="renamed1.invalid")
+    assert blockers(some.cloud.resolve("renamed1.invalid", builders.address(1)), request) == {"SG111"}
+
+
+def test_a_provider_name_has_two_hundred_characters():
+    some = fleet()
+    name = "n" * 63 + "." + "d" * 63 + "." + "d" * 60
+    cloud = some.cloud.part("nova_conf", host="compute1").host(kernel_hostname="other", static_hostname="other")
+    cloud = cloud.add("providers", builders.child_provider(1, "compute1_" + "x" * 40)).resolve(
+        name, builders.address(1)
+    )
+    request = dataclasses.replace(some.request, rename_to=name, hypervisor_hostname=name)
+    assert "SG118" in blockers(cloud, request)
+
+
+def test_names_that_cannot_be_told_must_be_said():
+    some = fleet()
+    cloud = some.cloud.part("libvirt", hostname="odd").change(
+        "compute_nodes", {"uuid": builders.node(1)}, hypervisor_hostname="odd"
+    )
+    cloud = cloud.change("hypervisors", {"id": builders.node(1)}, hypervisor_hostname="odd")
+    cloud = cloud.change("providers", {"uuid": builders.node(1)}, name="odd")
+    cloud = cloud.change("instances", {"host": "compute1"}, node="odd")
+    assert blockers(cloud, some.request) == {"SG118"}
+    assert blockers(cloud, dataclasses.replace(some.request, hypervisor_hostname="even")) == set()
+
+
+# --- the request against the host -----------------------------------------------------------------------------
+
+
+def test_the_host_must_be_the_one_that_is_meant():
+    some = fleet()
+    request = dataclasses.replace(some.request, inventory_name="compute2")
+    assert "SG106" in blockers(some.cloud, request)
+
+
+def test_an_unknown_old_name_is_told():
+    some = fleet()
+    request = dataclasses.replace(some.request, rename_from="nobody")
+    assert {"SG106", "SG119"} <= blockers(some.cloud, request)
+
+
+def test_release_26_is_drained_instead():
+    some = fleet(release=26)
+    assert blockers(some.cloud, some.request) == {"SG705"}
+    (item,) = [item for item in preflight_rename(some.cloud.bundle, some.request).findings if item.code == "SG705"]
+    assert "rename_strategy=drain" in item.remedy
+    assert blockers(some.cloud, some.request, in_place=False) == set()
+
+
+def test_a_drain_needs_neither_grants_nor_neutrons_database():
+    some = fleet()
+    cloud = some.cloud.databases(grants=None, neutron=None)
+    request = dataclasses.replace(some.request, has_neutron_db=False)
+    assert blockers(cloud, request) == {"SG305", "SG709"}
+    assert blockers(cloud, request, in_place=False) == set()
+
+
+def test_without_neutrons_database_the_interruption_is_told():
+    some = fleet()
+    request = dataclasses.replace(some.request, has_neutron_db=False)
+    cloud = some.cloud.databases(neutron=None)
+    (item,) = [item for item in preflight_rename(cloud.bundle, request).findings if item.code == "SG305"]
+    assert "dead VLAN" in item.evidence["why"]
+    (override,) = findings.parse_overrides([{"code": "SG305", "object": item.object.id, "reason": "window"}])
+    assert findings.standing([item], [override]) == []
+
+
+def test_the_operators_commands_replace_the_unit():
+    some = fleet()
+    cloud = some.cloud.drop("units", {"name": "nova-compute.service"})
+    request = dataclasses.replace(some.request, commands=Commands("docker stop x", "docker start x"))
+    assert blockers(cloud, some.request) == {"SG709"}
+    assert blockers(cloud, request) == set()
+
+
+def test_a_narrowed_reading_must_cover_the_nodes_new_name():
+    some = fleet("mixed")
+    request = dataclasses.replace(some.request, hypervisor_hostname=None)
+    cloud = some.cloud.narrowed(some.old, some.new, keep=[builders.guest(1, 1), builders.guest(1, 2)])
+    assert blockers(cloud, request) == {"SG709"}
+    assert blockers(some.narrowed(some.cloud), some.request) == set()
+
+
+def test_every_unread_part_is_a_finding_of_its_own():
+    some = fleet()
+    cloud = some.cloud.host(domains=None, libvirt=None).cloud(ports=None)
+    checked = preflight_rename(cloud.bundle, some.request)
+    parts = {item.object.name for item in checked.findings if item.code == "SG709"}
+    assert parts == {"domains", "libvirt", "cloud.ports"}
+
+
+def test_the_whole_world_unread_is_refused_and_does_not_crash():
+    some = fleet()
+    cloud = some.cloud.unreachable().without("cloud", "databases")
+    assert blockers(cloud, some.request) == {"SG114", "SG709"}
+
+
+def test_foreign_domains_cannot_be_overridden():
+    some = fleet()
+    cloud = CORRUPTIONS["domain_lives_elsewhere"][0](some)
+    found = [item for item in preflight_rename(cloud.bundle, some.request).findings if item.code == "SG108"]
+    assert [item.absolute for item in found] == [True]
+    override = findings.Override("SG108", found[0].object.id, "please")
+    assert findings.standing(found, [override]) == found
+
+
+@settings(max_examples=50)
+@given(fleets(), st.sampled_from(sorted(CORRUPTIONS)), st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter(some, name, random):
+    if name in NEEDS_AGENTS:
+        return
+    cloud = CORRUPTIONS[name][0](some)
+    bundle = cloud.bundle
+    shuffled = cloud
+    for collection, (place, _field) in builders.PLACES.items():
+        if place in ("cloud", "databases", "api") and bundle.databases and bundle.cloud:
+            rows = shuffled.rows(collection)
+            if rows:
+                random.shuffle(rows)
+                shuffled = shuffled.put(collection, rows)
+    one, other = (
+        findings.report(preflight_rename(entry.bundle, some.request), builders.AT, 1, 1) for entry in (cloud, shuffled)
+    )
+    assert [(item["code"], item["object"]["id"]) for item in one["findings"]] == [
+        (item["code"], item["object"]["id"]) for item in other["findings"]
+    ]

@@ -1,0 +1,334 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A drain: guests stay in their zone and fit where they go; the order of the steps; what stands against it."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackguard.nova.plugins.module_utils import moving
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import drain as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ApiServer,
+    ComputeIdFile,
+    from_plain,
+    to_plain,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import drain
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import Plan
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import builders as make
+
+REQUEST = RenameRequest("compute1", "compute1", make.NEW, "op1")
+
+
+def a_cloud(hosts=4, guests=2, **kwargs):
+    """Odd hosts in az1, even ones in az2, as the services say too."""
+    cloud = make.healthy(hosts=hosts, guests=guests, **kwargs)
+    zones = {row.host: f"az{make.zone_of(number)}" for number, row in enumerate(cloud.rows("api_services"), 1)}
+    rows = [dataclasses.replace(row, zone=zones[row.host]) for row in cloud.rows("api_services")]
+    return cloud.put("api_services", rows)
+
+
+def targets_of(cloud, free=1024):
+    return [
+        moving.Target(row.host, row.host, make.node(number), row.zone, True, {"VCPU": 8, "MEMORY_MB": free})
+        for number, row in enumerate(cloud.rows("api_services"), 1)
+    ]
+
+
+def changed(targets, host, **changes):
+    return [dataclasses.replace(row, **changes) if row.host == host else row for row in targets]
+
+
+def plan_of(cloud, targets=None, **options):
+    return drain.plan(cloud.bundle, targets or targets_of(cloud), REQUEST, moving.DrainOptions(**options))
+
+
+def step(plan, name):
+    return next(one for one in plan.steps if one.name == name)
+
+
+def codes(cloud, targets=None, others=(), **options):
+    found = checks.can_drain(
+        cloud.bundle, targets or targets_of(cloud), list(others), REQUEST, moving.DrainOptions(**options)
+    )
+    return [(item.code, item.severity) for item in found.findings]
+
+
+# --- the plan -------------------------------------------------------------------------------------------------
+
+
+def test_the_order_of_the_steps():
+    names = [one.name for one in plan_of(a_cloud(), bring_back=True).steps]
+    assert names == [
+        "guests_at_home",
+        "disable_service",
+        "move_guests",
+        "host_empty",
+        "stop_compute",
+        "stop_agents",
+        "delete_service",
+        "host_names",
+        "identity_file",
+        "delete_agents",
+        "start_agents",
+        "new_agents",
+        "start_compute",
+        "register",
+        "aggregates",
+        "audit",
+        "enable_service",
+        "return_guests",
+    ]
+
+
+def test_without_agents_identity_and_return():
+    names = [one.name for one in plan_of(a_cloud(release=26, l2_agents=False)).steps]
+    assert not {"stop_agents", "start_agents", "new_agents", "delete_agents", "identity_file", "return_guests"} & set(
+        names
+    )
+
+
+def test_guests_go_to_the_other_host_of_the_zone_only():
+    guests = step(plan_of(a_cloud(guests=3)), "move_guests").params["guests"]
+    assert [guest["candidates"] for guest in guests] == [["compute3"]] * 3
+    assert {guest["method"] for guest in guests} == {"live"}
+
+
+def test_a_stopped_guest_moves_cold_and_a_paused_one_live():
+    cloud = a_cloud().change("servers", {"id": make.guest(1, 1)}, status="SHUTOFF")
+    cloud = cloud.change("servers", {"id": make.guest(1, 2)}, status="PAUSED")
+    guests = {guest["uuid"]: guest["method"] for guest in step(plan_of(cloud), "move_guests").params["guests"]}
+    assert guests == {make.guest(1, 1): "cold", make.guest(1, 2): "live"}
+
+
+def test_every_copy_of_the_identity_is_put_away():
+    kolla = ComputeIdFile("/etc/kolla/nova-compute/compute_id", False, True, make.node(1))
+    cloud = a_cloud().add("compute_id_files", kolla)
+    files = step(plan_of(cloud), "identity_file").params["files"]
+    assert [file["path"] for file in files] == ["/var/lib/nova/compute_id", "/etc/kolla/nova-compute/compute_id"]
+    assert files[0]["before"] == make.node(1)
+    assert files[0]["kept_as"] == "/var/lib/nova/compute_id.stackguard-op1"
+
+
+def test_ovn_agents_follow_their_chassis():
+    cloud = a_cloud().change("agents", {"host": "compute1"}, agent_type="OVN Controller agent")
+    assert "delete_agents" not in [one.name for one in plan_of(cloud).steps]
+
+
+def test_the_plan_survives_the_journal():
+    plan = plan_of(a_cloud(), bring_back=True)
+    assert from_plain(Plan, to_plain(plan)) == plan
+
+
+def test_no_plan_where_a_guest_has_nowhere_to_go():
+    cloud = a_cloud(hosts=2)
+    with pytest.raises(drain.PlanError, match="no host of zone az1 has room for guest1, guest2"):
+        plan_of(cloud)
+
+
+def test_the_same_name_is_refused():
+    cloud = a_cloud()
+    same = dataclasses.replace(REQUEST, rename_to="compute1")
+    with pytest.raises(drain.PlanError, match="must differ"):
+        drain.plan(cloud.bundle, targets_of(cloud), same)
+
+
+# --- spreading ------------------------------------------------------------------------------------------------
+
+
+def a_server(number, status="ACTIVE"):
+    return ApiServer(f"u{number:03}", f"g{number}", None, status, "old", "old", None, None, 1, "az1")
+
+
+amounts = st.fixed_dictionaries({"VCPU": st.integers(1, 8), "MEMORY_MB": st.integers(1, 4096)})
+rooms = st.fixed_dictionaries({"VCPU": st.integers(0, 32), "MEMORY_MB": st.integers(0, 16384)})
+
+
+@given(st.lists(amounts, max_size=12), st.lists(rooms, max_size=5))
+def test_first_choices_never_overfill_a_host(wanted, free):
+    servers = [a_server(number) for number in range(len(wanted))]
+    needs = {server.id: amount for server, amount in zip(servers, wanted, strict=True)}
+    targets = [
+        moving.Target(f"h{number}", f"h{number}", f"p{number}", "az1", True, room) for number, room in enumerate(free)
+    ]
+    guests, stuck = moving.assign(servers, needs, targets)
+    assert sorted([guest.uuid for guest in guests] + [guest.uuid for guest in stuck]) == [
+        server.id for server in servers
+    ]
+    for target in targets:
+        here = [needs[guest.uuid] for guest in guests if guest.candidates[0] == target.host]
+        for resource, room in target.free.items():
+            assert sum(amount[resource] for amount in here) <= room
+    for guest in guests:
+        assert len(set(guest.candidates)) == len(guest.candidates)
+
+
+def test_guests_are_spread():
+    servers = [a_server(number) for number in range(4)]
+    needs = {server.id: {"MEMORY_MB": 64} for server in servers}
+    targets = [moving.Target(name, name, name, "az1", True, {"MEMORY_MB": 1024}) for name in ("a", "b")]
+    guests, _stuck = moving.assign(servers, needs, targets)
+    assert [guest.candidates for guest in guests] == [["a", "b"], ["b", "a"], ["a", "b"], ["b", "a"]]
+
+
+def test_a_resource_that_a_host_has_not_at_all():
+    targets = [
+        moving.Target("a", "a", "a", "az1", True, {"MEMORY_MB": 1024}),
+        moving.Target("b", "b", "b", "az1", True, None),
+    ]
+    guests, stuck = moving.assign([a_server(1)], {"u001": {"MEMORY_MB": 1, "VGPU": 1}}, targets)
+    assert not guests
+    assert stuck == [moving.Stuck("u001", "g1", {"MEMORY_MB": 1, "VGPU": 1})]
+
+
+# --- what stands against it -----------------------------------------------------------------------------------
+
+
+def test_nothing_against_a_healthy_cloud():
+    assert codes(a_cloud()) == []
+
+
+def test_a_zone_without_another_host():
+    assert codes(a_cloud(hosts=2)) == [("SG406", "blocker")] * 2
+
+
+@pytest.mark.parametrize("why", ["usable", "zone", "free"])
+def test_a_host_that_cannot_take_guests(why):
+    cloud = a_cloud()
+    value = {"usable": False, "zone": "az2", "free": {"MEMORY_MB": 100, "VCPU": 8}}[why]
+    found = codes(cloud, changed(targets_of(cloud), "compute3", **{why: value}))
+    assert found == [("SG406", "blocker")] * (1 if why == "free" else 2)
+
+
+def test_an_empty_host_needs_no_other():
+    assert codes(a_cloud(hosts=2, guests=0)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"status": "ERROR"}, "SG710"),
+        ({"status": "SUSPENDED"}, "SG710"),
+        ({"status": "RESCUE"}, "SG710"),
+        ({"status": "VERIFY_RESIZE"}, "SG703"),
+        ({"task_state": "rebooting"}, "SG701"),
+    ],
+)
+def test_a_guest_in_a_state_that_cannot_move(changes, code):
+    cloud = a_cloud().change("servers", {"id": make.guest(1, 1)}, **changes)
+    assert codes(cloud) == [(code, "blocker")]
+
+
+def test_local_disks_are_a_warning():
+    assert codes(a_cloud().part("nova_conf", images_type="qcow2")) == [("SG513", "warning")]
+
+
+def test_a_host_in_two_zones():
+    cloud = a_cloud()
+    rows = [dataclasses.replace(row, hosts=[*row.hosts, "compute1"]) for row in cloud.rows("aggregates")]
+    assert ("SG403", "blocker") in codes(cloud.put("aggregates", rows))
+
+
+def test_a_host_that_is_down_cannot_send_its_guests_away():
+    assert codes(a_cloud().change("api_services", {"host": "compute1"}, state="down")) == [("SG704", "blocker")]
+
+
+def test_guests_cannot_come_back_to_a_disabled_host():
+    cloud = a_cloud().change("api_services", {"host": "compute1"}, status="disabled", disabled_reason="mine")
+    assert codes(cloud) == []
+    assert codes(cloud, bring_back=True) == [("SG704", "blocker")]
+
+
+def test_nodes_of_others_that_name_this_service():
+    assert codes(a_cloud(), others=["uuid of compute9"]) == [("SG203", "blocker")]
+
+
+@pytest.mark.parametrize("part", ["servers", "services", "aggregates", "providers"])
+def test_evidence_that_was_not_read(part):
+    assert codes(a_cloud().cloud(**{part: None}), targets_of(a_cloud())) == [("SG709", "blocker")]
+
+
+def blockers(cloud, **options):
+    found = checks.preflight(cloud.bundle, targets_of(cloud), [], REQUEST, moving.DrainOptions(**options))
+    return sorted(item.code for item in found.findings if item.severity == "blocker")
+
+
+@pytest.mark.parametrize("release", [26, 27, 30, 34])
+def test_every_release_can_be_drained(release):
+    assert blockers(a_cloud(release=release)) == []
+
+
+def test_grants_to_change_the_databases_are_not_needed():
+    assert blockers(a_cloud().change("grants", allowed=False, error="denied")) == []
+
+
+def test_a_disabled_host_is_told_once_and_blocks_only_a_return():
+    cloud = a_cloud().change("api_services", {"host": "compute1"}, status="disabled", disabled_reason="mine")
+    assert blockers(cloud) == []
+    assert blockers(cloud, bring_back=True) == ["SG704"]
+
+
+def test_a_domain_that_nova_does_not_know_is_in_the_way():
+    assert "SG110" in blockers(a_cloud().change("domains", {"uuid": make.guest(1, 1)}, uuid=make.uid("stranger")))
+
+
+def test_what_a_network_node_has_here_is_in_the_way():
+    cloud = a_cloud().add("agents", make.agent(1, "compute1", "DHCP agent", "neutron-dhcp-agent"))
+    cloud = cloud.add("ports", make.port(1, 9, "compute1", device_owner="network:dhcp"))
+    assert blockers(cloud) == ["SG305", "SG306"]
+
+
+# --- afterwards -----------------------------------------------------------------------------------------------
+
+EXPECTED = checks.Expected(
+    inventory_name="compute1",
+    old=("compute0", "compute0"),
+    new=("compute1", "compute1"),
+    old_ids=("old-service", "old-node"),
+    new_ids=(make.service(1), make.node(1)),
+    zone="az1",
+    aggregates=(1,),
+    guests=(make.guest(1, 1),),
+)
+
+
+def audited(cloud, expected=EXPECTED, zone="az1"):
+    found = checks.audit(cloud.bundle, expected, {make.guest(1, 1): zone})
+    return [(item.code, item.severity) for item in found.findings]
+
+
+def test_a_clean_end():
+    assert audited(a_cloud()) == []
+
+
+def test_the_old_name_somewhere():
+    cloud = a_cloud()
+    cloud = cloud.put("host_mappings", [dataclasses.replace(cloud.rows("host_mappings")[2], host="compute0")])
+    assert audited(cloud) == [("SG301", "blocker")]
+
+
+def test_the_old_identity_kept():
+    kept = dataclasses.replace(EXPECTED, old_ids=("old-service", make.node(1)))
+    assert audited(a_cloud(), kept) == [("SG102", "blocker")]
+
+
+def test_an_aggregate_forgotten_or_too_many():
+    assert audited(a_cloud(), dataclasses.replace(EXPECTED, aggregates=(1, 2))) == [("SG303", "blocker")]
+    assert audited(a_cloud(), dataclasses.replace(EXPECTED, aggregates=())) == [("SG303", "blocker")]
+
+
+def test_a_guest_in_another_zone_is_told():
+    assert audited(a_cloud(), zone="az2") == [("SG407", "warning")]
+    assert audited(a_cloud(), zone=None) == []

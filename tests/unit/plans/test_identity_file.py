@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which uuid a compute_id file must hold: told where it is beyond doubt, refused with the reason everywhere else."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import identity_file
+from ansible_collections.stackguard.nova.tests.unit import builders as make
+
+PATH = "/var/lib/nova/compute_id"
+OTHER = "00000000-0000-4000-8000-000000000000"
+
+
+def lost(path=PATH, **changes):
+    return facts.ComputeIdFile(path, True, False, **changes)
+
+
+@pytest.fixture
+def cloud():
+    """compute1 was installed anew: no compute_id file is there."""
+    return make.healthy(cells=2).put("compute_id_files", [lost("/etc/nova/compute_id"), lost()])
+
+
+def decide(cloud, path=None, name="compute1"):
+    host = cloud.bundle.hosts[name]
+    return identity_file.decide(cloud.bundle, host, path)
+
+
+def refused(cloud, *words, path=None):
+    with pytest.raises(identity_file.IdentityError) as caught:
+        decide(cloud, path)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("style", sorted(make.STYLES))
+def test_the_rows_uuid(style):
+    cloud = make.healthy(style=style).put("compute_id_files", [lost("/etc/nova/compute_id"), lost()])
+    decision = decide(cloud)
+    (row,) = [row for row in cloud.rows("compute_nodes") if row.uuid == make.node(1)]
+    names = make.STYLES[style](1)
+    assert decision == identity_file.Decision(make.node(1), "cell1", row.id, names.host, names.libvirt, PATH, [])
+
+
+def test_a_file_that_is_right_already():
+    decision = decide(make.healthy())
+    assert decision.uuid == make.node(1)
+
+
+def test_another_of_novas_places(cloud):
+    assert decide(cloud, "/etc/nova/compute_id").path == "/etc/nova/compute_id"
+    refused(cloud, "nova-compute would not read /srv/compute_id", PATH, path="/srv/compute_id")
+
+
+def test_a_state_path_with_a_slash_at_its_end(cloud):
+    assert decide(cloud.part("nova_conf", state_path="/var/lib/nova/")).path == PATH
+
+
+def test_a_soft_deleted_row_does_not_count(cloud):
+    (row,) = [row for row in cloud.rows("compute_nodes") if row.uuid == make.node(1)]
+    older = dataclasses.replace(row, id=99, uuid=OTHER, deleted=99)
+    assert decide(cloud.add("compute_nodes", older)).uuid == make.node(1)
+
+
+def test_hosts_that_were_not_seen_are_told(cloud):
+    cloud = cloud.host("compute2", compute_id_files=None).unreachable("compute3")
+    assert decide(cloud).unseen == ["compute2", "compute3"]
+
+
+MINE = {"uuid": make.node(1)}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda c: c.host(nova_conf=None, unread=[facts.Unread("nova_conf", "why")]), ["nova_conf", "not read: why"]),
+        (lambda c: c.host(libvirt=None), ["libvirt of the host was not read: no reason is known"]),
+        (lambda c: c.host(compute_id_files=None), ["compute_id files were not read"]),
+        (lambda c: c.without("databases"), ["the databases were not read"]),
+        (lambda c: c.databases(cells=None), ["list of cells was not read"]),
+        (lambda c: c.cell(2, compute_nodes=None, unread=[facts.Unread("x", "gone away")]), ["cell2", "gone away"]),
+        (lambda c: c.cell(2, scope=["compute2"]), ["cell2", "read for compute2 only"]),
+        (lambda c: c.drop("compute_nodes", MINE), ["no live compute node of host compute1"]),
+        (
+            lambda c: c.change("compute_nodes", MINE, host="Compute1"),
+            ["no live compute node", "rows with a like name", "Compute1"],
+        ),
+        (lambda c: c.change("compute_nodes", MINE, deleted=7), ["no live compute node"]),
+        (lambda c: c.change("compute_nodes", MINE, hypervisor_type="ironic"), ["ironic"]),
+        (
+            lambda c: c.change("compute_nodes", MINE, hypervisor_hostname="x"),
+            ["is called x", "libvirt calls this host compute1"],
+        ),
+        (lambda c: c.part("libvirt", hostname="compute1.example"), ["libvirt calls this host compute1.example"]),
+        (lambda c: c.part("nova_conf", host="compute2"), ["2 live compute nodes bear the name compute2 or compute1"]),
+        (lambda c: c.change("compute_nodes", MINE, uuid=None), ["has no uuid"]),
+        (lambda c: c.change("compute_nodes", MINE, uuid="x"), ["has the uuid 'x', which is none"]),
+        (lambda c: second_row(c, cell=1, host="compute1", hypervisor_hostname="y"), ["2 live compute nodes"]),
+        (lambda c: second_row(c, cell=2, host="compute1"), ["2 live compute nodes", "cell1", "cell2"]),
+        (lambda c: second_row(c, cell=2, host="z", hypervisor_hostname="COMPUTE1"), ["2 live compute nodes", "host z"]),
+        (
+            lambda c: second_row(c, cell=2, host="z", hypervisor_hostname="z", uuid=make.node(1)),
+            ["host z", "same uuid"],
+        ),
+        (
+            lambda c: c.put("compute_id_files", [lost(), here("/etc/nova/compute_id", OTHER)]),
+            ["/etc/nova/compute_id holds", OTHER],
+        ),
+        (lambda c: c.put("compute_id_files", [here(PATH, OTHER)]), [f"{PATH} holds {OTHER}", make.node(1)]),
+        (lambda c: c.put("compute_id_files", [here(PATH, None)]), ["holds no uuid that can be read: not a UUID"]),
+        (
+            lambda c: c.put("compute_id_files", [here(PATH, make.node(1))], "compute2"),
+            ["on host compute2", "same uuid"],
+        ),
+    ],
+)
+def test_every_doubt_is_refused(cloud, spoil, words):
+    refused(spoil(cloud), *words)
+
+
+def here(path, uuid):
+    return facts.ComputeIdFile(path, True, True, uuid, error=None if uuid else "not a UUID")
+
+
+def second_row(cloud, cell, **changes):
+    (row,) = [row for row in cloud.rows("compute_nodes") if row.uuid == make.node(1)]
+    other = dataclasses.replace(row, **{"id": 99, "uuid": OTHER, **changes})
+    return cloud.add("compute_nodes", other, cell=cell)
+
+
+def test_all_reasons_at_once(cloud):
+    cloud = cloud.put("compute_id_files", [here(PATH, OTHER)]).put(
+        "compute_id_files", [here(PATH, make.node(1))], "compute2"
+    )
+    refused(cloud, f"{PATH} holds {OTHER}", "on host compute2")

@@ -1,0 +1,181 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The plan of a rename in place: what it may touch, in which order, and that it can be taken back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.stackguard.nova.plugins.module_utils import steps
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import CONTROLLER, HOST, Plan, RowChange
+from ansible_collections.stackguard.nova.tests.unit.strategies import fleet, fleets
+
+IDENTITIES = {"id", "uuid", "service_id", "compute_id", "deleted", "aggregate_id", "cell_id"}
+
+
+def plan_of(some):
+    return rename.plan(some.cloud.bundle, some.request)
+
+
+def named(plan):
+    return {step.name: step for step in plan.steps}
+
+
+def rows_of(plan):
+    return [
+        from_plain(RowChange, row)
+        for step in plan.steps
+        if step.action in ("cell_rows", "api_rows")
+        for row in step.params["rows"]
+    ]
+
+
+def tables(bundle):
+    """Every row that was read: (database, table, id) to its columns."""
+    found = {}
+    for cell in bundle.databases.cells:
+        for table in ("services", "compute_nodes", "instances"):
+            for row in getattr(cell, table):
+                found[f"cell:{cell.name}", table, row.id] = dataclasses.asdict(row)
+    for table in ("host_mappings", "aggregate_hosts"):
+        for row in getattr(bundle.databases.api, table):
+            found["api", table, row.id] = dataclasses.asdict(row)
+    return found
+
+
+def write(world, changes):
+    """Do what the databases do: refuse a row that is not as it was read, else change it."""
+    for change in changes:
+        row = world[change.database, change.table, change.key]
+        assert {column: row[column] for column in change.before} == change.before
+        row.update(change.after)
+
+
+@given(fleets())
+def test_apply_then_undo_is_the_identity(some):
+    plan, world = plan_of(some), tables(some.cloud.bundle)
+    before = json.dumps([sorted(map(str, row.items())) for row in world.values()])
+    write(world, rows_of(plan))
+    assert json.dumps([sorted(map(str, row.items())) for row in world.values()]) != before
+    write(world, [row.reversed() for row in reversed(rows_of(plan))])
+    assert json.dumps([sorted(map(str, row.items())) for row in world.values()]) == before
+
+
+@given(fleets())
+def test_no_step_touches_what_was_not_read_and_no_identity_changes(some):
+    plan, world = plan_of(some), tables(some.cloud.bundle)
+    for row in rows_of(plan):
+        read = world[row.database, row.table, row.key]
+        assert {column: read[column] for column in row.before} == row.before
+        assert set(row.after) <= set(row.before)
+        assert not IDENTITIES & set(row.after)
+    cloud = some.cloud.bundle.cloud
+    providers = {provider.uuid: provider.name for provider in cloud.providers}
+    for entry in named(plan)["placement"].params["providers"]:
+        assert providers[entry["uuid"]] == entry["before"]
+    ports = {port.id: port.binding_host_id for port in cloud.ports}
+    for step in plan.steps:
+        if step.action == "neutron":
+            assert all(ports[port["id"]] == some.old for port in step.params["ports"])
+
+
+@given(fleets())
+def test_every_row_of_the_host_gets_the_new_name_and_no_other_row_does(some):
+    plan, world = plan_of(some), tables(some.cloud.bundle)
+    concerned = {
+        key for key, row in world.items() if row.get("host") == some.old and not row.get("deleted") and key[1] != "x"
+    }
+    write(world, rows_of(plan))
+    assert {(row.database, row.table, row.key) for row in rows_of(plan)} == concerned
+    for key in concerned:
+        row = world[key]
+        assert row["host"] == some.new
+        if "hypervisor_hostname" in row:
+            assert row["hypervisor_hostname"] == some.new_node
+        if "node" in row:
+            assert row["node"] == some.new_node
+    assert not [row for row in world.values() if row.get("host") == some.old and not row.get("deleted")]
+
+
+@given(fleets())
+def test_the_order_that_keeps_guests_safe(some):
+    order = [step.name for step in plan_of(some).steps]
+
+    def before(*wanted):
+        present = [name for name in wanted if name in order]
+        assert present == sorted(present, key=order.index)
+
+    before("disable_service", "stop_compute", "stop_agents", "cell_database", "api_database", "placement", "neutron")
+    before("neutron", "host_names", "start_agents", "agents_alive", "guests", "start_compute", "compute_up")
+    before("compute_up", "guests_after", "audit", "enable_service")
+    assert order[0] == "disable_service"
+    assert order[-1] == "enable_service"
+
+
+@given(fleets())
+def test_steps_that_need_credentials_run_on_the_controller_and_none_of_them_is_in_a_plan(some):
+    plan = plan_of(some)
+    for step in plan.steps:
+        on_host = step.action in ("stop_units", "start_units", "host_names", "guests_unchanged")
+        assert step.where == (HOST if on_host else CONTROLLER)
+    assert "://" not in json.dumps(to_plain(plan)).replace("qemu:///system", "")
+
+
+@given(fleets())
+def test_a_plan_survives_the_journal_unchanged(some):
+    plan = plan_of(some)
+    stored = json.loads(json.dumps(steps.new_journal(plan, {}, "2026-01-01T00:00:00Z")))
+    assert steps.plan_of(stored) == plan
+    assert from_plain(Plan, to_plain(plan)) == plan
+
+
+@given(fleets())
+def test_the_same_evidence_gives_the_same_plan(some):
+    assert plan_of(some) == plan_of(some)
+
+
+@settings(max_examples=50)
+@given(fleets(), st.sampled_from([("enabled", "left from before"), ("disabled", None), ("disabled", "broken fan")]))
+def test_the_service_gets_back_the_status_that_it_had(some, had):
+    status, reason = had
+    cloud = some.cloud.change("api_services", {"host": some.old}, status=status, disabled_reason=reason)
+    steps_by_name = named(rename.plan(cloud.bundle, some.request))
+    assert steps_by_name["enable_service"].params["after"] == {"status": status, "reason": reason}
+    assert steps_by_name["disable_service"].params["after"]["reason"] == "stackguard:rename:0123456789ab"
+
+
+def test_agents_without_neutrons_database_are_refused_whatever_was_overridden():
+    some = fleet(l2_agents=True)
+    with pytest.raises(rename.PlanError, match="neutron_db_url"):
+        rename.plan(some.cloud.bundle, dataclasses.replace(some.request, has_neutron_db=False))
+
+
+def test_every_guest_is_compared_before_nova_compute_starts_and_after():
+    some = fleet(guests=3)
+    by_name = named(plan_of(some))
+    assert by_name["guests"].params["strict"] is True
+    assert by_name["guests_after"].params["strict"] is False
+    uuids = {domain.uuid for domain in some.cloud.bundle.hosts["compute1"].domains}
+    assert {entry["uuid"] for entry in by_name["guests"].params["domains"]} == uuids
+
+
+@pytest.mark.parametrize("part", ["databases", "cloud"])
+def test_without_evidence_there_is_no_plan(part):
+    some = fleet()
+    with pytest.raises(rename.PlanError, match="not read"):
+        rename.plan(dataclasses.replace(some.cloud.bundle, **{part: None}), some.request)
+
+
+def test_a_host_that_calls_itself_otherwise_is_no_plans_subject():
+    some = fleet()
+    with pytest.raises(rename.PlanError, match="calls itself compute1, not compute2"):
+        rename.plan(some.cloud.bundle, dataclasses.replace(some.request, rename_from="compute2"))

@@ -1,0 +1,325 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Requests to a host: names and files as one step, guests compared, journals, check mode, failures."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts, journal
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_names, host_steps, libvirt
+from ansible_collections.stackguard.nova.tests.unit.systems import killing
+
+OLD_HOSTS = "127.0.0.1 localhost\n10.0.0.1 old\n"
+OLD_CONF = "[DEFAULT]\nhost = old\npassword = secret\n"
+
+
+class World:
+    """A host's names: the kernel's, the file's, Open vSwitch's; libvirt goes by the kernel's."""
+
+    def __init__(self, folder, monkeypatch, fuse):
+        folder.mkdir(exist_ok=True)
+        self.folder, self.fuse = folder, fuse
+        self.hosts, self.conf, self.static = folder / "hosts", folder / "nova.conf", folder / "hostname"
+        self.hosts.write_text(OLD_HOSTS)
+        self.conf.write_text(OLD_CONF)
+        self.static.write_text("old\n")
+        self.kernel, self.external = "old", {"hostname": "old", "system-id": "u"}
+        monkeypatch.setattr(host_names, "STATIC", str(self.static))
+        monkeypatch.setattr(host_names, "kernel_name", lambda: self.kernel)
+        monkeypatch.setattr(host_names, "static_name", self.read_static)
+        monkeypatch.setattr(host_names, "_run", lambda _command: False)  # no hostnamectl
+        monkeypatch.setattr(host_names.socket, "sethostname", self.set_kernel)
+        monkeypatch.setattr(host_names, "ovs_external_ids", lambda: dict(self.external))
+        monkeypatch.setattr(host_names, "set_ovs_external_id", self.set_external)
+        monkeypatch.setattr(libvirt, "hostname", lambda _uri: self.kernel)
+        self.action = host_steps.HostNames(str(folder / "state"))
+        self.params = {
+            "static_hostname": {"before": "old", "after": "new"},
+            "line_edits": [
+                {"path": str(self.hosts), "number": 2, "before": "10.0.0.1 old", "after": "10.0.0.1 new"},
+                {"path": str(self.conf), "number": 2, "before": "host = old", "after": "host = new"},
+            ],
+            "ovs_external_ids": {"hostname": {"before": "old", "after": "new"}},
+            "libvirt": {"uri": "test:///default", "before": "old", "after": "new"},
+        }
+
+    def read_static(self):
+        text = self.static.read_text().strip()
+        return text or None
+
+    def set_kernel(self, name):
+        self.fuse.spark()
+        self.kernel = name
+
+    def set_external(self, key, value):
+        self.fuse.spark()
+        self.external[key] = value
+
+    def names(self):
+        return {
+            self.kernel, self.static.read_text().strip(), self.external["hostname"],
+            self.hosts.read_text().split()[-1], self.conf.read_text().split("host = ")[1].split()[0],
+        }  # fmt: skip
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    return World(tmp_path / "host", monkeypatch, killing.Fuse())
+
+
+def test_names_there_and_back(world):
+    for _again in range(2):
+        assert world.action.apply(world.params) == {}
+        assert world.action.verify(world.params) == {"remark": "libvirt says new"}
+        assert world.action.is_done(world.params) == {"done": True}
+        assert world.names() == {"new"}
+    for _again in range(2):
+        assert world.action.undo(world.params) == {"remark": "libvirt says old"}
+        assert world.action.is_done(world.params) == {"done": False}
+        assert world.names() == {"old"}
+    assert (world.hosts.read_text(), world.conf.read_text()) == (OLD_HOSTS, OLD_CONF)
+    assert world.external == {"hostname": "old", "system-id": "u"}
+
+
+@pytest.mark.parametrize("again", ["apply", "undo"])
+@pytest.mark.parametrize("first", ["apply", "undo"])
+def test_names_killed_at_every_call(tmp_path, monkeypatch, first, again):
+    def prepare(fuse):
+        world = World(tmp_path / "host", monkeypatch, fuse)
+        if first == "undo":
+            world.action.apply(world.params)
+        return world
+
+    for world in killing.each_kill(monkeypatch, prepare, lambda world: getattr(world.action, first)(world.params)):
+        getattr(world.action, again)(world.params)
+        assert world.names() == {"new" if again == "apply" else "old"}
+
+
+def spoil_hosts(world):
+    world.hosts.write_text("10.0.0.1 somebody\n" * 2)
+
+
+def spoil_kernel(world):
+    world.kernel = "somebody"
+
+
+def spoil_static(world):
+    world.static.write_text("somebody\n")
+
+
+def spoil_external(world):
+    world.external = {}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (spoil_hosts, "hosts line 2 is not what was read"),
+        (spoil_kernel, "the kernel's host name is somebody, neither old nor new"),
+        (spoil_static, "the static host name is somebody, neither old nor new"),
+        (spoil_external, "external_ids:hostname is None, not old"),
+    ],
+)
+@pytest.mark.parametrize("direction", ["apply", "undo"])
+def test_a_guard_that_does_not_hold_changes_nothing(world, spoil, message, direction):
+    if direction == "undo":
+        world.action.apply(world.params)
+    spoil(world)
+    before = world.names() if spoil is not spoil_external else None
+    with pytest.raises(host_steps.StepError, match=message) as caught:
+        getattr(world.action, direction)(world.params)
+    assert caught.value.changed_meanwhile
+    assert before is None or world.names() == before
+    assert "secret" not in str(caught.value)
+
+
+def test_a_host_without_static_name_gets_one(world):
+    world.static.write_text("")
+    world.action.apply(world.params)
+    world.action.verify(world.params)
+    assert world.static.read_text() == "new\n"
+
+
+def test_libvirts_word_counts(world, monkeypatch):
+    world.action.apply(world.params)
+    monkeypatch.setattr(libvirt, "hostname", lambda _uri: "new.example")
+    with pytest.raises(host_steps.StepError, match=r"libvirt calls this host new\.example, not new"):
+        world.action.verify(world.params)
+    assert world.action.is_done(world.params) == {"done": False}
+
+
+def test_a_host_that_keeps_its_own_name(world):
+    world.params.update(static_hostname=None, ovs_external_ids={}, libvirt={"uri": "", "before": "old", "after": "old"})
+    world.action.apply(world.params)
+    world.action.verify(world.params)
+    assert (world.kernel, world.external["hostname"]) == ("old", "old")
+    assert "host = new" in world.conf.read_text()
+
+
+def test_verify_names_the_lines_that_are_left(world):
+    with pytest.raises(host_steps.StepError, match=r"lines that are not as wanted: .*hosts:2.*nova.conf:2"):
+        world.action.verify(world.params)
+
+
+# --- guests -----------------------------------------------------------------------------------------------------
+
+
+def domain(number, **changes):
+    return dataclasses.replace(
+        facts.Domain(
+            uuid=f"u{number}", name=f"n{number}", state="running", persistent=True, pid=number, pid_start=9,
+            memory_mib=1, vcpus=1, nova_name=None, nova_flavor=None, nova_project=None,
+            machine_type=None, disks=[], interfaces=[], xml_digest="d",
+        ),
+        **changes,
+    )  # fmt: skip
+
+
+def told(domains):
+    keys = ("uuid", "name", "state", "pid", "pid_start", "xml_digest")
+    return [{key: getattr(item, key) for key in keys} for item in domains]
+
+
+@pytest.mark.parametrize(
+    ("now", "differences"),
+    [
+        ([domain(1), domain(2)], []),
+        ([domain(1)], ["n2 (u2) is gone"]),
+        ([domain(1), domain(2), domain(3)], ["n3 (u3) is new"]),
+        ([domain(1, pid=7), domain(2)], ["n1 (u1): process was 1, is 7"]),
+        ([domain(1, pid_start=10), domain(2)], ["n1 (u1): start of the process was 9, is 10"]),
+        ([domain(1), domain(2, xml_digest="e")], ["n2 (u2): definition was d, is e"]),
+        ([domain(1), domain(2, state="paused")], ["n2 (u2): state was running, is paused"]),
+        ([domain(1), domain(2, name="m")], ["n2 (u2): name was n2, is m"]),
+    ],
+)
+def test_guests(monkeypatch, now, differences):
+    monkeypatch.setattr(libvirt, "read_domains", lambda uri: now if uri == "u:///" else None)
+    action = host_steps.GuestsUnchanged()
+    params = {"domains": told([domain(1), domain(2)]), "uri": "u:///"}
+    assert action.apply(params) == action.undo(params) == {}
+    answer = action.verify({**params, "strict": False})
+    assert answer["differences"] == differences
+    if differences:
+        with pytest.raises(host_steps.StepError) as caught:
+            action.verify(params)
+        assert str(caught.value) == "guests are not what they were: " + "; ".join(differences)
+    else:
+        assert action.verify({**params, "strict": True})["remark"] == "2 guests unchanged"
+
+
+# --- requests ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def runner(tmp_path):
+    systemd = killing.FakeSystemd(tmp_path)
+    return host_steps.Runner(str(tmp_path / "state"), systemctl=systemd.systemctl())
+
+
+JOURNAL = {
+    "schema": journal.SCHEMA,
+    "kind": "rename",
+    "operation_id": "o1",
+    "state": "open",
+    "steps": {},
+    "history": [],
+}
+
+
+def test_journals(runner):
+    note = {"at": "2026-11-21T00:00:00Z", "step": "one", "step_state": "done"}
+    outcome = runner.run(
+        [
+            {"op": "journal_list"},
+            {"op": "journal_open", "journal": JOURNAL},
+            {"op": "journal_mark", "kind": "rename", "operation_id": "o1", "note": note},
+            {"op": "journal_read", "kind": "rename"},
+            {"op": "journal_close", "journal": {**JOURNAL, "state": "finished"}},
+            {"op": "journal_read", "kind": "rename"},
+        ]
+    )
+    assert outcome.error is None
+    assert outcome.changed
+    assert outcome.results[0] == {"ok": True, "journals": []}
+    assert outcome.results[3]["journal"]["steps"] == {"one": "done"}
+    assert outcome.results[4]["path"].endswith("closed/rename-o1.json")
+    assert outcome.results[5] == {"ok": True, "journal": None}
+
+
+def test_reading_changes_nothing(runner):
+    assert not runner.run([{"op": "journal_list"}, {"op": "journal_read", "kind": "rename"}]).changed
+
+
+def test_the_first_failure_ends_it(runner):
+    outcome = runner.run(
+        [{"op": "journal_list"}, {"op": "journal_open", "journal": JOURNAL}, {"op": "x"}, {"op": "journal_list"}]
+    )
+    assert outcome.error == "request 3 (x): unknown op"
+    assert len(outcome.results) == 2
+    assert outcome.changed
+    again = runner.run([{"op": "journal_open", "journal": JOURNAL}])
+    assert again.error.endswith("an operation is open already")
+    assert again.error.startswith("request 1 (journal_open): ")
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({}, "malformed request: KeyError: 'op'"),
+        ({"op": "apply", "action": "nothing", "params": {}}, "request 1 (apply nothing): unknown action nothing"),
+        ({"op": "apply", "action": "host_names", "params": {}}, "malformed request: KeyError: 'line_edits'"),
+        ({"op": "log_find", "mark": None, "needles": []}, "malformed request: TypeError"),
+    ],
+)
+def test_malformed_requests(runner, request_, message):
+    assert message in runner.run([request_]).error
+
+
+def test_check_mode_skips_what_changes(tmp_path):
+    runner = host_steps.Runner(str(tmp_path / "state"), check_mode=True)
+    requests = [
+        {"op": "journal_open", "journal": JOURNAL},
+        {"op": "journal_write", "journal": JOURNAL},
+        {"op": "journal_mark", "kind": "rename", "operation_id": "o1", "note": {}},
+        {"op": "journal_close", "journal": JOURNAL},
+        {"op": "stop_begin", "params": {}},
+        {"op": "apply", "action": "host_names", "params": {}},
+        {"op": "undo", "action": "host_names", "params": {}},
+        {"op": "journal_read", "kind": "rename"},
+    ]
+    outcome = runner.run(requests)
+    assert not outcome.changed
+    assert outcome.results == [{"ok": True, "skipped": True}] * 7 + [{"ok": True, "journal": None}]
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_failed_guard_is_told_apart(runner, monkeypatch):
+    def apply(_params):
+        raise host_steps.StepError("other", changed_meanwhile=True)
+
+    monkeypatch.setattr(runner.actions["host_names"], "apply", apply)
+    outcome = runner.run([{"op": "apply", "action": "host_names", "params": {}}])
+    assert (outcome.error, outcome.changed_meanwhile) == ("request 1 (apply host_names): other", True)
+
+
+def test_a_stop_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(host_steps.units, "SYSTEM", str(tmp_path / "system"))
+    (tmp_path / "system").mkdir()
+    systemd = killing.FakeSystemd(tmp_path / "system")
+    systemd.add("a.service")
+    runner = host_steps.Runner(str(tmp_path / "state"), systemctl=systemd.systemctl())
+    what = {"action": "stop_units", "params": {"units": [{"name": "a", "active": True, "enabled": ""}], "timeout": 9}}
+    assert runner.run([{"op": "stop_begin", **what}]).results == [{"ok": True}]
+    polls = []
+    with contextlib.suppress(IndexError):
+        while not polls or not polls[-1]["stopped"]:
+            polls += runner.run([{"op": "stop_poll", **what}]).results
+    assert [poll["stopped"] for poll in polls] == [False, True]
+    assert runner.run([{"op": "verify", **what}]).error is None

@@ -1,0 +1,181 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""libvirt through its binding: a stand-in for the binding here, the real one against the lab."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+import types
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import domain_xml
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import libvirt, processes
+
+LIVE = (pathlib.Path(__file__).parent / "recorded" / "domain.xml").read_text()
+UUID = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"
+CAPABILITIES = "<capabilities><host><uuid>7fe11cd1-4525-5ffa-817c-991f06c17f73</uuid></host></capabilities>"
+
+
+class BindingError(Exception):
+    code = 38
+
+    def get_error_code(self):
+        return self.code
+
+
+class Gone(BindingError):
+    code = 42
+
+
+class Handle:
+    """One domain of the stand-in."""
+
+    def __init__(self, uuid=UUID, state=1, xml=LIVE, error=None):
+        self.uuid, self.state, self.xml, self.error = uuid, state, xml, error
+
+    def name(self):
+        return "instance-00000001"
+
+    def UUIDString(self):  # noqa: N802
+        return self.uuid
+
+    def info(self):
+        return [self.state, 65536, 65000, 1, 123456789]
+
+    def XMLDesc(self, flags):  # noqa: N802
+        assert flags == 0
+        if self.error:
+            raise self.error
+        return self.xml
+
+    def isActive(self):  # noqa: N802
+        return self.state != 5
+
+    def isPersistent(self):  # noqa: N802
+        return 1
+
+
+@pytest.fixture
+def binding(monkeypatch):
+    """A libvirt module whose connections hold ``binding.domains``."""
+    module = types.ModuleType("libvirt")
+    module.domains, module.closed, module.refuses = [Handle()], 0, None
+    module.libvirtError, module.VIR_ERR_NO_DOMAIN = BindingError, 42
+    module.registerErrorHandler = lambda handler, context: handler(context, "an error")
+
+    class Connection:
+        getLibVersion = staticmethod(lambda: 9000001)  # noqa: N815
+        getHostname = staticmethod(lambda: "compute1")  # noqa: N815
+        getCapabilities = staticmethod(lambda: CAPABILITIES)  # noqa: N815
+        listAllDomains = staticmethod(lambda _flags: module.domains)  # noqa: N815
+
+        def close(self):
+            module.closed += 1
+
+    def open_read_only(uri):
+        if module.refuses:
+            raise module.refuses
+        assert uri == "qemu:///system"
+        return Connection()
+
+    module.openReadOnly = open_read_only
+    monkeypatch.setitem(sys.modules, "libvirt", module)
+    return module
+
+
+@pytest.fixture
+def proc(tmp_path):
+    """A /proc with one QEMU of the domain, a kernel thread and a shell."""
+    add_process(tmp_path, 1234, ["/usr/bin/qemu-system-x86_64", "-name", "guest=x", "-uuid", UUID, "-m", "64"])
+    add_process(tmp_path, 2, [])
+    add_process(tmp_path, 99, ["bash", "-c", f"echo -uuid {UUID}"])
+    (tmp_path / "meminfo").touch()
+    return tmp_path
+
+
+def add_process(proc, pid, argv):
+    folder = proc / str(pid)
+    folder.mkdir()
+    (folder / "cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in argv))
+    (folder / "stat").write_text(f"{pid} (CPU 0/KVM) a) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 {pid}00 20 21\n")
+    (folder / "status").write_text("Name:\tqemu\nVmRSS:\t  73728 kB\n")
+
+
+def test_identity(binding):
+    with libvirt.connection("qemu:///system") as opened:
+        about = libvirt.identity(opened, "qemu:///system")
+    assert (about.version, about.hostname, about.host_uuid) == (
+        "9.0.1", "compute1", "7fe11cd1-4525-5ffa-817c-991f06c17f73",
+    )  # fmt: skip
+    assert libvirt.hostname("qemu:///system") == "compute1"
+    assert binding.closed == 2
+
+
+def test_domains(binding, proc):
+    binding.domains.append(Handle("00000000-0000-4000-8000-000000000000", state=5, xml="<domain/>"))
+    off, on = libvirt.read_domains("qemu:///system", str(proc))
+    assert (on.uuid, on.state, on.pid, on.pid_start, on.rss_mib) == (UUID, "running", 1234, 123400, 72)
+    assert (on.memory_mib, on.vcpus, on.nova_name, on.machine_type) == (64, 1, "guest3", "pc-i440fx-7.2")
+    assert on.xml_digest == domain_xml.digest(LIVE)
+    assert (off.state, off.pid, off.pid_start, off.rss_mib, off.disks) == ("shutoff", None, None, None, [])
+
+
+def test_a_domain_that_vanishes_is_left_out(binding, proc):
+    binding.domains.insert(0, Handle(error=Gone()))
+    assert len(libvirt.read_domains("qemu:///system", str(proc))) == 1
+
+
+def test_any_other_error_fails_the_whole_list(binding, proc):
+    binding.domains.append(Handle(error=BindingError("broken")))
+    with pytest.raises(libvirt.LibvirtError, match="qemu:///system: broken"):
+        libvirt.read_domains("qemu:///system", str(proc))
+    assert binding.closed == 1
+
+
+def test_libvirt_that_does_not_answer(binding):
+    binding.refuses = BindingError("Failed to connect socket")
+    with pytest.raises(libvirt.LibvirtError, match="qemu:///system: Failed to connect socket"):
+        libvirt.hostname("qemu:///system")
+
+
+def test_without_the_binding(monkeypatch):
+    monkeypatch.setitem(sys.modules, "libvirt", None)
+    with pytest.raises(libvirt.LibvirtError, match="install python3-libvirt"):
+        libvirt.hostname("qemu:///system")
+
+
+def test_two_processes_of_one_uuid_are_told_apart_by_libvirts_note(binding, proc, monkeypatch):
+    """An incoming migration, or a split brain: without libvirt's note neither is taken."""
+    add_process(proc, 4321, ["qemu", "-uuid", UUID])
+    assert libvirt.read_domains("qemu:///system", str(proc))[0].pid is None
+    monkeypatch.setattr(processes, "noted_pid", lambda name: 4321 if name == "instance-00000001" else None)
+    assert libvirt.read_domains("qemu:///system", str(proc))[0].pid == 4321
+    monkeypatch.setattr(processes, "noted_pid", lambda _name: 5)
+    assert libvirt.read_domains("qemu:///system", str(proc))[0].pid is None
+
+
+def test_a_state_of_a_later_libvirt(binding, proc):
+    binding.domains[:] = [Handle(state=8)]
+    assert libvirt.read_domains("qemu:///system", str(proc))[0].state == "state 8"
+
+
+DEBIAN = pathlib.Path("/usr/lib/python3/dist-packages")
+
+
+def test_the_real_binding(tmp_path, monkeypatch):
+    """libvirt's own test driver, where Debian's binding fits this interpreter."""
+    if not list(DEBIAN.glob(f"libvirtmod.cpython-{sys.version_info[0]}{sys.version_info[1]}-*.so")):
+        pytest.skip("python3-libvirt is not installed for this interpreter; the lab tests the binding")
+    monkeypatch.syspath_prepend(str(DEBIAN))
+    monkeypatch.delitem(sys.modules, "libvirt", raising=False)
+    (domain,) = libvirt.read_domains("test:///default", str(tmp_path))
+    assert (domain.name, domain.state, domain.pid) == ("test", "running", None)
+    assert libvirt.hostname("test:///default")
+    with libvirt.connection("test:///default") as opened:
+        assert libvirt.identity(opened, "test:///default").uri == "test:///default"
+    with pytest.raises(libvirt.LibvirtError, match="nowhere"):
+        libvirt.hostname("nowhere:///")

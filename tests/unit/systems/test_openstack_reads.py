@@ -1,0 +1,254 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is read from answers of a real cloud (Nova 34), and what is said where they are missing or broken."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, http
+from ansible_collections.stackguard.nova.tests.unit.systems.cassette import Player
+
+SCOPE = ["compute1", "cn7"]
+
+
+def reasons(read: facts.CloudFacts) -> dict[str, str]:
+    return {item.part: item.reason for item in read.unread}
+
+
+def test_narrowed_to_a_host() -> None:
+    read = cloud_reads.read_cloud(Player("read_scoped"), SCOPE)
+    assert read.unread == []
+    assert read.scope == SCOPE
+    assert (read.compute_max_microversion, read.placement_max_microversion) == ("2.104", "1.39")
+    assert read.catalog == ["compute", "identity", "image", "network", "placement"]
+    (service,) = read.services or ()
+    assert (service.host, service.binary, service.state, service.status) == (
+        "compute1",
+        "nova-compute",
+        "up",
+        "enabled",
+    )
+    assert (service.forced_down, service.disabled_reason, service.zone) == (False, None, "az1")
+    (node,) = read.hypervisors or ()
+    assert (node.hypervisor_hostname, node.service_host, node.hypervisor_type) == ("compute1", "compute1", "QEMU")
+    assert {server.host for server in read.servers or ()} == {"compute1"}
+    server = (read.servers or ())[0]
+    assert (server.vm_state, server.task_state, server.power_state, server.locked) == ("active", None, 1, False)
+    assert (server.availability_zone, server.pinned_availability_zone, server.volumes) == ("az1", None, [])
+    assert [(item.id, item.name, item.availability_zone, item.hosts) for item in read.aggregates or ()] == [
+        (1, "az1", "az1", ["compute1", "compute2"]),
+        (2, "az2", "az2", ["compute3"]),
+    ]
+    (provider,) = read.providers or ()
+    assert (provider.uuid, provider.name) == (node.id, "compute1")
+    assert (provider.root_provider_uuid, provider.parent_provider_uuid) == (node.id, None)
+    assert provider.aggregates == [(read.aggregates or ())[0].uuid]
+    assert {"DISK_GB": 1, "MEMORY_MB": 64, "VCPU": 1} in (provider.allocations or {}).values()
+    assert {server.id for server in read.servers or ()} <= set(provider.allocations or {})
+    assert {migration.status for migration in read.migrations or ()} == {"finished"}
+    migration = (read.migrations or ())[0]
+    assert (migration.source_compute, migration.dest_compute, migration.migration_type) == (
+        "compute1",
+        "compute2",
+        "migration",
+    )
+    (agent,) = read.agents or ()
+    assert (agent.host, agent.binary, agent.alive) == ("compute1", "neutron-openvswitch-agent", True)
+    assert {(port.binding_host_id, port.binding_vif_type) for port in read.ports or ()} == {("compute1", "ovs")}
+    assert {port.device_id for port in read.ports or ()} >= {server.id for server in read.servers or ()}
+
+
+def test_everything_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "PAGE", 2)
+    player = Player("read_all")
+    read = cloud_reads.read_cloud(player)
+    assert read.unread == []
+    assert sorted(service.host for service in read.services or ()) == ["compute1", "compute2", "compute3"]
+    assert len({node.id for node in read.hypervisors or ()}) == 3
+    assert len({server.id for server in read.servers or ()}) == 6
+    assert len({port.id for port in read.ports or ()}) == 6 + 1 - 1
+    assert len({agent.id for agent in read.agents or ()}) == 3
+    assert {provider.allocations for provider in read.providers or ()} == {None}
+    aggregates = {item.name: item.uuid for item in read.aggregates or ()}
+    assert {provider.name: provider.aggregates for provider in read.providers or ()} == {
+        "compute1": [aggregates["az1"]],
+        "compute2": [aggregates["az1"]],
+        "compute3": [aggregates["az2"]],
+    }
+    assert len(player.asked) < 40
+
+
+def test_every_request_says_its_microversion() -> None:
+    player = Player("read_scoped")
+    cloud_reads.read_cloud(player, SCOPE)
+    asked = {(entry["service"], entry["path"].split("/")[1], entry.get("microversion")) for entry in player.asked}
+    assert {microversion is None for service, _path, microversion in asked if service == "network"} == {True}
+    assert {(path, microversion) for service, path, microversion in asked if service == "compute"} == {
+        ("os-services", "2.69"),
+        ("os-hypervisors", "2.53"),
+        ("servers", "2.96"),
+        ("os-aggregates", "2.41"),
+        ("os-migrations", "2.59"),
+    }
+    assert {microversion for service, _path, microversion in asked if service == "placement"} == {"1.14", "1.19"}
+
+
+def test_only_the_parts_asked_for() -> None:
+    player = Player("read_scoped")
+    read = cloud_reads.read_cloud(player, SCOPE, ["agents", "ports"])
+    assert {entry["service"] for entry in player.asked} == {"network"}
+    assert read.agents
+    assert read.services is None
+    assert reasons(read)["services"] == "not asked for"
+    with pytest.raises(ValueError, match="no such part: guests"):
+        cloud_reads.read_cloud(player, SCOPE, ["guests"])
+
+
+def fail(status: int, answer: t.Any) -> t.Callable[[dict[str, t.Any]], None]:
+    return lambda entry: entry.update(status=status, answer=answer)
+
+
+@pytest.mark.parametrize(
+    ("service", "path", "part"),
+    [
+        ("compute", "/os-services", "services"),
+        ("compute", "/servers/detail", "servers"),
+        ("compute", "/os-aggregates", "aggregates"),
+        ("compute", "/os-migrations", "migrations"),
+        ("placement", "/resource_providers", "providers"),
+        ("network", "/agents", "agents"),
+        ("network", "/ports", "ports"),
+    ],
+)
+def test_a_part_that_is_refused_takes_no_other_with_it(service: str, path: str, part: str) -> None:
+    player = Player("read_scoped")
+    player.edit(service, path, fail(403, {"forbidden": {"code": 403, "message": "Policy doesn't allow it"}}))
+    # Without services all hypervisors would be listed, which was not recorded.
+    parts = [name for name in cloud_reads.PARTS if (part, name) != ("services", "hypervisors")]
+    read = cloud_reads.read_cloud(player, SCOPE, parts)
+    assert getattr(read, part) is None
+    assert [name for name, reason in reasons(read).items() if reason != "not asked for"] == [part]
+    assert "403: Policy doesn't allow it" in reasons(read)[part]
+
+
+@pytest.mark.parametrize("answer", [[], {}, {"services": {}}, {"services": [{"id": "x"}]}, {"services": None}, None])
+def test_an_answer_that_is_not_understood_is_unread(answer: t.Any) -> None:
+    player = Player("read_scoped")
+    player.edit("compute", "/os-services", fail(200, answer))
+    read = cloud_reads.read_cloud(player, [], ["services"])
+    assert read.services is None
+    assert "services" in reasons(read)
+
+
+def test_services_and_servers_of_a_cell_that_does_not_answer() -> None:
+    player = Player("read_scoped")
+    down = {"binary": "nova-compute", "host": "compute1", "status": "UNKNOWN"}
+    player.edit("compute", "/os-services", lambda entry: entry["answer"]["services"].append(down))
+    lost = {
+        "id": "5e5d1a37-51cd-4e9c-9a80-1b0d5a1c4e3e",
+        "status": "UNKNOWN",
+        "tenant_id": "p",
+        "created": "x",
+        "links": [],
+    }
+    player.edit("compute", "/servers/detail", lambda entry: entry["answer"]["servers"].append(lost))
+    read = cloud_reads.read_cloud(player, ["compute1"], ["compute_max_microversion", "services", "servers"])
+    assert len(read.services or ()) == 1
+    assert reasons(read)["services.compute1"] == "its cell does not answer"
+    assert reasons(read)["servers.unknown"] == "1 servers in cells that do not answer"
+    assert (read.servers or ())[-1].name == ""
+
+
+def test_case_variants_of_a_service_are_kept() -> None:
+    player = Player("read_scoped")
+    player.edit(
+        "compute",
+        "/os-services",
+        lambda entry: entry["answer"]["services"].append({**entry["answer"]["services"][0], "host": "COMPUTE1"}),
+    )
+    read = cloud_reads.read_cloud(player, ["compute1"], ["services"])
+    assert len({service.host.lower() for service in read.services or ()}) == 1
+    assert "COMPUTE1" in {service.host for service in read.services or ()}
+
+
+def test_a_service_without_endpoint_is_unread() -> None:
+    player = Player("read_scoped")
+    player.placement.get_endpoint_data = lambda: None
+    read = cloud_reads.read_cloud(player, SCOPE, ["placement_max_microversion"])
+    assert read.placement_max_microversion is None
+    assert "placement: no endpoint" in reasons(read)["placement_max_microversion"]
+
+
+def test_an_older_cloud_is_asked_with_its_own_microversion() -> None:
+    player = Player("read_scoped")
+    player.compute._max = "2.95"
+    with pytest.raises(AssertionError, match=r"'microversion': '2\.95'"):
+        cloud_reads.read_cloud(player, SCOPE, ["servers"])
+
+
+def test_a_node_of_another_name_than_its_host_is_found() -> None:
+    """The API can search node names by pattern only: where that does not find a host's node, all are listed."""
+    player = Player("read_all")
+    (every,) = [
+        entries for key, entries in player._answers.items() if "/os-hypervisors/detail" in key and "marker" not in key
+    ]
+    for entry in every:
+        for item in entry["answer"]["hypervisors"]:
+            item["hypervisor_hostname"] = f"node-of-{item['service']['host']}"
+        entry["params"] = {"limit": 1000}
+        entry["answer"].pop("hypervisors_links")
+        host = entry["answer"]["hypervisors"][0]["service"]["host"]
+        player.record(entry)
+    nothing = {"service": "compute", "method": "GET", "path": "/os-hypervisors/detail", "microversion": "2.53"}
+    message = {"itemNotFound": {"code": 404, "message": f"No hypervisor matching '{host}' could be found."}}
+    player.record({**nothing, "params": {"hypervisor_hostname_pattern": host}, "status": 404, "answer": message})
+    read = cloud_reads.read_cloud(player, [host], ["services", "hypervisors"])
+    assert [item.hypervisor_hostname for item in read.hypervisors or ()] == [f"node-of-{host}"]
+
+
+# --- pages ----------------------------------------------------------------------------------------------------
+
+
+class _Pages:
+    """A server with its own idea of pages."""
+
+    def __init__(self, *answers: dict[str, t.Any]) -> None:
+        self.answers = list(answers)
+        self.asked: list[t.Any] = []
+        self.compute = self
+
+    def request(self, _path: str, _method: str, **arguments: t.Any) -> t.Any:
+        self.asked.append(arguments["params"].get("marker"))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return type("Answer", (), {"status_code": 200, "content": b"x", "json": lambda _self: answer})()
+
+
+NEXT = {"servers_links": [{"rel": "next", "href": "x"}]}
+
+
+def test_pages_end_where_the_server_names_no_next() -> None:
+    server = _Pages({"servers": [{"id": 1}, {"id": 2}], **NEXT}, {"servers": [{"id": 3}]})
+    assert [item["id"] for item in http.pages(server, "compute", "/s", "servers")] == [1, 2, 3]
+    assert server.asked == [None, "2"]
+
+
+def test_pages_end_at_an_empty_one() -> None:
+    server = _Pages({"servers": [{"id": 1}], **NEXT}, {"servers": [], **NEXT})
+    assert len(list(http.pages(server, "compute", "/s", "servers"))) == 1
+
+
+def test_a_server_that_repeats_itself_is_an_error() -> None:
+    server = _Pages({"servers": [{"id": 1}], **NEXT})
+    with pytest.raises(ApiError, match="repeats the page after 1"):
+        list(http.pages(server, "compute", "/s", "servers"))
+
+
+def test_an_answer_without_the_list_is_an_error() -> None:
+    with pytest.raises(ApiError, match="no servers in the answer"):
+        list(http.pages(_Pages({}), "compute", "/s", "servers"))

@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A domain's XML: what is compared and what is not, on a guest of Nova 34 as libvirt 9.0 showed it."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import domain_xml, facts
+
+RECORDED = pathlib.Path(__file__).parent / "systems" / "recorded"
+LIVE = (RECORDED / "domain.xml").read_text()
+RESTARTED = (RECORDED / "domain-after-libvirtd-restart.xml").read_text()
+
+
+def test_a_restart_of_libvirtd_changes_the_text_and_not_the_digest():
+    assert LIVE != RESTARTED
+    assert domain_xml.digest(LIVE) == domain_xml.digest(RESTARTED)
+
+
+def replaced(old, new):
+    assert LIVE.count(old) >= 1, old
+    return LIVE.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("<domain type='qemu' id='3'>", "<domain id='17' type='qemu'>"),
+        ("<alias name='virtio-disk0'/>", "<alias name='other'/>"),
+        ("/dev/pts/2", "/dev/pts/77"),
+        ("<nova:name>guest3</nova:name>", "<nova:name>renamed by its tenant</nova:name>"),
+        ("<currentMemory unit='KiB'>65536</currentMemory>", "<currentMemory unit='KiB'>65000</currentMemory>"),
+        ("index='1'", "index='2'"),
+        ("<devices>", "<!-- a comment -->\n\n<devices>"),
+        ("</devices>", "</devices><seclabel type='dynamic' model='dac'><label>+0:+0</label></seclabel>"),
+        ("<target dev='vda' bus='virtio'/>", "<target bus='virtio' dev='vda'></target>"),
+    ],
+)
+def test_what_the_guest_cannot_see_is_not_compared(old, new):
+    assert domain_xml.digest(replaced(old, new)) == domain_xml.digest(LIVE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("slot='0x03'", "slot='0x06'"),
+        ("machine='pc-i440fx-7.2'", "machine='pc-i440fx-7.1'"),
+        ("fa:16:3e:04:2b:8c", "fa:16:3e:04:2b:8d"),
+        ("<target dev='vda' bus='virtio'/>", "<target dev='vdb' bus='virtio'/>"),
+        ("_disk' index", "_disk.other' index"),
+        ("<model fallback='forbid'>EPYC</model>", "<model fallback='forbid'>Nehalem</model>"),
+        ("<uuid>8961cf04", "<uuid>8961cf05"),
+        ("<memory unit='KiB'>65536</memory>", "<memory unit='KiB'>65537</memory>"),
+        ("<alias name='virtio-disk0'/>", "<alias name='ua-mine'/>"),
+        ("<target dev='tapafb10afa-db' managed='no'/>", "<target dev='tapafb10afa-dc' managed='no'/>"),
+    ],
+)
+def test_what_the_guest_sees_is_compared(old, new):
+    assert domain_xml.digest(replaced(old, new)) != domain_xml.digest(LIVE)
+
+
+@pytest.mark.parametrize(
+    ("device", "same"),
+    [
+        ("<graphics type='vnc' port='{}' autoport='yes' listen='::'/>", True),
+        ("<graphics type='vnc' port='{}' autoport='no' listen='::'/>", False),
+        ("<channel type='unix'><source path='/var/lib/libvirt/qemu/channel/domain-{}-x/a'/></channel>", True),
+        ("<channel type='unix'><source mode='bind' path='/srv/{}'/></channel>", False),
+        ("<serial type='file'><source path='/var/log/{}'/></serial>", False),
+        ("<serial type='tcp'><source mode='bind' host='::' service='1{}'/></serial>", False),
+    ],
+)
+def test_what_libvirt_chooses_at_each_start(device, same):
+    first, second = (domain_xml.digest(replaced("</devices>", device.format(n) + "</devices>")) for n in (5900, 5901))
+    assert (first == second) is same
+
+
+def test_an_empty_source_of_a_pty_is_none():
+    shown = domain_xml.digest(replaced("<source path='/dev/pts/2'/>", "<source/>"))
+    assert shown == domain_xml.digest(replaced("<source path='/dev/pts/2'/>", "")) == domain_xml.digest(LIVE)
+
+
+@pytest.mark.parametrize("text", ["", "no xml", "<network/>", "<domain>"])
+def test_what_is_no_domain_is_refused(text):
+    with pytest.raises(domain_xml.DomainXMLError):
+        domain_xml.normalise(text)
+
+
+def test_facts_of_a_guest():
+    root = domain_xml.parse(LIVE)
+    assert domain_xml.nova_metadata(root) == ("guest3", "nano", "29c25c1b9dc64ea1a24bfc7d6b4e9a0c")
+    assert domain_xml.machine_type(root) == "pc-i440fx-7.2"
+    disk = facts.DomainDisk("vda", "virtio", "network", "vms/8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk", "rbd")
+    assert domain_xml.disks(root) == [disk]
+    assert domain_xml.interfaces(root) == [facts.DomainInterface("fa:16:3e:04:2b:8c", "tapafb10afa-db", "ethernet")]
+
+
+def test_older_metadata_and_none():
+    older = LIVE.replace("libvirt/nova/1.1", "libvirt/nova/1.0").replace(' uuid="29c25c1b9dc64ea1a24bfc7d6b4e9a0c"', "")
+    assert domain_xml.nova_metadata(domain_xml.parse(older)) == ("guest3", "nano", "admin")
+    assert domain_xml.nova_metadata(domain_xml.parse("<domain/>")) == (None, None, None)
+
+
+def test_devices_of_other_kinds():
+    root = domain_xml.parse(
+        """<domain><devices>
+        <disk type='file'><source file='/a'/><target dev='vda'/><serial>s1</serial></disk>
+        <disk type='block'><source dev='/dev/b'/><target dev='vdb' bus='scsi'/></disk>
+        <disk type='file' device='cdrom'><target dev='sda' bus='sata'/></disk>
+        <interface type='bridge'><source bridge='br-int'/></interface>
+        <interface type='vhostuser'><source type='unix' path='/run/x' mode='client'/></interface>
+        <interface type='hostdev'/>
+        </devices></domain>"""
+    )
+    assert [(disk.target, disk.bus, disk.source, disk.serial) for disk in domain_xml.disks(root)] == [
+        ("vda", None, "/a", "s1"),
+        ("vdb", "scsi", "/dev/b", None),
+        ("sda", "sata", None, None),
+    ]
+    assert [(card.type, card.source) for card in domain_xml.interfaces(root)] == [
+        ("bridge", "br-int"),
+        ("vhostuser", "/run/x"),
+        ("hostdev", None),
+    ]
+    assert domain_xml.machine_type(root) is None

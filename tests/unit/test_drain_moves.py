@@ -1,0 +1,272 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Moving guests, looked at from outside: a Nova of a few lines, and a mover that is killed and begun again."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import drain
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
+
+
+class FakeNova:
+    """Servers that move a second after they are asked to, in the words of the API."""
+
+    def __init__(self, monkeypatch, **servers):
+        self.now = 0.0
+        self.calls = []
+        self.refuse = set()  # hosts that the scheduler never takes
+        self.kinds = {}
+        self.servers = {
+            name: {
+                "id": name,
+                "name": name,
+                "status": status,
+                "OS-EXT-SRV-ATTR:host": "old",
+                "OS-EXT-STS:task_state": None,
+            }
+            for name, status in servers.items()
+        }
+        self.jobs = []  # (when, server, what)
+        self.most = 0
+        for name in (
+            "get_server",
+            "live_migrate",
+            "cold_migrate",
+            "confirm",
+            "last_migration",
+            "why",
+            "progress",
+            "servers_on",
+        ):
+            monkeypatch.setattr(drain.moves, name, getattr(self, name))
+
+    def systems(self):
+        return Systems({}, None, {}, self.sleep, lambda: self.now, _connection=object())
+
+    def sleep(self, seconds):
+        self.now += seconds
+        for job in [job for job in self.jobs if job[0] <= self.now]:
+            self.jobs.remove(job)
+            job[1]()
+
+    def get_server(self, _cloud, uuid):
+        return dict(self.servers[uuid]) if uuid in self.servers else None
+
+    def servers_on(self, _cloud, host):
+        return [
+            facts.ApiServer(key, key, None, row["status"], host, host, None, None, 1, "az1")
+            for key, row in self.servers.items()
+            if row["OS-EXT-SRV-ATTR:host"] == host
+        ]
+
+    def _start(self, uuid, host, kind, after):
+        server = self.servers[uuid]
+        if server["OS-EXT-STS:task_state"] or server["status"] == "VERIFY_RESIZE":
+            raise ApiError("409", status=409)
+        self.calls.append((kind, uuid, host))
+        server["OS-EXT-STS:task_state"] = "migrating"
+        self.kinds[uuid] = "migration" if kind == "cold" else "live-migration"
+        self.most = max(self.most, sum(1 for row in self.servers.values() if row["OS-EXT-STS:task_state"]))
+
+        def end():
+            server["OS-EXT-STS:task_state"] = None
+            if host not in self.refuse:
+                server["OS-EXT-SRV-ATTR:host"] = host
+                server["status"] = after or server["status"]
+
+        self.jobs.append((self.now + 5, end))
+
+    def live_migrate(self, _cloud, uuid, host):
+        self._start(uuid, host, "live", None)
+
+    def cold_migrate(self, _cloud, uuid, host):
+        self._start(uuid, host, "cold", "VERIFY_RESIZE")
+
+    def confirm(self, _cloud, uuid):
+        self.calls.append(("confirm", uuid))
+        self.jobs.append((self.now + 3, lambda: self.servers[uuid].update(status="SHUTOFF")))
+
+    def last_migration(self, _cloud, uuid):
+        return {"migration_type": self.kinds.get(uuid)}
+
+    def why(self, _cloud, _server):
+        return "No valid host was found."
+
+    def progress(self, _cloud, _uuid):
+        return "running"
+
+
+def params(*guests, candidates=("new", "other"), parallel=1, others=("spare",)):
+    listed = [{"uuid": name, "name": name, "candidates": list(candidates)} for name in guests]
+    return {"host": "old", "guests": listed, "others": list(others), "parallel": parallel, "timeout": 600}
+
+
+def move(nova, wanted):
+    return drain.MoveGuests(nova.systems()).apply(wanted, {})
+
+
+def hosts(nova):
+    return {name: row["OS-EXT-SRV-ATTR:host"] for name, row in nova.servers.items()}
+
+
+def test_running_paused_and_stopped_guests_move(monkeypatch):
+    nova = FakeNova(monkeypatch, a="ACTIVE", b="PAUSED", c="SHUTOFF")
+    done = move(nova, params("a", "b", "c"))
+    assert hosts(nova) == {"a": "new", "b": "new", "c": "new"}
+    assert nova.calls == [("live", "a", "new"), ("live", "b", "new"), ("cold", "c", "new"), ("confirm", "c")]
+    assert nova.servers["c"]["status"] == "SHUTOFF"
+    assert nova.most == 1
+    assert done.memory == {"moved": {"a": "new", "b": "new", "c": "new"}}
+
+
+def test_no_more_at_a_time_than_asked_for(monkeypatch):
+    nova = FakeNova(monkeypatch, **dict.fromkeys("abcdefg", "ACTIVE"))
+    move(nova, params(*"abcdefg", parallel=3))
+    assert nova.most == 3
+
+
+def test_the_next_host_is_tried_and_then_no_more(monkeypatch):
+    nova = FakeNova(monkeypatch, a="ACTIVE", b="ACTIVE")
+    nova.refuse = {"new"}
+    move(nova, params("a"))
+    assert hosts(nova)["a"] == "other"
+    nova.refuse = {"new", "other"}
+    nova.servers["b"]["OS-EXT-SRV-ATTR:host"] = "old"
+    with pytest.raises(StepError, match=r"guest b .* no host is left to try; new: No valid host was found"):
+        move(nova, params("a", "b"))
+
+
+def test_one_that_fails_ends_it_and_the_others_run_on(monkeypatch):
+    nova = FakeNova(monkeypatch, a="ERROR", b="ACTIVE", c="ACTIVE")
+    with pytest.raises(StepError, match=r"guest a \(a\) is ERROR.*1 others were not begun"):
+        move(nova, params("a", "b", "c", parallel=2))
+    assert hosts(nova) == {"a": "old", "b": "new", "c": "old"}
+
+
+def test_a_guest_that_came_after_the_plan_moves_too(monkeypatch):
+    nova = FakeNova(monkeypatch, a="ACTIVE", late="ACTIVE")
+    move(nova, params("a"))
+    assert hosts(nova) == {"a": "new", "late": "spare"}
+
+
+def test_one_deleted_by_its_owner(monkeypatch):
+    nova = FakeNova(monkeypatch, a="ACTIVE")
+    done = move(nova, params("a", "gone"))
+    assert "1 deleted meanwhile" in done.remark
+
+
+def test_a_resize_of_its_owner_is_never_confirmed(monkeypatch):
+    nova = FakeNova(monkeypatch, a="VERIFY_RESIZE")
+    nova.kinds["a"] = "resize"
+    nova.servers["a"]["OS-EXT-SRV-ATTR:host"] = "new"
+    with pytest.raises(StepError, match="waits for its owner's confirmation"):
+        move(nova, params("a"))
+    assert nova.calls == []
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("sleeps", range(12))
+def test_killed_at_any_look_and_run_again(monkeypatch, sleeps):
+    nova = FakeNova(monkeypatch, a="ACTIVE", b="SHUTOFF", c="ACTIVE")
+    systems = nova.systems()
+    left = [sleeps]
+
+    def sleep(seconds):
+        if not left[0]:
+            raise Killed
+        left[0] -= 1
+        nova.sleep(seconds)
+
+    systems.sleep = sleep
+    wanted = params("a", "b", "c")
+    try:
+        drain.MoveGuests(systems).apply(wanted, {})
+    except Killed:
+        nova.sleep(1)
+        move(nova, wanted)
+    assert hosts(nova) == {"a": "new", "b": "new", "c": "new"}
+    assert {name: row["status"] for name, row in nova.servers.items()} == {"a": "ACTIVE", "b": "SHUTOFF", "c": "ACTIVE"}
+    asked = [call for call in nova.calls if call[0] != "confirm"]
+    assert len(asked) == 3
+
+
+# --- the way back ---------------------------------------------------------------------------------------------
+
+
+def service(**changes):
+    known = {"id": "s", "host": "new", "binary": "nova-compute", "state": "up", "status": "enabled"}
+    return facts.ApiService(**{**known, "forced_down": False, "disabled_reason": None, **changes})
+
+
+def come_home(nova, monkeypatch, options=None, **kwargs):
+    monkeypatch.setattr(
+        drain.moves, "find_service", lambda _cloud, _host: service(updated_at=str(nova.now // 10), **kwargs)
+    )
+    systems = nova.systems()
+    systems.options = options or {}
+    wanted = {"host": "old", "guests": ["a", "b"], "parallel": 1, "timeout": 600, "up_timeout": 60}
+    return drain.ReturnGuests(systems).apply(wanted, {})
+
+
+def test_guests_come_back_and_what_cannot_move_is_left(monkeypatch):
+    nova = FakeNova(monkeypatch, a="ACTIVE", b="RESCUE")
+    for server in nova.servers.values():
+        server["OS-EXT-SRV-ATTR:host"] = "new"
+    done = come_home(nova, monkeypatch)
+    assert hosts(nova) == {"a": "old", "b": "new"}
+    assert "left where they are: b" in done.remark
+
+
+def test_a_scheduler_that_learns_late_is_asked_again(monkeypatch):
+    nova = FakeNova(monkeypatch, a="ACTIVE")
+    nova.servers["a"]["OS-EXT-SRV-ATTR:host"] = "new"
+    nova.refuse = {"old"}
+    nova.jobs.append((30, nova.refuse.clear))
+    come_home(nova, monkeypatch)
+    assert hosts(nova) == {"a": "old"}
+    assert len(nova.calls) > 1
+
+
+def test_they_are_left_where_they_are_when_that_is_said(monkeypatch):
+    nova = FakeNova(monkeypatch, a="ACTIVE")
+    nova.servers["a"]["OS-EXT-SRV-ATTR:host"] = "new"
+    assert "left where they are" in come_home(nova, monkeypatch, {"drain_return": False}).remark
+    assert nova.calls == []
+
+
+def test_no_host_that_is_not_up_and_enabled(monkeypatch):
+    nova = FakeNova(monkeypatch, a="ACTIVE")
+    with pytest.raises(StepError, match="heartbeat of old"):
+        come_home(nova, monkeypatch, status="disabled")
+
+
+# --- the point of no return -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("state", "exists", "refused"),
+    [("pending", False, False), ("applying", True, False), ("applying", False, True), ("done", False, True)],
+)
+def test_no_way_back_once_the_service_is_gone(monkeypatch, state, exists, refused):
+    found = service(id="s1") if exists else None
+    monkeypatch.setattr(drain.moves, "find_service", lambda _cloud, _host: found)
+    nova = FakeNova(monkeypatch)
+    step = {"name": "delete_service", "title": "", "where": "controller", "action": "delete_service"}
+    step["params"] = {"service_id": "s1", "host": "old"}
+    plan = {"kind": "rename", "operation_id": "op", "subject": "old -> new", "steps": [step]}
+    journal = {"steps": {"delete_service": state}, "plan": plan}
+    if refused:
+        with pytest.raises(StepError, match="there is no way back"):
+            drain.refuse_rollback(journal, nova.systems())
+    else:
+        drain.refuse_rollback(journal, nova.systems())

@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Facts travel as JSON and come back the same; a bundle that is not understood is refused, not half read."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError, from_plain, load_bundle, to_plain
+from ansible_collections.stackguard.nova.tests.unit.builders import healthy
+from ansible_collections.stackguard.nova.tests.unit.strategies import fleets
+
+RECORDS = [
+    value
+    for value in vars(facts).values()
+    if isinstance(value, type) and dataclasses.is_dataclass(value) and value is not facts.Bundle
+]
+
+
+@given(fleets())
+def test_a_bundle_comes_back_as_it_was(some):
+    plain = json.loads(json.dumps(to_plain(some.cloud.bundle)))
+    assert load_bundle(plain) == some.cloud.bundle
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_every_record_comes_back_as_it_was(record, data):
+    value = data.draw(st.from_type(record))
+    assert from_plain(record, json.loads(json.dumps(to_plain(value)))) == value
+
+
+def test_unread_and_empty_are_not_the_same():
+    cloud = healthy().host(domains=None)
+    assert load_bundle(to_plain(cloud.bundle)).hosts["compute1"].domains is None
+    cloud = healthy().host(domains=[])
+    assert load_bundle(to_plain(cloud.bundle)).hosts["compute1"].domains == []
+
+
+def spoiled(*path, value=None, drop=False):
+    plain = json.loads(json.dumps(to_plain(healthy().bundle)))
+    owner = plain
+    for key in path[:-1]:
+        owner = owner[key]
+    if drop:
+        del owner[path[-1]]
+    else:
+        owner[path[-1]] = value
+    return plain
+
+
+@pytest.mark.parametrize(
+    ("plain", "message"),
+    [
+        (None, "expected a JSON object"),
+        ([], "expected a JSON object"),
+        (spoiled("schema", value=2), "schema 2 is not 1"),
+        (spoiled("schema", drop=True), "schema None"),
+        (spoiled("surprise", value=1), "evidence: unknown field 'surprise'"),
+        (spoiled("collected_at", drop=True), "evidence.collected_at: missing"),
+        (spoiled("hosts", value=[]), "evidence.hosts: expected an object, found list"),
+        (spoiled("hosts", "compute1", "domains", value={}), "domains: expected a list, found dict"),
+        (spoiled("hosts", "compute1", "domains", 0, "pid", value="1"), r"domains\[0\].pid: expected int, found str"),
+        (spoiled("hosts", "compute1", "domains", 0, "vcpus", value=True), r"vcpus: expected int, found bool"),
+        (spoiled("hosts", "compute1", "domains", 0, "persistent", value=1), "persistent: expected bool, found int"),
+        (spoiled("hosts", "compute1", "domains", 0, "name", value=None), "name: expected str, found NoneType"),
+        (spoiled("hosts", "compute1", "nova_conf", value="x"), "nova_conf: expected an object, found str"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_its_place(plain, message):
+    with pytest.raises(FactsError, match=message):
+        load_bundle(plain)
+
+
+def test_tagged_strings_become_plain_ones():
+    class Tagged(str):
+        """As Ansible's data tagging makes them."""
+
+    unread = from_plain(facts.Unread, {"part": Tagged("x"), "reason": Tagged("y")})
+    assert (type(unread.part), type(unread.reason)) == (str, str)

@@ -1,0 +1,207 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The catalogue and its pages, overrides, verdicts, and reports that are the same bytes for the same evidence."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackguard.nova.plugins.module_utils import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+    CATALOGUE,
+    Checked,
+    Override,
+    OverrideError,
+    Subject,
+    Unchecked,
+    finding,
+    parse_overrides,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ROOT / "docs" / "codes"
+ABSOLUTE = sorted(code for code, entry in CATALOGUE.items() if entry.absolute)
+
+
+def some(code="SG102", key="uuid-1", severity=None, **evidence):
+    return finding(code, Subject("host", key, f"name-of-{key}"), evidence, "Do it.", severity)
+
+
+# --- the catalogue and its pages ------------------------------------------------------------------------------
+
+
+def test_codes_slugs_and_severities_are_well_formed_and_unique():
+    assert all(code == entry.code and re.fullmatch(r"SG\d{3}", code) for code, entry in CATALOGUE.items())
+    slugs = [entry.slug for entry in CATALOGUE.values()]
+    assert len(slugs) == len(set(slugs))
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", slug) for slug in slugs)
+    assert {entry.severity for entry in CATALOGUE.values()} <= set(findings.SEVERITIES)
+
+
+def test_absolute_codes_are_those_that_destroy():
+    assert ABSOLUTE == ["SG108", "SG113", "SG507"]
+    assert all(CATALOGUE[code].severity == findings.BLOCKER for code in ABSOLUTE)
+
+
+def test_every_code_has_a_page_and_every_page_a_code():
+    assert {path.stem for path in PAGES.glob("SG*.md")} == set(CATALOGUE)
+
+
+@pytest.mark.parametrize("code", sorted(CATALOGUE))
+def test_a_page_says_what_the_catalogue_says(code):
+    entry = CATALOGUE[code]
+    text = (PAGES / f"{code}.md").read_text(encoding="utf-8")
+    flat = " ".join(text.split())
+    assert text.startswith(f"# {code} {entry.slug}\n")
+    assert f"{entry.summary} Severity: {entry.severity}." in flat
+    for title in ("Why it matters", "How it is found", "What to do", "Can it be overridden?"):
+        assert f"\n## {title}\n" in text
+    assert ("it is absolute" in flat) == entry.absolute
+
+
+def test_the_index_lists_every_code_with_its_name_and_severity():
+    text = (PAGES / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| \[(SG\d{3})\]\(\1\.md\) \| (.*?) \|", text, re.MULTILINE))
+    assert rows == {code: entry.slug for code, entry in CATALOGUE.items()}
+    for code, entry in CATALOGUE.items():
+        severity = f"{entry.severity}, absolute" if entry.absolute else entry.severity
+        assert f"| {entry.slug} | {severity} | {entry.summary}" in text, code
+
+
+def test_pages_say_truly_which_codes_are_only_reserved():
+    sources = [path for path in (ROOT / "plugins").rglob("*.py") if path.name != "findings.py"]
+    used = {code for path in sources for code in re.findall(r'"(SG\d{3})"', path.read_text(encoding="utf-8"))}
+    assert used <= set(CATALOGUE)
+    reserved = {
+        path.stem for path in PAGES.glob("SG*.md") if "the code is reserved" in path.read_text(encoding="utf-8")
+    }
+    assert reserved == set(CATALOGUE) - used
+
+
+# --- making one -----------------------------------------------------------------------------------------------
+
+
+def test_a_finding_of_no_code_kind_or_severity_is_refused():
+    with pytest.raises(KeyError):
+        finding("SG000", Subject("host", "x"), {}, "")
+    with pytest.raises(ValueError, match="kind"):
+        finding("SG101", Subject("planet", "x"), {}, "")
+    with pytest.raises(ValueError, match="severity"):
+        finding("SG101", Subject("host", "x"), {}, "", "fatal")
+
+
+def test_evidence_becomes_plain_data():
+    item = finding("SG101", Subject("host", "x"), {"subject": Subject("host", "y"), "tuple": (1, 2)}, "")
+    assert item.evidence == {"subject": {"kind": "host", "id": "y", "name": None, "host": None}, "tuple": [1, 2]}
+    json.dumps(item.evidence)
+
+
+# --- overrides ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ({"code": "SG102"}, "expected a list"),
+        ("SG102", "expected a list"),
+        (["SG102"], "exactly the keys"),
+        ([{"code": "SG102", "object": "x"}], "exactly the keys"),
+        ([{"code": "SG102", "object": "x", "reason": "y", "force": True}], "exactly the keys"),
+        ([{"code": "SG999", "object": "x", "reason": "y"}], "not a finding code"),
+        ([{"code": "SG102", "object": " ", "reason": "y"}], "must not be empty"),
+        ([{"code": "SG102", "object": "x", "reason": ""}], "must not be empty"),
+        *[([{"code": code, "object": "x", "reason": "y"}], "absolute") for code in ABSOLUTE],
+    ],
+)
+def test_an_override_that_cannot_be_taken_says_which(raw, message):
+    with pytest.raises(OverrideError, match=message):
+        parse_overrides(raw)
+
+
+def test_overrides_name_code_and_object():
+    (entry,) = parse_overrides([{"code": "SG102", "object": "uuid-1", "reason": "known"}])
+    assert parse_overrides(None) == []
+    assert findings.overridden(some(), [entry])
+    assert findings.overridden(some(), [Override("SG102", "name-of-uuid-1", "by name")])
+    assert not findings.overridden(some(key="uuid-2"), [entry])
+    assert not findings.overridden(some("SG103"), [entry])
+
+
+@given(st.sampled_from(ABSOLUTE), st.text(min_size=1))
+def test_nothing_overrides_what_is_absolute(code, key):
+    item = some(code, key)
+    overrides = [Override(code, key, "please"), Override(code, f"name-of-{key}", "please")]
+    assert findings.standing([item], overrides) == [item]
+    assert findings.verdict([item], [], overrides) == "block"
+
+
+# --- verdicts and reports -------------------------------------------------------------------------------------
+
+
+def test_verdicts():
+    assert findings.verdict([], [], []) == "pass"
+    assert findings.verdict([some(severity="info")], [], []) == "pass"
+    assert findings.verdict([some(severity="warning")], [], []) == "warn"
+    assert findings.verdict([], [Unchecked("SG102", "x", "not read")], []) == "warn"
+    assert findings.verdict([some()], [], []) == "block"
+    assert findings.verdict([some()], [], [Override("SG102", "uuid-1", "known")]) == "warn"
+
+
+items = st.builds(
+    some,
+    st.sampled_from(["SG101", "SG102", "SG305", "SG704"]),
+    st.text("abc", min_size=1, max_size=3),
+    st.sampled_from([None, "info", "warning", "blocker"]),
+    seen=st.one_of(st.none(), st.integers(), st.text(max_size=5), st.lists(st.integers(), max_size=3)),
+)
+undecided = st.builds(Unchecked, st.sampled_from(["SG101", "SG110"]), st.text("ab", max_size=2), st.text(max_size=3))
+
+
+@given(st.lists(items, max_size=12), st.lists(undecided, max_size=6), st.randoms(use_true_random=False))
+def test_the_same_findings_in_any_order_are_the_same_bytes(found, unread, random):
+    def report():
+        random.shuffle(found)
+        random.shuffle(unread)
+        plain = findings.report(Checked(tuple(found), tuple(unread)), "2026-11-21T06:00:00Z", 3, 4)
+        return json.dumps(plain, sort_keys=True)
+
+    assert report() == report()
+
+
+def test_a_report_has_the_agreed_shape():
+    checked = Checked((some(), some("SG704", "uuid-2")), (Unchecked("SG101", "x", "not read"),) * 2)
+    report = findings.report(checked, "2026-11-21T06:00:00Z", 3, 4, [Override("SG102", "uuid-1", "known")])
+    assert set(report) == {
+        "schema",
+        "verdict",
+        "generated_at",
+        "hosts",
+        "servers",
+        "findings",
+        "unchecked",
+        "counts",
+    }
+    assert (report["schema"], report["verdict"], report["hosts"], report["servers"]) == (1, "warn", 3, 4)
+    assert report["counts"] == {"blocker": 1, "warning": 1, "info": 0, "unchecked": 1, "overridden": 1}
+    assert report["findings"][0] == {
+        "code": "SG102",
+        "slug": "compute-id-mismatch",
+        "severity": "blocker",
+        "object": {"kind": "host", "id": "uuid-1", "name": "name-of-uuid-1", "host": None},
+        "evidence": {},
+        "remedy": "Do it.",
+    }
+    assert report["unchecked"] == [{"code": "SG101", "object": "x", "reason": "not read"}]
+
+
+def test_checked_adds_up():
+    one, other = Checked((some(),)), Checked((), (Unchecked("SG101", "x", ""),))
+    assert one + other == Checked(one.findings, other.unchecked)

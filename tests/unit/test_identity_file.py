@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The compute_id file put away on the host: guarded, repeatable, undoable."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_steps
+
+UUID = "3a5d1c9e-5a1b-4b52-9f2e-0c6f5c1d2e3f"
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "compute_id").write_text(UUID)
+    paths = [str(tmp_path / name / "compute_id") for name in ("a", "b")]
+    return {"files": [{"path": path, "before": UUID, "kept_as": f"{path}.stackguard-op"} for path in paths]}
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_put_away_twice_and_back_twice(tmp_path, files, first):
+    action = host_steps.IdentityFile()
+    assert action.is_done(files) == {"done": False}
+    action.apply({"files": files["files"][:first]})  # as far as a killed run came
+    for _again in range(2):
+        action.apply(files)
+        action.verify(files)
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["compute_id.stackguard-op"] * 2
+    for _again in range(2):
+        action.undo(files)
+    assert [path.read_text() for path in tmp_path.glob("*/compute_id")] == [UUID] * 2
+
+
+def test_another_identity_is_left_alone(tmp_path, files):
+    (tmp_path / "a" / "compute_id").write_text("00000000-0000-4000-8000-000000000000")
+    with pytest.raises(host_steps.StepError, match="holds 00000000"):
+        host_steps.IdentityFile().apply(files)
+    assert (tmp_path / "a" / "compute_id").exists()
+
+
+def test_a_file_that_vanished(tmp_path, files):
+    (tmp_path / "b" / "compute_id").unlink()
+    with pytest.raises(host_steps.StepError, match="holds nothing"):
+        host_steps.IdentityFile().apply(files)

@@ -1,0 +1,206 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The journal: whatever call a run dies in, a reader sees the whole old journal or the whole new one."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.journal import JournalError
+
+#: Everything of C(os) that writing may call.
+CALLS = ("open", "fdopen", "fsync", "replace", "close", "unlink", "makedirs", "chmod")
+
+
+class Killed(BaseException):
+    """The process is gone: nothing that catches errors may catch it."""
+
+
+def new(state=journals.OPEN, kind="rename", operation="op1", **more):
+    return {"schema": 1, "kind": kind, "operation_id": operation, "state": state, "steps": {}, "history": [], **more}
+
+
+@pytest.fixture
+def directory(tmp_path):
+    return str(tmp_path / "stackguard")
+
+
+class Fuse:
+    """Lets the n-th call of C(os) kill the process, before or after it did its work."""
+
+    def __init__(self, monkeypatch, at, after):
+        self.count, self.at, self.after = 0, at, after
+        for name in CALLS:
+            monkeypatch.setattr(os, name, self.wrap(getattr(os, name)))
+
+    def wrap(self, real):
+        def call(*args, **kwargs):
+            self.count += 1
+            mine = self.count == self.at
+            if mine and not self.after:
+                raise Killed
+            result = real(*args, **kwargs)
+            if mine:
+                raise Killed
+            return result
+
+        return call
+
+
+def killed_at(act, at, after):
+    """Run ``act`` and kill it in its n-th call; whether it lived."""
+    with pytest.MonkeyPatch.context() as patch:
+        Fuse(patch, at, after)
+        try:
+            act()
+        except Killed:
+            return False
+        return True
+
+
+def every_kill(act, prepare, judge):
+    """Kill ``act`` in each of its calls, before and after, until it lives; judge what is left each time."""
+    for after in (False, True):
+        for at in range(1, 100):
+            directory = prepare(f"{after}-{at}")
+            lived = killed_at(lambda place=directory: act(place), at, after)
+            judge(directory, lived)
+            if lived:
+                assert at > 3
+                break
+        else:
+            raise AssertionError("it never lived")
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    def make(name, journal=None):
+        directory = str(tmp_path / name)
+        if journal is not None:
+            journals.open_new(directory, journal)
+        return directory
+
+    return make
+
+
+def test_a_torn_write_leaves_the_old_or_the_new(fresh):
+    old, fresh_one = new(text="old" * 5000), new(text="new" * 9000)
+
+    def judge(directory, lived):
+        seen = journals.read(directory, "rename")
+        assert seen in (old, fresh_one)
+        assert not lived or seen == fresh_one
+        # And writing goes on as if nothing had been.
+        journals.write(directory, fresh_one)
+        assert journals.read(directory, "rename") == fresh_one
+
+    every_kill(lambda place: journals.write(place, fresh_one), lambda name: fresh(name, old), judge)
+
+
+def test_an_opening_that_dies_can_be_done_again_unless_it_was_done(fresh):
+    def judge(directory, lived):
+        seen = journals.read(directory, "rename")
+        assert seen in (None, new())
+        assert not lived or seen == new()
+        if seen is None:
+            journals.open_new(directory, new(operation="op2"))
+            assert journals.read(directory, "rename") == new(operation="op2")
+        else:
+            with pytest.raises(JournalError, match="open already"):
+                journals.open_new(directory, new(operation="op2"))
+
+    every_kill(lambda place: journals.open_new(place, new()), fresh, judge)
+
+
+def test_a_close_that_dies_is_open_or_closed_and_can_be_ended(fresh):
+    done = new(journals.FINISHED)
+
+    def judge(directory, _lived):
+        seen = journals.read(directory, "rename")
+        closed = os.path.join(directory, "closed", "rename-op1.json")
+        assert (seen is None) == os.path.exists(closed)
+        if seen is not None:
+            assert seen in (new(), done)
+            journals.close(directory, done)
+        # Either way the next operation can begin.
+        journals.open_new(directory, new(operation="op2"))
+        assert journals.read(directory, "rename")["operation_id"] == "op2"
+
+    every_kill(lambda place: journals.close(place, done), lambda name: fresh(name, new()), judge)
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_disk_that_refuses_is_told_and_the_old_journal_stays(directory, monkeypatch, call):
+    journals.open_new(directory, new())
+
+    def refuse(*_args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, call, refuse)
+    with pytest.raises(JournalError, match="No space left on device"):
+        journals.write(directory, new(text="more"))
+    monkeypatch.undo()
+    assert journals.read(directory, "rename") == new()
+
+
+def test_only_root_reads_it(directory):
+    journals.open_new(directory, new())
+    assert stat.S_IMODE(os.stat(directory).st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(journals.path_of(directory, "rename")).st_mode) == 0o600
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"schema": 2}', '"text"', "\x00" * 40])
+def test_a_broken_journal_is_never_taken_for_none(directory, content):
+    os.makedirs(directory)
+    with open(journals.path_of(directory, "rename"), "w", encoding="utf-8") as stream:
+        stream.write(content)
+    with pytest.raises(JournalError):
+        journals.read(directory, "rename")
+    with pytest.raises(JournalError):
+        journals.list_open(directory)
+    with pytest.raises(JournalError):
+        journals.open_new(directory, new())
+
+
+def test_no_directory_is_no_journal(directory):
+    assert journals.read(directory, "rename") is None
+    assert journals.list_open(directory) == []
+
+
+def test_kinds_do_not_disturb_one_another(directory):
+    journals.open_new(directory, new())
+    journals.open_new(directory, new(kind="links"))
+    assert [entry["kind"] for entry in journals.list_open(directory)] == ["links", "rename"]
+
+
+def test_marks_are_of_the_open_operation_alone(directory):
+    journals.open_new(directory, new())
+    journals.mark(directory, "rename", "op1", {"at": "t1", "step": "stop", "step_state": journals.APPLYING})
+    seen = journals.read(directory, "rename")
+    assert seen["steps"] == {"stop": "applying"}
+    assert seen["history"] == [{"at": "t1", "step": "stop", "step_state": "applying"}]
+    with pytest.raises(JournalError, match="not the open one"):
+        journals.mark(directory, "rename", "op2", {"at": "t2"})
+    with pytest.raises(JournalError, match="not the open one"):
+        journals.mark(directory, "links", "op1", {"at": "t2"})
+
+
+@pytest.mark.parametrize("state", [journals.OPEN, journals.ROLLING_BACK])
+def test_what_is_not_final_is_not_closed(directory, state):
+    journals.open_new(directory, new())
+    with pytest.raises(JournalError, match="not to be closed"):
+        journals.close(directory, new(state))
+    assert journals.read(directory, "rename") == new()
+
+
+def test_noting_changes_nothing_that_was_given():
+    journal = new()
+    noted = journals.noted(journal, {"at": "t", "state": journals.FINISHED, "text": None})
+    assert journal == new()
+    assert (noted["state"], noted["history"]) == ("finished", [{"at": "t", "state": "finished"}])
