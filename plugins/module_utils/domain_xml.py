@@ -124,6 +124,28 @@ def machine_type(root: ET.Element) -> t.Optional[str]:
     return None if element is None else element.get("machine")
 
 
+#: libvirt's units of memory (C(virScaleInteger)) in KiB; without a unit a number is KiB.
+_KIB = {"": 1, "k": 1, "kib": 1, "m": 1024, "mib": 1024, "g": 1024**2, "gib": 1024**2, "t": 1024**3, "tib": 1024**3}
+
+
+def hugepage_kib(root: ET.Element) -> t.Optional[int]:
+    """Return the size of the huge pages behind a domain's memory, KiB; 0: the host's default size; None: small pages.
+
+    A domain whose NUMA cells have pages of several sizes is told by the largest. Raises :class:`DomainXMLError` for a
+    unit that libvirt does not write.
+    """
+    element = root.find("memoryBacking/hugepages")
+    if element is None:
+        return None
+    sizes = []
+    for page in element.findall("page"):
+        unit = (page.get("unit") or "").casefold()
+        if unit not in _KIB:
+            raise DomainXMLError(f"huge pages in {page.get('unit')}")
+        sizes.append(int(page.get("size", "0")) * _KIB[unit])
+    return max(sizes, default=0)
+
+
 def disks(root: ET.Element) -> t.List[DomainDisk]:
     """Return disks and CD-ROM drives, in the order of the XML."""
     return [_disk(element) for element in root.findall("devices/disk")]

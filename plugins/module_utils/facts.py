@@ -93,6 +93,8 @@ class NovaConf:
     #: Where nova-compute writes its log (log_dir and log_file resolved); None: standard error, so the journal.
     log_file: t.Optional[str] = None
     heal_instance_info_cache_interval: t.Optional[int] = None
+    #: What nova-compute does with domains of deleted instances: reap (its default), shutdown, log or noop.
+    running_deleted_instance_action: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,8 +144,10 @@ class Domain:
     interfaces: t.List[DomainInterface]
     #: SHA-256 of the live XML, normalised (ids, aliases of implicit devices and run-time paths left out).
     xml_digest: str
-    #: Resident memory of QEMU, MiB.
+    #: Resident memory of QEMU, MiB, huge pages left out.
     rss_mib: t.Optional[int] = None
+    #: Size of the huge pages that its memory is made of, KiB; 0: huge pages of the host's default size; None: none.
+    hugepage_kib: t.Optional[int] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,6 +169,9 @@ class HugePages:
     total: int
     free: int
     numa_node: t.Optional[int] = None
+    #: Free ones that are promised already but not yet touched. The kernel counts them for the whole host only, so
+    #: every NUMA node's entry bears the host's number.
+    reserved: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,6 +221,76 @@ class HostsLine:
     text: str
 
 
+# --- Ceph, as one compute host sees it
+
+
+@dataclasses.dataclass(frozen=True)
+class RbdWatcher:
+    """A client that has an image open for writing. ``address`` is Ceph's: ``IP:PORT/NONCE``."""
+
+    address: str
+    client: t.Optional[str] = None
+    cookie: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RbdLock:
+    """A lock on an image. It outlives its holder: a dead host's locks stay until somebody breaks them."""
+
+    locker: str
+    address: t.Optional[str] = None
+    cookie: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RbdSnapshot:
+    """A snapshot of an image, of the user namespace. ``size`` is in bytes."""
+
+    name: str
+    size: t.Optional[int] = None
+    protected: t.Optional[bool] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RbdImage:
+    """One image of a pool. ``size`` is in bytes. Each part that is None was not read; ``unread`` says why."""
+
+    name: str
+    #: Ceph's own id: an image made anew under the same name has another one.
+    id: t.Optional[str] = None
+    size: t.Optional[int] = None
+    snapshots: t.Optional[t.List[RbdSnapshot]] = None
+    watchers: t.Optional[t.List[RbdWatcher]] = None
+    locks: t.Optional[t.List[RbdLock]] = None
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class BlocklistEntry:
+    """A client that the OSDs refuse. ``address``: ``IP:PORT/NONCE``, ``IP:0/0`` for all clients of an address."""
+
+    address: str
+    until: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RbdFacts:
+    """What a compute host sees in the pool that its own nova.conf names, with its own Ceph configuration."""
+
+    #: ``library`` (python3-rbd) or ``command`` (rbd and ceph).
+    via: str
+    #: The Ceph cluster; None where it could not be read.
+    fsid: t.Optional[str]
+    pool: str
+    #: Instances whose images were asked for; empty: all of the pool.
+    instances: t.List[str]
+    #: Images whose name begins with an instance's uuid and an underscore; None: the pool could not be listed.
+    images: t.Optional[t.List[RbdImage]]
+    #: The OSD blocklist; None: not asked for, or unread.
+    blocklist: t.Optional[t.List[BlocklistEntry]]
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
 @dataclasses.dataclass(frozen=True)
 class OpenOperation:
     """A journal of an unfinished run, found on the host."""
@@ -256,6 +333,8 @@ class HostFacts:
     #: ``[DEFAULT] host`` of the L2 agent's configuration, and the lines that set it; None and empty: unset.
     neutron_host: t.Optional[str] = None
     neutron_host_lines: t.List[FileLine] = dataclasses.field(default_factory=list)
+    #: Ceph as this host sees it; None: not asked for, or see ``unread``.
+    rbd: t.Optional[RbdFacts] = None
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
 
 
@@ -465,6 +544,38 @@ class ApiHypervisor:
 
 
 @dataclasses.dataclass(frozen=True)
+class ServerFlavor:
+    """The flavor that a server has now, as it was when the server got it. Disks in GiB, memory and swap in MiB."""
+
+    vcpus: int
+    ram: int
+    disk: int
+    ephemeral: int
+    swap: int
+    name: t.Optional[str] = None
+    #: None: the policy hides them.
+    extra_specs: t.Optional[t.Dict[str, str]] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class NumaCell:
+    """One NUMA cell of a server. ``page_kib``: size of its pages, KiB; None: the small ones."""
+
+    memory_mib: int
+    page_kib: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerGroup:
+    """A server group: its policy, how many members a host may have (anti-affinity), and its members' uuids."""
+
+    id: str
+    policy: t.Optional[str]
+    max_server_per_host: t.Optional[int]
+    members: t.List[str]
+
+
+@dataclasses.dataclass(frozen=True)
 class ApiServer:
     """A server as the administrator sees it."""
 
@@ -481,6 +592,12 @@ class ApiServer:
     locked: t.Optional[bool] = None
     pinned_availability_zone: t.Optional[str] = None
     volumes: t.List[str] = dataclasses.field(default_factory=list)
+    #: This and what follows is read only of the servers of named hosts; None: unread.
+    flavor: t.Optional[ServerFlavor] = None
+    #: Glance image; an empty string: it boots from a volume.
+    image: t.Optional[str] = None
+    config_drive: t.Optional[bool] = None
+    metadata: t.Optional[t.Dict[str, str]] = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,6 +27,7 @@ extends_documentation_fragment:
 requirements:
   - Python 3.9 or newer on the compute host
   - C(python3-libvirt) on the compute host; without it libvirt and its domains stay unread
+  - C(python3-rbd), or the commands C(rbd) and C(ceph), on the compute host, for O(rbd)
 options:
   evidence_dir:
     type: path
@@ -90,6 +91,39 @@ options:
       - devstack@q-ovn-agent
     description:
       - Names that the units of network agents may have.
+  rbd:
+    type: bool
+    default: false
+    description:
+      - Whether to read the disks in Ceph too, from the pool and with the Ceph configuration that this host's nova.conf
+        names, through C(python3-rbd) or, where that is missing, the commands C(rbd) and C(ceph).
+  rbd_instances:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Uuids of the servers whose images are looked at, with watchers and locks. Where it is empty, all images of the
+        pool are; without C(python3-rbd) their watchers and locks stay unread then.
+  rbd_blocklist:
+    type: bool
+    default: false
+    description:
+      - Whether to read the OSD blocklist as well.
+  rbd_user:
+    type: str
+    description:
+      - Ceph user, without C(client.), instead of nova.conf's.
+  rbd_conf:
+    type: path
+    description:
+      - Ceph configuration file, instead of the one that nova.conf names.
+  ceph_command:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Words to put before C(rbd) and C(ceph) where they are in a container, such as C(docker), C(exec),
+        C(nova_compute). With them the commands are used even where C(python3-rbd) is there.
 seealso:
   - module: stackguard.nova.compute_host_rename
 """
@@ -115,7 +149,7 @@ host:
     - All that was read. The names are those of Nova and libvirt.
     - Kernel, static and canonical host name, addresses, machine-id, DMI uuid, C(compute_id_files), C(nova_conf),
       C(libvirt), C(domains), C(memory), C(hugepages), C(units), C(resolutions), C(etc_hosts), C(ovs_external_ids),
-      C(open_operations), C(nova_version), C(neutron_host), and what stayed C(unread).
+      C(open_operations), C(nova_version), C(neutron_host), C(rbd) where it is asked for, and what stayed C(unread).
   returned: when O(evidence_dir) is not given
   type: dict
   sample:
@@ -183,6 +217,12 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         "state_dir": {"type": "path", "default": host.STATE_DIR},
         "compute_units": {**names, "default": list(host.COMPUTE_UNITS)},
         "agent_units": {**names, "default": list(host.AGENT_UNITS)},
+        "rbd": {"type": "bool", "default": False},
+        "rbd_instances": {**names, "default": []},
+        "rbd_blocklist": {"type": "bool", "default": False},
+        "rbd_user": {"type": "str"},
+        "rbd_conf": {"type": "path"},
+        "ceph_command": {**names, "default": []},
     }
 
 
@@ -200,6 +240,12 @@ def main() -> None:
             state_dir=given["state_dir"],
             compute_units=tuple(given["compute_units"]),
             agent_units=tuple(given["agent_units"]),
+            rbd=given["rbd"],
+            rbd_instances=tuple(given["rbd_instances"]),
+            rbd_blocklist=given["rbd_blocklist"],
+            rbd_user=given["rbd_user"],
+            rbd_conf=given["rbd_conf"],
+            ceph_command=tuple(given["ceph_command"]),
         )
     )
     plain = to_plain(facts)

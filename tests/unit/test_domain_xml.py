@@ -128,3 +128,26 @@ def test_devices_of_other_kinds():
         ("hostdev", None),
     ]
     assert domain_xml.machine_type(root) is None
+
+
+@pytest.mark.parametrize(
+    ("backing", "size"),
+    [
+        ("", None),
+        ("<memoryBacking><locked/></memoryBacking>", None),
+        ("<memoryBacking><hugepages/></memoryBacking>", 0),
+        ("<memoryBacking><hugepages><page size='2048' unit='KiB'/></hugepages></memoryBacking>", 2048),
+        (
+            "<memoryBacking><hugepages><page size='1' unit='G'/><page size='2' unit='M'/></hugepages></memoryBacking>",
+            1 << 20,
+        ),
+    ],
+)
+def test_huge_pages_behind_a_domain(backing, size):
+    assert domain_xml.hugepage_kib(domain_xml.parse(f"<domain>{backing}</domain>")) == size
+
+
+def test_an_unknown_unit_is_an_error_and_not_small_pages():
+    text = "<domain><memoryBacking><hugepages><page size='1' unit='XB'/></hugepages></memoryBacking></domain>"
+    with pytest.raises(domain_xml.DomainXMLError, match="XB"):
+        domain_xml.hugepage_kib(domain_xml.parse(text))

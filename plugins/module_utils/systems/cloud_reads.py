@@ -280,11 +280,16 @@ def list_servers(connection: t.Any, microversion: str, host: t.Optional[str] = N
     """Return all servers of all projects, or those on one host."""
     params = {"all_tenants": "1", **({"host": host} if host else {})}
     items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", microversion, params)
-    return [server_of(item) for item in items]
+    # Of a whole cloud the flavors and metadata of a million servers would only be carried about.
+    return [server_of(item, whole=host is not None) for item in items]
 
 
-def server_of(item: Item) -> facts.ApiServer:
-    """Build a server. In a cell that does not answer only id, project and C(UNKNOWN) are known."""
+def server_of(item: Item, whole: bool = False) -> facts.ApiServer:
+    """Build a server. In a cell that does not answer only id, project and C(UNKNOWN) are known.
+
+    ``whole``: with flavor, image, config drive and metadata.
+    """
+    image = item.get("image")
     return facts.ApiServer(
         id=item["id"],
         name=item.get("name") or "",
@@ -299,6 +304,22 @@ def server_of(item: Item) -> facts.ApiServer:
         locked=item.get("locked"),
         pinned_availability_zone=item.get("pinned_availability_zone"),
         volumes=[volume["id"] for volume in item.get("os-extended-volumes:volumes_attached") or ()],
+        flavor=flavor_of(item.get("flavor")) if whole else None,
+        image=(image["id"] if isinstance(image, dict) else image) if whole else None,
+        config_drive=bool(item["config_drive"]) if whole and "config_drive" in item else None,
+        metadata=item.get("metadata") if whole else None,
+    )
+
+
+def flavor_of(item: t.Optional[Item]) -> t.Optional[facts.ServerFlavor]:
+    """Build the flavor that a server carries (microversion 2.47 and later); None where it shows only an id."""
+    if not item or "ram" not in item:
+        return None
+    # Nova answers an empty string for no swap in flavors, and a number in servers.
+    sizes = {name: int(item.get(name) or 0) for name in ("vcpus", "ram", "disk", "ephemeral", "swap")}
+    specs = item.get("extra_specs")
+    return facts.ServerFlavor(
+        **sizes, name=item.get("original_name"), extra_specs=None if specs is None else dict(specs)
     )
 
 

@@ -88,6 +88,7 @@ _DEFAULTS: t.Dict[t.Tuple[str, str], t.Optional[str]] = {
     ("DEFAULT", "instances_path"): "$state_path/instances",
     ("DEFAULT", "compute_driver"): None,
     ("DEFAULT", "reserved_host_memory_mb"): "512",
+    ("DEFAULT", "running_deleted_instance_action"): "reap",
     ("libvirt", "images_type"): "default",
     ("libvirt", "images_rbd_pool"): "rbd",
     ("libvirt", "images_rbd_ceph_conf"): "",
@@ -150,6 +151,7 @@ def nova_facts(loaded: Loaded, service: Service) -> NovaConf:
         host_lines=config.lines("DEFAULT", "host"),
         log_file=_log_file(config, service),
         heal_instance_info_cache_interval=nova_conf.integer(config, "DEFAULT", "heal_instance_info_cache_interval"),
+        running_deleted_instance_action=config.get("DEFAULT", "running_deleted_instance_action"),
     )
 
 

@@ -31,6 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Memory,
     NovaConf,
     OpenOperation,
+    RbdFacts,
     Resolution,
     Unit,
 )
@@ -40,6 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     identity_file,
     libvirt,
     network_agent,
+    rbd,
     units,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import Parts, ReadError
@@ -74,6 +76,14 @@ class HostOptions:
     state_dir: str = STATE_DIR
     compute_units: t.Tuple[str, ...] = COMPUTE_UNITS
     agent_units: t.Tuple[str, ...] = AGENT_UNITS
+    #: Whether Ceph is asked at all; for which instances' disks (empty: all of the pool), and for the blocklist.
+    rbd: bool = False
+    rbd_instances: t.Tuple[str, ...] = ()
+    rbd_blocklist: bool = False
+    #: Instead of what nova.conf says; words put before rbd and ceph.
+    rbd_user: t.Optional[str] = None
+    rbd_conf: t.Optional[str] = None
+    ceph_command: t.Tuple[str, ...] = ()
 
 
 def read_host(options: HostOptions) -> HostFacts:
@@ -108,6 +118,7 @@ def read_host(options: HostOptions) -> HostFacts:
         nova_version=parts.read("nova_version", lambda: compute_service.nova_version(service)),
         neutron_host=agent[0],
         neutron_host_lines=agent[1],
+        rbd=parts.read("rbd", lambda: _rbd(options, nova)) if options.rbd else None,
         unread=parts.unread,
     )
 
@@ -123,6 +134,20 @@ def _nova(
     if conf is not None:
         compute_service.note_odd_options(parts, conf)
     return conf, nova
+
+
+def _rbd(options: HostOptions, nova: t.Optional[NovaConf]) -> RbdFacts:
+    if nova is None:
+        raise ReadError("nova.conf was not read: the pool is not known")
+    if nova.images_type != "rbd" or not nova.images_rbd_pool:
+        raise ReadError(f"images_type is {nova.images_type}: this host keeps no disks in Ceph")
+    where = rbd.RbdOptions(
+        pool=nova.images_rbd_pool,
+        user=options.rbd_user or nova.rbd_user,
+        conf=options.rbd_conf or nova.images_rbd_ceph_conf,
+        command=options.ceph_command,
+    )
+    return rbd.read_rbd(where, options.rbd_instances, options.rbd_blocklist)
 
 
 # --- the host itself --------------------------------------------------------------------------------------------
@@ -176,18 +201,20 @@ def memory(path: str = "/proc/meminfo") -> Memory:
 def hugepages(root: str = "/sys") -> t.List[HugePages]:
     """Return huge pages by size, for each NUMA node where the kernel tells them apart."""
     result = []
+    whole = sorted(glob.glob(f"{root}/kernel/mm/hugepages/hugepages-*kB"))
+    # Pages that a process has been promised and not yet touched still count as free; only the whole host's are told.
+    promised = {os.path.basename(folder): int(_text(os.path.join(folder, "resv_hugepages"))) for folder in whole}
     for folder in sorted(glob.glob(f"{root}/devices/system/node/node[0-9]*/hugepages/hugepages-*kB")):
         match = re.search(r"/node/node(\d+)/", folder)
-        result.append(_hugepages(folder, int(match.group(1)) if match else None))
-    if not result:
-        result = [_hugepages(folder, None) for folder in sorted(glob.glob(f"{root}/kernel/mm/hugepages/hugepages-*kB"))]
-    return result
+        node = int(match.group(1)) if match else None
+        result.append(_hugepages(folder, node, promised.get(os.path.basename(folder), 0)))
+    return result or [_hugepages(folder, None, promised[os.path.basename(folder)]) for folder in whole]
 
 
-def _hugepages(folder: str, node: t.Optional[int]) -> HugePages:
+def _hugepages(folder: str, node: t.Optional[int], reserved: int) -> HugePages:
     size = int(os.path.basename(folder)[len("hugepages-") : -len("kB")])
     total, free = (int(_text(os.path.join(folder, name))) for name in ("nr_hugepages", "free_hugepages"))
-    return HugePages(size, total, free, node)
+    return HugePages(size, total, free, node, reserved)
 
 
 def etc_hosts(path: str = "/etc/hosts") -> t.List[HostsLine]:

@@ -130,6 +130,7 @@ def _domain(handle: t.Any, guests: t.Mapping[str, t.Sequence[int]], proc: str) -
         interfaces=domain_xml.interfaces(root),
         xml_digest=domain_xml.digest(xml),
         rss_mib=None if pid is None else processes.resident_mib(pid, proc),
+        hugepage_kib=domain_xml.hugepage_kib(root),
     )
 
 

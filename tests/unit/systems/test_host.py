@@ -59,14 +59,14 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
         monkeypatch.setattr(host, name, broken)
     for name in ("static_name", "ovs_external_ids"):
         monkeypatch.setattr(host_names, name, broken)
-    read = host.read_host(host.HostOptions("h", nova_conf_files=(str(tmp_path / "nowhere"),)))
+    read = host.read_host(host.HostOptions("h", nova_conf_files=(str(tmp_path / "nowhere"),), rbd=True))
     plain = facts.to_plain(read)
     none = {name for name, value in plain.items() if value is None}
     told = {item.part for item in read.unread}
     assert none == {
         "static_hostname", "fqdn", "addresses", "machine_id", "dmi_uuid", "compute_id_files", "nova_conf", "libvirt",
         "domains", "memory", "hugepages", "units", "resolutions", "etc_hosts", "ovs_external_ids", "open_operations",
-        "nova_version", "neutron_host",
+        "nova_version", "neutron_host", "rbd",
     }  # fmt: skip
     assert none == told
     assert {item.reason for item in read.unread if item.part == "addresses"} == {"ip: No such file or directory"}
@@ -117,15 +117,16 @@ def make_pages(folder, total, free):
     folder.mkdir(parents=True)
     (folder / "nr_hugepages").write_text(f"{total}\n")
     (folder / "free_hugepages").write_text(f"{free}\n")
+    (folder / "resv_hugepages").write_text("2\n")
 
 
 def test_hugepages(tmp_path):
     assert host.hugepages(str(tmp_path)) == []
     make_pages(tmp_path / "kernel/mm/hugepages/hugepages-2048kB", 8, 3)
-    assert host.hugepages(str(tmp_path)) == [facts.HugePages(2048, 8, 3)]
+    assert host.hugepages(str(tmp_path)) == [facts.HugePages(2048, 8, 3, None, 2)]
     for node in (0, 1):
         make_pages(tmp_path / f"devices/system/node/node{node}/hugepages/hugepages-2048kB", 4, node)
-    assert host.hugepages(str(tmp_path)) == [facts.HugePages(2048, 4, 0, 0), facts.HugePages(2048, 4, 1, 1)]
+    assert host.hugepages(str(tmp_path)) == [facts.HugePages(2048, 4, 0, 0, 2), facts.HugePages(2048, 4, 1, 1, 2)]
 
 
 def test_etc_hosts(tmp_path):
@@ -237,6 +238,7 @@ def test_the_named_options_and_nothing_else(conf):
         live_migration_inbound_addr="10.0.0.1", reserved_host_memory_mb=512,
         host_lines=[facts.FileLine(str(conf), 4, "host = a.example")],
         log_file="/var/log/a.example/nova-compute.log", heal_instance_info_cache_interval=60,
+        running_deleted_instance_action="reap",
     )  # fmt: skip
     assert "secret" not in json.dumps(facts.to_plain(read))
 

@@ -1,0 +1,573 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The guests' disks in Ceph, as one host sees them: images, snapshots, watchers, locks, and the OSD blocklist.
+
+Through python3-rbd and python3-rados where they can be imported: one connection for everything. Else through C(rbd)
+and C(ceph) with C(--format json): one process lists a pool, and only the images asked for cost processes of their own,
+a few at a time.
+
+What could not be read is said to be unread. Two answers are never taken at their word:
+
+* C(rbd ls --long) leaves out, with a line on standard error, an image that it cannot open: names come from C(rbd ls).
+* "no such file" for an image that the pool still lists is an error, not an absence.
+
+A watcher is a client that has the image open for writing. A host that was cut off loses its watchers after some 30
+seconds (C(osd_client_watch_timeout)) while its guests live on: no watcher is no proof of death.
+
+Runs on compute hosts: Python 3.9, standard library and the distribution's bindings only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import re
+import subprocess
+import typing as t
+from concurrent import futures
+
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    BlocklistEntry,
+    RbdFacts,
+    RbdImage,
+    RbdLock,
+    RbdSnapshot,
+    RbdWatcher,
+    Unread,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError, reason, within
+
+#: Seconds for one answer of the cluster, and for all that is asked of it at once.
+ANSWER = 30
+PATIENCE = 600
+#: Images looked at together: over one connection, or by processes.
+PARALLEL_CALLS = 8
+PARALLEL_PROCESSES = 4
+
+AUTO, LIBRARY, COMMAND = "auto", "library", "command"
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+_ENOENT, _EEXIST = 2, 17
+_USER_SNAPSHOTS = 0
+
+_T = t.TypeVar("_T")
+Json = t.Any
+
+
+class CephError(HostError):
+    """Ceph cannot be reached or refused: its own words."""
+
+
+class GoneError(CephError):
+    """The image is not there."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RbdOptions:
+    """Where the disks are, and how Ceph is reached. ``user`` is without ``client.``; None: Ceph's own defaults.
+
+    ``command``: words put before C(rbd) and C(ceph), such as C(docker exec nova_compute); they imply the commands.
+    """
+
+    pool: str
+    user: t.Optional[str] = None
+    conf: t.Optional[str] = None
+    command: t.Tuple[str, ...] = ()
+    via: str = AUTO
+
+
+class Ceph(t.Protocol):
+    """What both ways to Ceph can do. Everything raises :class:`CephError`."""
+
+    via: str
+
+    def fsid(self) -> str:
+        """Return the cluster's id."""
+
+    def names(self) -> t.List[str]:
+        """Return the names of all images of the pool."""
+
+    def images(self, names: t.Sequence[str]) -> t.List[RbdImage]:
+        """Return these images, without those that are gone. What one image does not tell is its own ``unread``."""
+
+    def long_listing(self) -> t.Optional[t.List[RbdImage]]:
+        """Return all images with sizes and snapshots in one go, or None where that is no cheaper. May lack some."""
+
+    def create_snapshot(self, image: str, snapshot: str) -> bool:
+        """Make a snapshot; False where it is there already. Raises :class:`GoneError` without the image."""
+
+    def remove_snapshot(self, image: str, snapshot: str) -> bool:
+        """Remove a snapshot; False where it, or the image, is gone already."""
+
+    def blocklist(self) -> t.List[BlocklistEntry]:
+        """Return the OSD blocklist."""
+
+    def block(self, address: str, seconds: int) -> None:
+        """Refuse all clients of an address from now on."""
+
+    def unblock(self, address: str) -> None:
+        """Let an address in again."""
+
+
+# --- reading --------------------------------------------------------------------------------------------------
+
+
+def read_rbd(options: RbdOptions, instances: t.Sequence[str] = (), blocklist: bool = False) -> RbdFacts:
+    """Return what the pool holds of some instances, with watchers and locks; of all, without, where none are named.
+
+    Never raises for a part that cannot be read; raises :class:`CephError` where Ceph cannot be reached at all, and
+    ReadError where it does not answer within :data:`PATIENCE` seconds.
+    """
+
+    def read() -> RbdFacts:
+        with connect(options) as ceph:
+            return facts_of(ceph, options.pool, instances, blocklist)
+
+    return within(PATIENCE, f"Ceph pool {options.pool}", read)
+
+
+def facts_of(ceph: Ceph, pool: str, instances: t.Sequence[str] = (), blocklist: bool = False) -> RbdFacts:
+    """Read through an open connection; see :func:`read_rbd`."""
+    unread: t.List[Unread] = []
+
+    def part(name: str, read: t.Callable[[], _T]) -> t.Optional[_T]:
+        try:
+            return read()
+        except Exception as error:  # noqa: BLE001 - a part that fails must never fail the whole
+            unread.append(Unread(name, reason(error)))
+            return None
+
+    return RbdFacts(
+        via=ceph.via,
+        fsid=part("fsid", ceph.fsid),
+        pool=pool,
+        instances=sorted(instances),
+        images=part("images", lambda: _images(ceph, instances)),
+        blocklist=part("blocklist", ceph.blocklist) if blocklist else None,
+        unread=unread,
+    )
+
+
+def instance_of(image: str) -> t.Optional[str]:
+    """Return the instance that an image belongs to by Nova's naming (imagebackend.py: C(UUID_disk...)), or None."""
+    uuid, underscore, _rest = image.partition("_")
+    return uuid if underscore and _UUID.match(uuid) else None
+
+
+def _images(ceph: Ceph, instances: t.Sequence[str]) -> t.List[RbdImage]:
+    wanted = set(instances)
+    names = sorted(name for name in ceph.names() if _wanted(name, wanted))
+    listed = None if wanted else ceph.long_listing()
+    if listed is None:
+        return ceph.images(names)
+    known = {image.name: image for image in listed}
+    # What the long listing leaves out is looked at by itself: it says why.
+    missing = {image.name: image for image in ceph.images([name for name in names if name not in known])}
+    return [known.get(name) or missing[name] for name in names if name in known or name in missing]
+
+
+def _wanted(name: str, instances: t.Container[str]) -> bool:
+    uuid = instance_of(name)
+    return uuid is not None and (not instances or uuid in instances)
+
+
+# --- connections ----------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def connect(options: RbdOptions) -> t.Iterator[Ceph]:
+    """Open a way to Ceph and close it again. Raises :class:`CephError`."""
+    library = None if options.command or options.via == COMMAND else _library()
+    if library is None and options.via == LIBRARY:
+        raise CephError("the Python bindings of Ceph are missing on this host: install python3-rbd")
+    if library is None:
+        yield _Commands(options)
+        return
+    rados, rbd = library
+    try:
+        client = _client(rados, options)
+    except rados.Error as error:
+        raise CephError(f"Ceph: {error}") from error
+    try:
+        try:
+            client.connect(timeout=ANSWER)
+            pool = client.open_ioctx(options.pool)
+        except rados.Error as error:
+            raise CephError(f"Ceph pool {options.pool}: {error}") from error
+        try:
+            yield _Library(rados, rbd, client, pool)
+        finally:
+            pool.close()
+    finally:
+        client.shutdown()
+
+
+def _library() -> t.Optional[t.Tuple[t.Any, t.Any]]:
+    try:
+        import rados
+        import rbd
+    except ImportError:
+        return None
+    return rados, rbd
+
+
+def _client(rados: t.Any, options: RbdOptions) -> t.Any:
+    # An empty conffile: where Ceph looks by itself.
+    given = {"rados_id": options.user} if options.user else {}
+    client = rados.Rados(conffile=options.conf or "", **given)
+    for name in ("client_mount_timeout", "rados_mon_op_timeout", "rados_osd_op_timeout"):
+        client.conf_set(name, str(ANSWER))
+    return client
+
+
+# --- python3-rbd ----------------------------------------------------------------------------------------------
+
+
+class _Library:
+    """Ceph through its Python bindings."""
+
+    via = LIBRARY
+
+    def __init__(self, rados: t.Any, rbd: t.Any, client: t.Any, pool: t.Any) -> None:
+        self._rados = rados
+        self._rbd = rbd
+        self._client = client
+        self._pool = pool
+
+    @contextlib.contextmanager
+    def _errors(self, what: str) -> t.Iterator[None]:
+        try:
+            yield
+        except (self._rbd.Error, self._rados.Error) as error:
+            raise CephError(f"{what}: {error}") from error
+
+    def fsid(self) -> str:
+        with self._errors("fsid"):
+            return str(self._client.get_fsid())
+
+    def names(self) -> t.List[str]:
+        with self._errors("list the pool"):
+            return list(self._rbd.RBD().list(self._pool))
+
+    def images(self, names: t.Sequence[str]) -> t.List[RbdImage]:
+        with futures.ThreadPoolExecutor(PARALLEL_CALLS) as threads:
+            found = list(threads.map(self._image, names))
+        return [image for image in found if image is not None]
+
+    def long_listing(self) -> t.Optional[t.List[RbdImage]]:
+        return None
+
+    def _image(self, name: str) -> t.Optional[RbdImage]:
+        try:
+            # Read-only: we do not become a watcher ourselves.
+            image = self._rbd.Image(self._pool, name, read_only=True)
+        except self._rbd.ImageNotFound:
+            return None
+        except self._rbd.Error as error:
+            return RbdImage(name, unread=[Unread("image", reason(error))])
+        try:
+            return self._opened(name, image)
+        finally:
+            image.close()
+
+    def _opened(self, name: str, image: t.Any) -> RbdImage:
+        unread: t.List[Unread] = []
+
+        def part(what: str, read: t.Callable[[], _T]) -> t.Optional[_T]:
+            try:
+                return read()
+            except Exception as error:  # noqa: BLE001 - a part that fails must never fail the whole
+                unread.append(Unread(what, reason(error)))
+                return None
+
+        return RbdImage(
+            name,
+            id=part("id", lambda: str(image.id())),
+            size=part("size", lambda: int(image.size())),
+            snapshots=part("snapshots", lambda: self._snapshots(image)),
+            watchers=part("watchers", lambda: [_library_watcher(entry) for entry in image.watchers_list()]),
+            locks=part("locks", lambda: _library_locks(image.list_lockers())),
+            unread=unread,
+        )
+
+    @staticmethod
+    def _snapshots(image: t.Any) -> t.List[RbdSnapshot]:
+        found = [entry for entry in image.list_snaps() if entry.get("namespace", _USER_SNAPSHOTS) == _USER_SNAPSHOTS]
+        return [
+            RbdSnapshot(entry["name"], int(entry["size"]), bool(image.is_protected_snap(entry["name"])))
+            for entry in found
+        ]
+
+    def create_snapshot(self, image: str, snapshot: str) -> bool:
+        with self._errors(f"{image}@{snapshot}"), self._writable(image) as opened:
+            try:
+                opened.create_snap(snapshot)
+            except self._rbd.ImageExists:
+                return False
+            return True
+
+    def remove_snapshot(self, image: str, snapshot: str) -> bool:
+        try:
+            with self._errors(f"{image}@{snapshot}"), self._writable(image) as opened:
+                opened.remove_snap(snapshot)
+        except CephError as error:
+            if isinstance(error, GoneError) or isinstance(error.__cause__, self._rbd.ImageNotFound):
+                return False
+            raise
+        return True
+
+    @contextlib.contextmanager
+    def _writable(self, name: str) -> t.Iterator[t.Any]:
+        try:
+            image = self._rbd.Image(self._pool, name)
+        except self._rbd.ImageNotFound as error:
+            raise GoneError(f"image {name} is not there") from error
+        try:
+            yield image
+        finally:
+            image.close()
+
+    def blocklist(self) -> t.List[BlocklistEntry]:
+        return parse_blocklist(self._command({"prefix": "osd blocklist ls", "format": "json"}))
+
+    def block(self, address: str, seconds: int) -> None:
+        self._command(
+            {"prefix": "osd blocklist", "blocklistop": "add", "addr": address, "expire": float(seconds)}, False
+        )
+
+    def unblock(self, address: str) -> None:
+        self._command({"prefix": "osd blocklist", "blocklistop": "rm", "addr": address}, False)
+
+    def _command(self, command: t.Mapping[str, t.Any], answers: bool = True) -> Json:
+        with self._errors(str(command["prefix"])):
+            code, out, said = self._client.mon_command(json.dumps(command), b"", timeout=ANSWER)
+        if code:
+            raise CephError(f"{command['prefix']}: error {code}: {said}")
+        return _json(out.decode("utf-8", "replace"), str(command["prefix"])) if answers else None
+
+
+def _library_watcher(entry: t.Mapping[str, t.Any]) -> RbdWatcher:
+    return RbdWatcher(str(entry["addr"]), f"client.{entry['id']}", str(entry["cookie"]))
+
+
+def _library_locks(found: t.Any) -> t.List[RbdLock]:
+    # An empty list where nobody holds a lock, else a mapping with the holders below ``lockers``.
+    holders = found.get("lockers", []) if isinstance(found, dict) else list(found or [])
+    return [RbdLock(str(client), str(address), str(cookie)) for client, cookie, address in holders]
+
+
+# --- rbd and ceph ---------------------------------------------------------------------------------------------
+
+
+class _FailedError(CephError):
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class _Commands:
+    """Ceph through its commands, with JSON answers."""
+
+    via = COMMAND
+
+    def __init__(self, options: RbdOptions) -> None:
+        self._options = options
+
+    def fsid(self) -> str:
+        answer = self._ceph("fsid")
+        if not isinstance(answer, dict) or not answer.get("fsid"):
+            raise CephError("ceph fsid: no fsid in the answer")
+        return str(answer["fsid"])
+
+    def names(self) -> t.List[str]:
+        return [str(name) for name in _list(self._rbd("ls"), "rbd ls")]
+
+    def long_listing(self) -> t.Optional[t.List[RbdImage]]:
+        return parse_long_listing(self._rbd("ls", "--long"))
+
+    def images(self, names: t.Sequence[str]) -> t.List[RbdImage]:
+        with futures.ThreadPoolExecutor(PARALLEL_PROCESSES) as threads:
+            found = list(threads.map(self._image, names))
+        gone = [image.name for image in found if _not_there(image)]
+        # Exit status 2 is also that of a pool or a configuration that is not there.
+        still = set(self.names()) if gone else set()
+        return [image for image in found if image.name not in gone or image.name in still]
+
+    def _image(self, name: str) -> RbdImage:
+        unread: t.List[Unread] = []
+
+        def part(what: str, read: t.Callable[[], _T]) -> t.Optional[_T]:
+            try:
+                return read()
+            except _FailedError as error:
+                unread.append(Unread("gone" if error.code == _ENOENT else what, str(error)))
+            except Exception as error:  # noqa: BLE001 - a part that fails must never fail the whole
+                unread.append(Unread(what, reason(error)))
+            return None
+
+        image = f"--image={name}"
+        about = part("info", lambda: dict(self._rbd("info", image))) or {}
+        if _not_there(RbdImage(name, unread=unread)):
+            return RbdImage(name, unread=unread)
+        return RbdImage(
+            name,
+            id=None if about.get("id") is None else str(about["id"]),
+            size=None if about.get("size") is None else int(about["size"]),
+            snapshots=part("snapshots", lambda: parse_snapshots(self._rbd("snap", "ls", image))),
+            watchers=part("watchers", lambda: parse_watchers(self._rbd("status", image))),
+            locks=part("locks", lambda: parse_locks(self._rbd("lock", "ls", image))),
+            unread=unread,
+        )
+
+    def create_snapshot(self, image: str, snapshot: str) -> bool:
+        try:
+            self._rbd("snap", "create", f"--image={image}", f"--snap={snapshot}", answers=False)
+        except _FailedError as error:
+            if error.code == _EEXIST:
+                return False
+            if error.code == _ENOENT and image not in self.names():
+                raise GoneError(f"image {image} is not there") from error
+            raise
+        return True
+
+    def remove_snapshot(self, image: str, snapshot: str) -> bool:
+        try:
+            self._rbd("snap", "rm", f"--image={image}", f"--snap={snapshot}", answers=False)
+        except _FailedError as error:
+            if error.code == _ENOENT and self._no_such_snapshot(image, snapshot):
+                return False
+            raise
+        return True
+
+    def _no_such_snapshot(self, image: str, snapshot: str) -> bool:
+        if image not in self.names():
+            return True
+        found = parse_snapshots(self._rbd("snap", "ls", f"--image={image}"))
+        return all(entry.name != snapshot for entry in found)
+
+    def blocklist(self) -> t.List[BlocklistEntry]:
+        return parse_blocklist(self._ceph("osd", "blocklist", "ls"))
+
+    def block(self, address: str, seconds: int) -> None:
+        self._ceph("osd", "blocklist", "add", address, str(seconds), answers=False)
+
+    def unblock(self, address: str) -> None:
+        self._ceph("osd", "blocklist", "rm", address, answers=False)
+
+    def _rbd(self, *words: str, answers: bool = True) -> Json:
+        return self._run("rbd", [*words, f"--pool={self._options.pool}"], answers)
+
+    def _ceph(self, *words: str, answers: bool = True) -> Json:
+        return self._run("ceph", list(words), answers)
+
+    def _run(self, program: str, words: t.Sequence[str], answers: bool) -> Json:
+        options = [f"--id={self._options.user}"] if self._options.user else []
+        options += [f"--conf={self._options.conf}"] if self._options.conf else []
+        # Commands that answer nothing know no format.
+        options += ["--format=json"] if answers else []
+        argv = [*self._options.command, program, *words, *options]
+        shown = " ".join([program, *words])
+        try:
+            done = subprocess.run(argv, capture_output=True, timeout=ANSWER, check=False, stdin=subprocess.DEVNULL)
+        except OSError as error:
+            raise CephError(f"{argv[0]}: {error.strerror}: install ceph-common or python3-rbd") from error
+        except subprocess.TimeoutExpired as error:
+            raise CephError(f"{shown}: no answer within {ANSWER} s") from error
+        if done.returncode:
+            said = " ".join(done.stderr.decode("utf-8", "replace").split())[-400:]
+            raise _FailedError(f"{shown}: exit status {done.returncode}: {said}", done.returncode)
+        return _json(done.stdout.decode("utf-8", "replace"), shown) if answers else None
+
+
+def _not_there(image: RbdImage) -> bool:
+    return any(entry.part == "gone" for entry in image.unread)
+
+
+# --- answers --------------------------------------------------------------------------------------------------
+
+
+def _json(text: str, what: str) -> Json:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise CephError(f"{what}: the answer is not JSON") from error
+
+
+def _list(answer: Json, what: str) -> t.List[Json]:
+    if not isinstance(answer, list):
+        raise CephError(f"{what}: the answer is not a list")
+    return answer
+
+
+def _entries(answer: Json, what: str) -> t.List[t.Mapping[str, t.Any]]:
+    """Return records, whether they come as a list or, before Nautilus, as a mapping of names to records."""
+    found = list(answer.values()) if isinstance(answer, dict) else answer
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise CephError(f"{what}: the answer is not understood")
+    return found
+
+
+def parse_watchers(answer: Json) -> t.List[RbdWatcher]:
+    """Read C(rbd status). Raises :class:`CephError` for an answer without watchers: that is not "none"."""
+    if not isinstance(answer, dict) or "watchers" not in answer:
+        raise CephError("rbd status: no watchers in the answer")
+    return [
+        RbdWatcher(str(entry["address"]), f"client.{entry['client']}", str(entry.get("cookie", "")))
+        for entry in _entries(answer["watchers"], "rbd status")
+    ]
+
+
+def parse_locks(answer: Json) -> t.List[RbdLock]:
+    """Read C(rbd lock ls)."""
+    named = answer.items() if isinstance(answer, dict) else [(None, entry) for entry in _entries(answer, "rbd lock ls")]
+    return [
+        RbdLock(str(entry["locker"]), str(entry.get("address") or "") or None, str(entry.get("id") or name or ""))
+        for name, entry in named
+    ]
+
+
+def parse_snapshots(answer: Json) -> t.List[RbdSnapshot]:
+    """Read C(rbd snap ls): C(protected) is the word true or false."""
+    return [
+        RbdSnapshot(str(entry["name"]), int(entry["size"]), _truth(entry.get("protected")))
+        for entry in _entries(answer, "rbd snap ls")
+    ]
+
+
+def parse_long_listing(answer: Json) -> t.List[RbdImage]:
+    """Read C(rbd ls --long): a record for each image and for each of its snapshots."""
+    snapshots: t.Dict[str, t.List[RbdSnapshot]] = {}
+    images: t.Dict[str, t.Mapping[str, t.Any]] = {}
+    for entry in _list(answer, "rbd ls --long"):
+        name = str(entry["image"])
+        if "snapshot" in entry:
+            found = RbdSnapshot(str(entry["snapshot"]), int(entry["size"]), _truth(entry.get("protected")))
+            snapshots.setdefault(name, []).append(found)
+        else:
+            images[name] = entry
+    return [
+        RbdImage(
+            name,
+            id=None if entry.get("id") is None else str(entry["id"]),
+            size=int(entry["size"]),
+            snapshots=snapshots.get(name, []),
+            unread=[Unread("watchers", "not asked for"), Unread("locks", "not asked for")],
+        )
+        for name, entry in sorted(images.items())
+    ]
+
+
+def parse_blocklist(answer: Json) -> t.List[BlocklistEntry]:
+    """Read C(ceph osd blocklist ls): C(addr) and C(until)."""
+    return [
+        BlocklistEntry(str(entry["addr"]), None if entry.get("until") is None else str(entry["until"]))
+        for entry in _entries(answer, "osd blocklist ls")
+    ]
+
+
+def _truth(value: t.Any) -> t.Optional[bool]:
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "false": False}.get(str(value).casefold())

@@ -1,0 +1,488 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Ceph as a host sees it, both ways: stand-ins for the bindings and for the commands; the real ones on the lab.
+
+What matters most: nothing that could not be read ever looks like "no image", "no watcher" or "no snapshot".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import stat
+import subprocess
+import sys
+import types
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import rbd
+
+ONE = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"
+TWO = "0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11"
+WATCHER = {"address": "10.99.0.11:0/123", "client": 4123, "cookie": 1}
+
+
+def parts(read):
+    return {entry.part for entry in read.unread}
+
+
+# --- the commands ---------------------------------------------------------------------------------------------
+
+FAKE = """#!{python}
+import json, sys
+world = json.load(open({world!r}))
+program, words = sys.argv[0].rpartition("/")[2], [word for word in sys.argv[1:] if not word.startswith("--")]
+flags = dict(word[2:].partition("=")[::2] for word in sys.argv[1:] if word.startswith("--"))
+with open({log!r}, "a") as log:
+    log.write(json.dumps([program] + sys.argv[1:]) + "\\n")
+words = [program] + words + (["--long"] if "long" in flags else [])
+key = " ".join(words + ([flags["image"]] if "image" in flags else []))
+answer = world.get(key, {{"exit": 2, "said": "(2) No such file or directory"}})
+if isinstance(answer, dict) and "exit" in answer:
+    sys.stderr.write(answer["said"])
+    sys.exit(answer["exit"])
+print(answer if isinstance(answer, str) else json.dumps(answer))
+"""
+
+
+@pytest.fixture
+def commands(tmp_path, monkeypatch):
+    """``rbd`` and ``ceph`` that answer from a mapping; the log says how they were called."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    world, log = tmp_path / "world.json", tmp_path / "log"
+    log.touch()
+    for name in ("rbd", "ceph"):
+        program = folder / name
+        program.write_text(FAKE.format(python=sys.executable, world=str(world), log=str(log)))
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    def set_up(answers):
+        world.write_text(json.dumps(answers))
+        return lambda: [json.loads(line) for line in log.read_text().splitlines()]
+
+    return set_up
+
+
+def image_answers(name, watchers=(), snapshots=()):
+    return {
+        f"rbd info {name}": {"name": name, "id": f"id-{name[:4]}", "size": 1 << 30},
+        f"rbd status {name}": {"watchers": list(watchers)},
+        f"rbd snap ls {name}": list(snapshots),
+        f"rbd lock ls {name}": [{"id": "auto 1", "locker": "client.4123", "address": "10.99.0.11:0/123"}],
+    }
+
+
+def options(**changes):
+    return rbd.RbdOptions(**{"pool": "vms", "via": rbd.COMMAND, **changes})
+
+
+def healthy():
+    return {
+        "ceph fsid": {"fsid": "c1"},
+        "rbd ls": [f"{ONE}_disk", f"{ONE}_disk.swap", f"{TWO}_disk", "backup"],
+        "ceph osd blocklist ls": [{"addr": "10.99.0.11:0/0", "until": "2031-01-01T00:00:00"}],
+        **image_answers(f"{ONE}_disk", [WATCHER], [{"id": 4, "name": "s", "size": 5, "protected": "false"}]),
+        **image_answers(f"{ONE}_disk.swap"),
+        **image_answers(f"{TWO}_disk"),
+    }
+
+
+def test_commands_read_the_images_of_some_servers_and_call_nothing_for_others(commands):
+    calls = commands(healthy())
+    read = rbd.read_rbd(options(user="nova", conf="/etc/ceph/x.conf"), [ONE], blocklist=True)
+    assert (read.via, read.fsid, read.pool, read.instances, read.unread) == ("command", "c1", "vms", [ONE], [])
+    assert [image.name for image in read.images] == [f"{ONE}_disk", f"{ONE}_disk.swap"]
+    disk, swap = read.images
+    assert disk.watchers == [facts.RbdWatcher("10.99.0.11:0/123", "client.4123", "1")]
+    assert disk.locks == [facts.RbdLock("client.4123", "10.99.0.11:0/123", "auto 1")]
+    assert disk.snapshots == [facts.RbdSnapshot("s", 5, False)]
+    assert (swap.watchers, swap.snapshots, swap.size) == ([], [], 1 << 30)
+    assert read.blocklist == [facts.BlocklistEntry("10.99.0.11:0/0", "2031-01-01T00:00:00")]
+    assert not any(TWO in word for call in calls() for word in call)
+    for call in calls():
+        assert "--id=nova" in call
+        assert "--conf=/etc/ceph/x.conf" in call
+        assert "--format=json" in call
+
+
+def test_all_of_a_pool_is_one_process_and_watchers_are_unread_not_none(commands):
+    answers = healthy()
+    answers["rbd ls --long"] = [
+        {"image": f"{ONE}_disk", "id": "a", "size": 1, "format": 2},
+        {"image": f"{ONE}_disk", "snapshot": "stackguard-1", "size": 1, "format": 2, "protected": "true"},
+        {"image": f"{ONE}_disk.swap", "id": "b", "size": 1, "format": 2},
+        {"image": f"{TWO}_disk", "id": "c", "size": 1, "format": 2},
+        {"image": "backup", "id": "d", "size": 1, "format": 2},
+    ]
+    calls = commands(answers)
+    read = rbd.read_rbd(options())
+    assert [image.name for image in read.images] == [f"{TWO}_disk", f"{ONE}_disk", f"{ONE}_disk.swap"]
+    one = read.images[1]
+    assert one.snapshots == [facts.RbdSnapshot("stackguard-1", 1, True)]
+    assert one.watchers is None
+    assert one.locks is None
+    assert {"watchers", "locks"} <= parts(one)
+    assert len(calls()) == 3
+
+
+def test_an_image_that_the_long_listing_leaves_out_is_not_absent(commands):
+    """``rbd ls --long`` skips what it cannot open."""
+    answers = healthy()
+    answers["rbd ls --long"] = [{"image": f"{TWO}_disk", "id": "c", "size": 1, "format": 2}]
+    for what in ("info", "status", "snap ls", "lock ls"):
+        answers[f"rbd {what} {ONE}_disk"] = {"exit": 1, "said": "(1) Operation not permitted"}
+    commands(answers)
+    read = rbd.read_rbd(options())
+    assert [image.name for image in read.images] == [f"{TWO}_disk", f"{ONE}_disk", f"{ONE}_disk.swap"]
+    refused = read.images[1]
+    assert (refused.size, refused.snapshots, refused.watchers, refused.locks) == (None, None, None, None)
+    assert "Operation not permitted" in refused.unread[0].reason
+
+
+def test_an_image_deleted_meanwhile_is_left_out(commands):
+    answers = healthy()
+    for key in [key for key in answers if key.endswith(f"{ONE}_disk.swap")]:
+        del answers[key]
+    answers["rbd ls"] = [f"{ONE}_disk"]
+    commands(answers)
+    with rbd.connect(options()) as ceph:
+        assert [image.name for image in ceph.images([f"{ONE}_disk", f"{ONE}_disk.swap"])] == [f"{ONE}_disk"]
+
+
+def test_no_such_file_for_an_image_that_the_pool_lists_is_no_absence(commands):
+    answers = healthy()
+    for key in [key for key in answers if key.endswith(f"{ONE}_disk.swap")]:
+        del answers[key]
+    commands(answers)
+    read = rbd.read_rbd(options(), [ONE])
+    assert [image.name for image in read.images] == [f"{ONE}_disk", f"{ONE}_disk.swap"]
+    assert read.images[1].watchers is None
+    assert read.images[1].unread
+
+
+@pytest.mark.parametrize("answer", ["", "not json", {}, {"status": []}, []])
+def test_a_status_without_watchers_is_not_no_watcher(commands, answer):
+    commands({**healthy(), f"rbd status {ONE}_disk": answer})
+    disk = rbd.read_rbd(options(), [ONE]).images[0]
+    assert disk.watchers is None
+    assert "watchers" in parts(disk)
+    assert disk.size == 1 << 30
+
+
+def test_a_pool_that_cannot_be_listed_has_no_images_read(commands):
+    commands({**healthy(), "rbd ls": {"exit": 2, "said": "error opening pool 'vms': (2) No such file or directory"}})
+    read = rbd.read_rbd(options(), [ONE])
+    assert read.images is None
+    assert [entry.part for entry in read.unread] == ["images"]
+    assert "error opening pool" in read.unread[0].reason
+
+
+def test_a_blocklist_that_cannot_be_read_is_not_empty(commands):
+    commands({**healthy(), "ceph osd blocklist ls": {"exit": 13, "said": "Error EACCES: access denied"}})
+    read = rbd.read_rbd(options(), [ONE], blocklist=True)
+    assert read.blocklist is None
+    assert [entry.part for entry in read.unread] == ["blocklist"]
+
+
+def test_commands_that_are_not_there_say_what_to_install(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    read = rbd.read_rbd(options(), [ONE])
+    assert (read.images, read.fsid) == (None, None)
+    assert all("install ceph-common or python3-rbd" in entry.reason for entry in read.unread)
+
+
+def test_a_command_that_hangs_ends(commands, monkeypatch):
+    commands(healthy())
+
+    def hang(argv, timeout, **_given):
+        raise subprocess.TimeoutExpired(argv, timeout)
+
+    monkeypatch.setattr(subprocess, "run", hang)
+    read = rbd.read_rbd(options(), [ONE])
+    assert read.images is None
+    assert "no answer within" in read.unread[0].reason
+
+
+def test_words_before_the_commands_imply_them(commands):
+    calls = commands(healthy())
+    read = rbd.read_rbd(rbd.RbdOptions("vms", command=("env", "A=1")), [TWO])
+    assert read.via == "command"
+    assert [image.name for image in read.images] == [f"{TWO}_disk"]
+    assert calls()
+
+
+def test_commands_make_and_remove_snapshots_once(commands):
+    calls = commands(
+        {
+            **healthy(),
+            f"rbd snap create {ONE}_disk": "",
+            f"rbd snap rm {ONE}_disk": "",
+            f"rbd snap create {TWO}_disk": {"exit": 17, "said": "(17) File exists"},
+        }
+    )
+    with rbd.connect(options()) as ceph:
+        assert ceph.create_snapshot(f"{ONE}_disk", "guard") is True
+        assert ceph.create_snapshot(f"{TWO}_disk", "guard") is False
+        with pytest.raises(rbd.GoneError, match="is not there"):
+            ceph.create_snapshot("nothing_disk", "guard")
+        assert ceph.remove_snapshot(f"{ONE}_disk", "guard") is True
+        assert ceph.remove_snapshot(f"{TWO}_disk", "guard") is False
+        assert ceph.remove_snapshot("nothing_disk", "guard") is False
+    assert any("--snap=guard" in call and f"--image={ONE}_disk" in call for call in calls())
+
+
+def test_a_snapshot_that_cannot_be_removed_is_an_error(commands):
+    commands({**healthy(), f"rbd snap rm {ONE}_disk": {"exit": 16, "said": "(16) Device or resource busy"}})
+    with rbd.connect(options()) as ceph, pytest.raises(rbd.CephError, match="busy"):
+        ceph.remove_snapshot(f"{ONE}_disk", "guard")
+    answers = {**healthy(), f"rbd snap ls {ONE}_disk": [{"name": "guard", "size": 1, "protected": "false"}]}
+    commands({**answers, f"rbd snap rm {ONE}_disk": {"exit": 2, "said": "(2) No such file or directory"}})
+    with rbd.connect(options()) as ceph, pytest.raises(rbd.CephError, match="No such file"):
+        ceph.remove_snapshot(f"{ONE}_disk", "guard")
+
+
+def test_commands_block_and_unblock(commands):
+    calls = commands(
+        {"ceph osd blocklist add 10.0.0.1:0/0 60": "", "ceph osd blocklist rm 10.0.0.1:0/0": "un-blocklisting"}
+    )
+    with rbd.connect(options()) as ceph:
+        ceph.block("10.0.0.1:0/0", 60)
+        ceph.unblock("10.0.0.1:0/0")
+    assert [call[1:4] for call in calls()] == [["osd", "blocklist", "add"], ["osd", "blocklist", "rm"]]
+
+
+# --- the bindings ---------------------------------------------------------------------------------------------
+
+
+class BindingError(Exception):
+    pass
+
+
+class ImageNotFound(BindingError):
+    pass
+
+
+class ImageExists(BindingError):
+    pass
+
+
+class FakeImage:
+    def __init__(self, cluster, name, read_only):
+        if name not in cluster.world:
+            raise ImageNotFound(f"no image {name}")
+        cluster.opened.append((name, read_only))
+        self.about = cluster.world[name]
+        if isinstance(self.about, Exception):
+            raise self.about
+
+    def _tell(self, key):
+        if isinstance(self.about[key], Exception):
+            raise self.about[key]
+        return self.about[key]
+
+    def id(self):
+        return "abc"
+
+    def size(self):
+        return self._tell("size")
+
+    def watchers_list(self):
+        return iter(self._tell("watchers"))
+
+    def list_lockers(self):
+        return self._tell("locks")
+
+    def list_snaps(self):
+        return iter(self._tell("snapshots"))
+
+    def is_protected_snap(self, name):
+        return name == "kept"
+
+    def create_snap(self, name):
+        if any(entry["name"] == name for entry in self.about["snapshots"]):
+            raise ImageExists(name)
+        self.about["snapshots"].append({"name": name, "size": 1, "namespace": 0})
+
+    def remove_snap(self, name):
+        left = [entry for entry in self.about["snapshots"] if entry["name"] != name]
+        if left == self.about["snapshots"]:
+            raise ImageNotFound(name)
+        self.about["snapshots"] = left
+
+    def close(self):
+        pass
+
+
+class Cluster:
+    """A pool behind stand-ins of the two bindings."""
+
+    def __init__(self, world):
+        self.world, self.opened, self.commands, self.connect_error = world, [], [], None
+        self.answers = {"osd blocklist ls": b'[{"addr": "10.0.0.1:0/0", "until": "x"}]'}
+        self.options = {}
+
+    def install(self, monkeypatch):
+        cluster = self
+
+        class Rados:
+            def __init__(self, conffile, rados_id=None):
+                cluster.options.update(conffile=conffile, rados_id=rados_id)
+
+            def conf_set(self, name, value):
+                cluster.options[name] = value
+
+            def connect(self, timeout):
+                if cluster.connect_error:
+                    raise cluster.connect_error
+
+            def open_ioctx(self, pool):
+                return types.SimpleNamespace(close=lambda: None)
+
+            def get_fsid(self):
+                return "c1"
+
+            def mon_command(self, command, _data, timeout):
+                asked = json.loads(command)
+                cluster.commands.append(asked)
+                answer = cluster.answers.get(asked["prefix"], b"")
+                return (-13, b"", "access denied") if answer is None else (0, answer, "")
+
+            def shutdown(self):
+                cluster.options["shut down"] = True
+
+        rados_module = types.SimpleNamespace(Rados=Rados, Error=BindingError)
+        rbd_module = types.SimpleNamespace(
+            RBD=lambda: types.SimpleNamespace(list=lambda _pool: list(cluster.world)),
+            Image=lambda _pool, name, read_only=False: FakeImage(cluster, name, read_only),
+            Error=BindingError,
+            ImageNotFound=ImageNotFound,
+            ImageExists=ImageExists,
+        )
+        monkeypatch.setitem(sys.modules, "rados", rados_module)
+        monkeypatch.setitem(sys.modules, "rbd", rbd_module)
+        return self
+
+
+def about(**changes):
+    return {
+        "size": 5,
+        "watchers": [{"addr": "10.0.0.1:0/9", "id": 7, "cookie": 3}],
+        "locks": {"tag": "t", "exclusive": True, "lockers": [("client.7", "auto 3", "10.0.0.1:0/9")]},
+        "snapshots": [{"name": "kept", "size": 4, "namespace": 0}, {"name": "mirror", "size": 4, "namespace": 4}],
+        **changes,
+    }
+
+
+def library(**changes):
+    return rbd.RbdOptions(**{"pool": "vms", **changes})
+
+
+def test_the_bindings_read_the_same(monkeypatch):
+    cluster = Cluster({f"{ONE}_disk": about(), f"{TWO}_disk": about(), "other": about()}).install(monkeypatch)
+    read = rbd.read_rbd(library(user="nova", conf="/c"), [ONE], blocklist=True)
+    assert (read.via, read.fsid, read.unread) == ("library", "c1", [])
+    (disk,) = read.images
+    assert disk == facts.RbdImage(
+        f"{ONE}_disk",
+        "abc",
+        5,
+        [facts.RbdSnapshot("kept", 4, True)],
+        [facts.RbdWatcher("10.0.0.1:0/9", "client.7", "3")],
+        [facts.RbdLock("client.7", "10.0.0.1:0/9", "auto 3")],
+    )
+    assert read.blocklist == [facts.BlocklistEntry("10.0.0.1:0/0", "x")]
+    assert cluster.opened == [(f"{ONE}_disk", True)], "an image opened for writing makes us a watcher"
+    assert cluster.options["conffile"] == "/c"
+    assert cluster.options["rados_id"] == "nova"
+    assert cluster.options["shut down"]
+
+
+def test_the_bindings_read_a_whole_pool_without_what_is_nobodys(monkeypatch):
+    Cluster({f"{ONE}_disk": about(locks=[]), f"{TWO}_disk": about(), "other": about()}).install(monkeypatch)
+    read = rbd.read_rbd(library())
+    assert [image.name for image in read.images] == [f"{TWO}_disk", f"{ONE}_disk"]
+    assert read.images[1].locks == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "field"), [("watchers", "watchers"), ("locks", "locks"), ("snapshots", "snapshots"), ("size", "size")]
+)
+def test_a_part_that_the_bindings_cannot_read_is_unread(monkeypatch, broken, field):
+    Cluster({f"{ONE}_disk": about(**{broken: BindingError("timed out")})}).install(monkeypatch)
+    (disk,) = rbd.read_rbd(library(), [ONE]).images
+    assert getattr(disk, field) is None
+    assert parts(disk) == {field}
+
+
+def test_an_image_that_the_bindings_cannot_open_is_not_absent(monkeypatch):
+    Cluster({f"{ONE}_disk": BindingError("permission denied")}).install(monkeypatch)
+    (disk,) = rbd.read_rbd(library(), [ONE]).images
+    assert (disk.watchers, parts(disk)) == (None, {"image"})
+
+
+def test_a_cluster_that_does_not_answer_is_an_error(monkeypatch):
+    cluster = Cluster({}).install(monkeypatch)
+    cluster.connect_error = BindingError("timed out")
+    with pytest.raises(rbd.CephError, match="timed out"):
+        rbd.read_rbd(library(), [ONE])
+    assert cluster.options["shut down"]
+
+
+def test_the_bindings_make_and_remove_snapshots_once(monkeypatch):
+    cluster = Cluster({f"{ONE}_disk": about(snapshots=[])}).install(monkeypatch)
+    with rbd.connect(library()) as ceph:
+        assert [ceph.create_snapshot(f"{ONE}_disk", "guard") for _time in range(2)] == [True, False]
+        assert [entry["name"] for entry in cluster.world[f"{ONE}_disk"]["snapshots"]] == ["guard"]
+        assert [ceph.remove_snapshot(f"{ONE}_disk", "guard") for _time in range(2)] == [True, False]
+        assert ceph.remove_snapshot("nothing_disk", "guard") is False
+        with pytest.raises(rbd.GoneError):
+            ceph.create_snapshot("nothing_disk", "guard")
+
+
+def test_the_bindings_block_through_the_monitors(monkeypatch):
+    cluster = Cluster({}).install(monkeypatch)
+    with rbd.connect(library()) as ceph:
+        ceph.block("10.0.0.1:0/0", 60)
+        ceph.unblock("10.0.0.1:0/0")
+        cluster.answers["osd blocklist"] = None
+        with pytest.raises(rbd.CephError, match="access denied"):
+            ceph.block("10.0.0.1:0/0", 60)
+    assert cluster.commands[0] == {
+        "prefix": "osd blocklist",
+        "blocklistop": "add",
+        "addr": "10.0.0.1:0/0",
+        "expire": 60.0,
+    }
+    assert cluster.commands[1]["blocklistop"] == "rm"
+
+
+def test_without_bindings_the_commands_are_taken(monkeypatch):
+    for name in ("rados", "rbd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with rbd.connect(library()) as ceph:
+        assert ceph.via == "command"
+    with pytest.raises(rbd.CephError, match="install python3-rbd"), contextlib.ExitStack() as stack:
+        stack.enter_context(rbd.connect(library(via=rbd.LIBRARY)))
+
+
+def test_locks_and_watchers_of_old_releases_are_mappings():
+    assert rbd.parse_locks({"auto 9": {"locker": "client.1", "address": "a:0/1"}}) == [
+        facts.RbdLock("client.1", "a:0/1", "auto 9")
+    ]
+    assert rbd.parse_watchers({"watchers": {"watcher": WATCHER}}) == [
+        facts.RbdWatcher("10.99.0.11:0/123", "client.4123", "1")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "uuid"),
+    [(f"{ONE}_disk", ONE), (f"{ONE}_disk.eph0", ONE), (ONE, None), ("backup", None), (f"x{ONE}_disk", None)],
+)
+def test_an_image_belongs_to_the_instance_of_its_name(name, uuid):
+    assert rbd.instance_of(name) == uuid
