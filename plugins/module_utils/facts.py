@@ -689,6 +689,43 @@ class CloudFacts:
 
 
 @dataclasses.dataclass(frozen=True)
+class EvacuationTarget:
+    """A compute host as a place to go to: its service, node and zone, and what placement would still give."""
+
+    host: str
+    node: str
+    #: Root resource provider.
+    provider: str
+    zone: t.Optional[str]
+    #: As C(GET /os-services) says.
+    state: str
+    status: str
+    forced_down: bool
+    #: Resource class to what is free, over the whole tree; None: placement offers nothing of it.
+    free: t.Optional[t.Dict[str, int]]
+    #: The API's words where the operator disabled it.
+    disabled_reason: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class EvacuationFacts:
+    """What only an evacuation asks the APIs: where servers could go, and what binds them. None: unread."""
+
+    read_at: str
+    host: str
+    targets: t.Optional[t.List[EvacuationTarget]]
+    #: Groups that a server of the host is a member of.
+    groups: t.Optional[t.List[ServerGroup]]
+    #: Members of these groups to their hosts; one that is gone or on no host is not here.
+    member_hosts: t.Optional[t.Dict[str, str]]
+    #: Server uuid to its NUMA cells; an empty list: it has no NUMA topology. A server that is not here is unread.
+    numa: t.Optional[t.Dict[str, t.List[NumaCell]]]
+    #: Server uuid to the root providers that placement offers for all that it needs. One not here is unread.
+    offers: t.Optional[t.Dict[str, t.List[str]]]
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
 class Bundle:
     """The evidence: what was read, from everywhere, for one audit or one operation."""
 

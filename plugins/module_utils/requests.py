@@ -57,3 +57,48 @@ class RenameRequest:
     stop_timeout: int = 400
     start_timeout: int = 300
     agent_timeout: int = 180
+
+
+#: How a source host can be fenced.
+FENCES = ("command", "power", "blocklist", "attested")
+#: Power state afterwards: as it was, or stopped.
+TARGET_STATES = ("keep", "stopped")
+
+
+@dataclasses.dataclass(frozen=True)
+class Fence:
+    """Proof that the source can write no more. ``proof``: what was read back, for people; ``at``: ISO 8601."""
+
+    kind: str
+    proof: str
+    at: str
+    #: Addresses on the OSD blocklist, for C(blocklist).
+    addresses: t.Tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class EvacuationRequest:
+    """An evacuation of one compute host. ``host`` is what Nova calls it; memory in MiB."""
+
+    host: str
+    operation_id: str = "unset"
+    #: The host's key in the bundle; None: it is not in the inventory.
+    inventory_name: t.Optional[str] = None
+    #: Uuids; None: every server of the host.
+    servers: t.Optional[t.Tuple[str, ...]] = None
+    #: Uuids in the operator's order; those that are not named follow, the largest first.
+    order: t.Tuple[str, ...] = ()
+    #: Servers on their way to one destination at a time.
+    parallel: int = 8
+    headroom_mib: int = 512
+    #: What QEMU takes beside a guest's own memory.
+    overhead_mib: int = 128
+    #: How much guest memory one MiB of measured memory may carry.
+    overcommit: float = 1.0
+    target_state: str = "keep"
+    #: Whether those that fit go where others do not.
+    partial: bool = False
+    #: The blast radius: hosts of a zone that may be down, and the share of its hosts.
+    max_hosts: int = 1
+    max_share: float = 0.34
+    fence: t.Optional[Fence] = None

@@ -1,0 +1,255 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which host takes which guest of a dead host, in which wave, and why not another. Pure.
+
+Guests are seated one by one in the order given (the largest first, unless the operator says otherwise); each goes to
+the host with most measured room left after it. What it takes is taken off at once: measured memory, huge pages,
+placement's capacity, its group's seats. So no host is ever promised more than was measured, and a guest without a seat
+has, for every host, each reason that speaks against it.
+
+The scheduler is asked again when the guest is sent, and has the last word.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import (
+    AFFINITY,
+    ANTI_AFFINITY,
+    Destination,
+    Guest,
+    Reason,
+    demand_mib,
+    take_pages,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import ServerGroup
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
+
+#: Codes that an override by name passes over while a host is chosen. What the scheduler would refuse anyway (zone,
+#: group, state, placement) is not among them: Nova would turn the server to ERROR.
+PASSABLE = ("SG501", "SG503", "SG504", "SG505", "SG513")
+
+#: Which reasons tell best why a guest has no seat: the first group that covers all that a host has against it.
+_TELLING = (
+    ("SG503",),
+    ("SG501", "SG503"),
+    ("SG504", "SG505", "SG501", "SG503"),
+    ("SG513", "SG501", "SG503"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Seat:
+    """A guest's place. ``wave`` counts from 1; ``why``: for people."""
+
+    uuid: str
+    name: str
+    host: str
+    wave: int
+    memory_mib: int
+    why: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Unseated:
+    """A guest that no host can take: by host, everything that speaks against it."""
+
+    uuid: str
+    name: str
+    code: str
+    reasons: t.Dict[str, t.List[Reason]]
+    #: What speaks against the guest itself, wherever it would go.
+    problems: t.Tuple[Reason, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Seating:
+    """Who goes where, and who does not."""
+
+    seats: t.List[Seat]
+    unseated: t.List[Unseated]
+
+
+class _Board:
+    """What is left while guests are seated."""
+
+    def __init__(
+        self, hosts: t.Sequence[Destination], member_hosts: t.Mapping[str, str], request: EvacuationRequest
+    ) -> None:
+        self.request = request
+        self.hosts = {host.host: host for host in hosts}
+        self.room = {host.host: host.room_mib for host in hosts}
+        self.pages = {host.host: host.pages for host in hosts}
+        self.free = {host.host: dict(host.free) for host in hosts}
+        self.where = dict(member_hosts)
+        self.count = dict.fromkeys(self.hosts, 0)
+
+    def against(self, guest: Guest, host: str, passed: t.Container[str] = ()) -> t.List[Reason]:
+        """Return every reason against a host, but those that the operator passes."""
+        there = self.hosts[host]
+        found = [
+            *there.problems,
+            *_zone(guest, there),
+            *self._groups(guest, host),
+            *self._placement(guest, there),
+            *self._memory(guest, host),
+            *self._pages(guest, host),
+            *_disks(guest, there),
+        ]
+        return [reason for reason in found if reason.code not in passed]
+
+    def _groups(self, guest: Guest, host: str) -> t.Iterator[Reason]:
+        for group in guest.groups:
+            others = [self.where[member] for member in group.members if member != guest.uuid and member in self.where]
+            if group.policy == ANTI_AFFINITY and others.count(host) >= (group.max_server_per_host or 1):
+                yield Reason("SG512", f"anti-affinity: group {group.id} has {others.count(host)} members there")
+            if group.policy == AFFINITY and host not in others:
+                yield Reason("SG512", _affinity(group, others, self.request.host))
+
+    def _placement(self, guest: Guest, there: Destination) -> t.Iterator[Reason]:
+        if guest.offers is not None and there.provider not in guest.offers:
+            yield Reason("SG512", "placement does not offer it for what the server needs")
+            return
+        free = self.free[there.host]
+        short = {name: amount for name, amount in guest.needs.items() if free.get(name, 0) < amount}
+        for name, amount in sorted(short.items()):
+            yield Reason("SG512", f"placement has {free.get(name, 0)} {name} left, {amount} are needed")
+
+    def _memory(self, guest: Guest, host: str) -> t.Iterator[Reason]:
+        room = self.room[host]
+        wanted = demand_mib(guest.memory_mib, self.request)
+        # A host whose memory is unread says so among its problems.
+        if room is not None and room < wanted:
+            yield Reason("SG501", f"{room} MiB of real memory left, {wanted} MiB are needed")
+
+    def _pages(self, guest: Guest, host: str) -> t.Iterator[Reason]:
+        if not guest.cells:
+            return
+        pages = self.pages[host]
+        if pages is None:
+            yield Reason("SG709", "its huge pages were not read")
+        elif take_pages(pages, guest.cells) is None:
+            wanted = ", ".join(f"{cell.memory_mib} MiB of {cell.page_kib} KiB pages" for cell in guest.cells)
+            yield Reason("SG503", f"no NUMA node with enough free huge pages: {wanted} are needed")
+
+    def seat(self, guest: Guest, host: str) -> Seat:
+        """Take off what the guest takes."""
+        room, pages = self.room[host], self.pages[host]
+        left = (room or 0) - demand_mib(guest.memory_mib, self.request)
+        self.room[host] = left
+        if guest.cells:
+            # Passed over by name: nothing is known to be left.
+            self.pages[host] = take_pages(pages or {}, guest.cells) or dict.fromkeys(pages or {}, 0)
+        for name, amount in guest.needs.items():
+            self.free[host][name] = self.free[host].get(name, 0) - amount
+        self.where[guest.uuid] = host
+        wave = 1 + self.count[host] // max(1, self.request.parallel)
+        self.count[host] += 1
+        why = f"{room} MiB of real memory before it, {left} MiB after it"
+        return Seat(guest.uuid, guest.name, host, wave, guest.size, why)
+
+
+def _affinity(group: ServerGroup, others: t.Sequence[str], source: str) -> str:
+    """The filter wants a host that has a member; the dead host counts as one (filters/affinity_filter.py, 26 to 34)."""
+    elsewhere = sorted(set(others) - {source})
+    if elsewhere:
+        return f"affinity: the other members of group {group.id} are on {', '.join(elsewhere)}"
+    return f"affinity: group {group.id} has members on the dead host only, and Nova would accept no other host"
+
+
+def _zone(guest: Guest, there: Destination) -> t.Iterator[Reason]:
+    if guest.zone is not None and there.zone != guest.zone:
+        yield Reason("SG512", f"it is in zone {there.zone}, the server must stay in {guest.zone}")
+
+
+def _disks(guest: Guest, there: Destination) -> t.Iterator[Reason]:
+    if not guest.images:
+        # Boots from a volume and has no disk besides, or it cannot be told, which its own problems say.
+        return
+    if there.storage is None:
+        # With nothing read at all its problems say so already.
+        if there.room_mib is not None:
+            yield Reason("SG709", "its nova.conf was not read: where it keeps disks is not known")
+    elif there.storage != "rbd":
+        yield Reason("SG513", "it keeps disks on its own file system: the server would be rebuilt from its image")
+    elif there.images is None or (there.asked and guest.uuid not in there.asked):
+        yield Reason("SG709", "the images in its pool were not read")
+    else:
+        missing = sorted(set(guest.images) - there.images)
+        if missing:
+            yield Reason("SG504", f"its pool lacks {', '.join(missing)}")
+
+
+def seat(
+    guests: t.Sequence[Guest],
+    hosts: t.Sequence[Destination],
+    member_hosts: t.Mapping[str, str],
+    request: EvacuationRequest,
+    passed: t.Optional[t.Mapping[str, t.Container[str]]] = None,
+) -> Seating:
+    """Seat guests in their order. ``passed``: by uuid, the codes that the operator passes over by name."""
+    board = _Board(hosts, member_hosts, request)
+    seats: t.List[Seat] = []
+    unseated: t.List[Unseated] = []
+    for guest in guests:
+        waived = [code for code in PASSABLE if code in (passed or {}).get(guest.uuid, ())]
+        problems = tuple(reason for reason in guest.problems if reason.code not in waived)
+        against = {host: board.against(guest, host, waived) for host in board.hosts}
+        fitting = [host for host, reasons in against.items() if not reasons]
+        if problems or not fitting:
+            unseated.append(Unseated(guest.uuid, guest.name, _telling(problems, against), against, problems))
+            continue
+        seats.append(board.seat(guest, _best(fitting, guest, board)))
+    return Seating(seats, unseated)
+
+
+def _best(fitting: t.Sequence[str], guest: Guest, board: _Board) -> str:
+    """Most room left, soft policies first; by name where that is equal."""
+
+    def order(host: str) -> t.Tuple[int, int, str]:
+        return -_liking(guest, host, board), -(board.room[host] or 0), host
+
+    return min(fitting, key=order)
+
+
+def _liking(guest: Guest, host: str, board: _Board) -> int:
+    liking = 0
+    for group in guest.groups:
+        members = sum(1 for member in group.members if member != guest.uuid and board.where.get(member) == host)
+        liking += {"soft-affinity": members, "soft-anti-affinity": -members}.get(group.policy or "", 0)
+    return liking
+
+
+def _telling(problems: t.Sequence[Reason], against: t.Mapping[str, t.Sequence[Reason]]) -> str:
+    if problems:
+        return problems[0].code
+    codes = [{reason.code for reason in reasons} for reasons in against.values()]
+    for group in _TELLING:
+        if any(found <= set(group) for found in codes):
+            return group[0]
+    # Something unread is all that keeps a host from it: that is what must be mended.
+    if any("SG709" in found and "SG512" not in found for found in codes):
+        return "SG709"
+    return "SG512"
+
+
+def why_not(seating: Seating, uuid: str, host: str) -> str:
+    """Say why a guest does not go to a host, for people."""
+    for place in seating.seats:
+        if place.uuid == uuid:
+            return place.why if place.host == host else f"it goes to {place.host}: {place.why}"
+    for guest in seating.unseated:
+        if guest.uuid == uuid:
+            reasons = [*guest.problems, *guest.reasons.get(host, [])]
+            return "; ".join(reason.text for reason in reasons) or f"{host} is no compute host of this cloud"
+    return "it is none of the servers that leave"
+
+
+def waves(seats: t.Sequence[Seat]) -> t.List[t.List[Seat]]:
+    """Return the seats wave by wave, each in the order of seating."""
+    last = max((place.wave for place in seats), default=0)
+    return [[place for place in seats if place.wave == number] for number in range(1, last + 1)]

@@ -1,0 +1,331 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Who goes where: whatever the fleet, no host is promised more than was measured, no zone or group is broken, and
+what was not read is never guessed. The invariants are computed here anew, from what went in and what came out."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import Destination, Guest, Reason, take_pages
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import NumaCell, ServerGroup
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
+
+REQUEST = EvacuationRequest("dead", overhead_mib=0)
+ZONES = ("az1", "az2")
+HOSTS = tuple(f"host{number}" for number in range(6))
+HUGE = 2048
+
+
+def guest(uuid="a", memory=1024, **changes):
+    image = f"{uuid}_disk"
+    base = Guest(uuid, uuid, "ACTIVE", memory, (), "az1", (), {"MEMORY_MB": memory}, (image,), None)
+    return dataclasses.replace(base, **{"offers": frozenset(f"rp-{host}" for host in HOSTS), **changes})
+
+
+def host(name="host0", room=4096, **changes):
+    images = frozenset(f"{uuid}_disk" for uuid in "abc")
+    base = Destination(name, f"rp-{name}", "az1", room, {}, {"MEMORY_MB": 1 << 20}, "rbd", images)
+    return dataclasses.replace(base, **changes)
+
+
+def seat(guests, hosts, members=None, request=REQUEST, **given):
+    return evacuation.seat(guests, hosts, members or {}, request, **given)
+
+
+def places(seating):
+    return {place.uuid: place.host for place in seating.seats}
+
+
+def codes(seating):
+    return {entry.uuid: entry.code for entry in seating.unseated}
+
+
+# --- properties -----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def fleets(draw):
+    """Guests, hosts and groups of all kinds, some facts unread."""
+    hosts = [
+        host(
+            name,
+            room=draw(st.one_of(st.none(), st.integers(-512, 16384))),
+            zone=draw(st.sampled_from(ZONES)),
+            images=frozenset(f"g{index}_disk" for index in range(12) if draw(st.integers(0, 9))),
+            free={"MEMORY_MB": draw(st.integers(0, 16384)), "VCPU": draw(st.integers(0, 8))},
+            pages=draw(st.one_of(st.none(), st.builds(lambda a, b: {(0, HUGE): a, (1, HUGE): b}, PAGES, PAGES))),
+            storage=draw(st.sampled_from(("rbd", "rbd", "rbd", "local", None))),
+        )
+        for name in HOSTS[: draw(st.integers(0, 6))]
+    ]
+    hosts = [
+        dataclasses.replace(entry, problems=(Reason("SG709", "memory was not read"),))
+        if entry.room_mib is None
+        else dataclasses.replace(entry, problems=(Reason("SG512", "down"),) if draw(st.integers(0, 9)) == 0 else ())
+        for entry in hosts
+    ]
+    uuids = [f"g{index}" for index in range(draw(st.integers(0, 12)))]
+    outside = ["m1", "m2"]
+    groups = [
+        ServerGroup(
+            f"group{index}",
+            draw(st.sampled_from(("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"))),
+            draw(st.sampled_from((None, 1, 2))),
+            draw(st.lists(st.sampled_from([*uuids, *outside]), unique=True)) if uuids else outside,
+        )
+        for index in range(draw(st.integers(0, 2)))
+    ]
+    guests = [
+        guest(
+            uuid,
+            memory=draw(st.integers(1, 6000)),
+            zone=draw(st.sampled_from((*ZONES, None))),
+            groups=tuple(group for group in groups if uuid in group.members),
+            needs={"MEMORY_MB": draw(st.integers(1, 6000)), "VCPU": draw(st.integers(1, 2))},
+            cells=draw(st.sampled_from(((), (), (NumaCell(512, HUGE),), (NumaCell(512, HUGE), NumaCell(256, HUGE))))),
+            offers=frozenset(f"rp-{name}" for name in HOSTS if draw(st.integers(0, 9))),
+            problems=(Reason("SG709", "flavor was not read"),) if draw(st.integers(0, 9)) == 0 else (),
+        )
+        for uuid in uuids
+    ]
+    members = dict.fromkeys(uuids, "dead")
+    members.update({uuid: draw(st.sampled_from(HOSTS)) for uuid in outside})
+    request = EvacuationRequest(
+        "dead",
+        overhead_mib=draw(st.sampled_from((0, 128))),
+        overcommit=draw(st.sampled_from((0.8, 1.0, 1.5))),
+        parallel=draw(st.integers(1, 3)),
+    )
+    return guests, hosts, members, request
+
+
+PAGES = st.integers(0, 1024)
+
+
+@settings(max_examples=400)
+@given(fleets())
+def test_no_host_is_promised_more_than_was_measured(fleet):
+    guests, hosts, members, request = fleet
+    seating = seat(guests, hosts, members, request)
+    by_uuid = {entry.uuid: entry for entry in guests}
+    taken, pages, needs = collections.Counter(), collections.Counter(), collections.Counter()
+    for place in seating.seats:
+        one = by_uuid[place.uuid]
+        taken[place.host] += math.ceil(one.memory_mib / request.overcommit) + request.overhead_mib
+        pages[place.host] += sum(math.ceil(cell.memory_mib * 1024 / HUGE) for cell in one.cells)
+        for name, amount in one.needs.items():
+            needs[place.host, name] += amount
+    for there in hosts:
+        if there.room_mib is None or there.problems:
+            assert there.host not in taken
+            continue
+        assert taken[there.host] <= max(0, there.room_mib)
+        assert pages[there.host] <= sum((there.pages or {}).values())
+        for name in ("MEMORY_MB", "VCPU"):
+            assert needs[there.host, name] <= there.free[name]
+
+
+@settings(max_examples=400)
+@given(fleets())
+def test_no_zone_group_or_disk_rule_is_broken(fleet):
+    guests, hosts, members, request = fleet
+    seating = seat(guests, hosts, members, request)
+    by_uuid, by_host = {entry.uuid: entry for entry in guests}, {entry.host: entry for entry in hosts}
+    where = {**members, **places(seating)}
+    for place in seating.seats:
+        one, there = by_uuid[place.uuid], by_host[place.host]
+        assert one.zone in (None, there.zone)
+        assert there.provider in one.offers
+        assert there.storage == "rbd"
+        assert set(one.images) <= there.images
+        for group in one.groups:
+            here = [member for member in group.members if where.get(member) == place.host]
+            if group.policy == "anti-affinity":
+                assert len(here) <= (group.max_server_per_host or 1)
+            if group.policy == "affinity":
+                assert len(here) > 1
+
+
+@settings(max_examples=300)
+@given(fleets())
+def test_everybody_is_seated_once_or_has_reasons_against_every_host(fleet):
+    guests, hosts, members, request = fleet
+    seating = seat(guests, hosts, members, request)
+    told = [place.uuid for place in seating.seats] + [entry.uuid for entry in seating.unseated]
+    assert sorted(told) == sorted(entry.uuid for entry in guests)
+    by_uuid = {entry.uuid: entry for entry in guests}
+    for entry in seating.unseated:
+        assert by_uuid[entry.uuid].problems or all(entry.reasons[there.host] for there in hosts)
+        for there in hosts:
+            assert evacuation.why_not(seating, entry.uuid, there.host)
+    for place in seating.seats:
+        assert not by_uuid[place.uuid].problems
+
+
+@settings(max_examples=200)
+@given(fleets())
+def test_no_wave_sends_more_to_a_host_than_allowed(fleet):
+    guests, hosts, members, request = fleet
+    seating = seat(guests, hosts, members, request)
+    rounds = evacuation.waves(seating.seats)
+    assert sorted(place.uuid for wave in rounds for place in wave) == sorted(place.uuid for place in seating.seats)
+    for wave in rounds:
+        assert wave
+        assert max(collections.Counter(place.host for place in wave).values()) <= request.parallel
+
+
+@given(fleets())
+def test_the_same_evidence_gives_the_same_plan(fleet):
+    assert seat(*fleet[:3], fleet[3]) == seat(*fleet[:3], fleet[3])
+
+
+@settings(max_examples=200)
+@given(fleets(), st.data())
+def test_what_becomes_unread_never_seats_anybody_there(fleet, data):
+    guests, hosts, members, request = fleet
+    if not hosts:
+        return
+    blind = data.draw(st.sampled_from(hosts))
+    spoilt = data.draw(
+        st.sampled_from(
+            ({"room_mib": None, "problems": (Reason("SG709", "not read"),)}, {"images": None}, {"storage": None})
+        )
+    )
+    hosts = [dataclasses.replace(entry, **spoilt) if entry is blind else entry for entry in hosts]
+    assert blind.host not in places(seat(guests, hosts, members, request)).values()
+
+
+# --- examples -------------------------------------------------------------------------------------------------
+
+
+def test_the_largest_goes_to_the_roomiest_and_then_the_others_fill_up():
+    guests = [guest("a", 3000), guest("b", 2000), guest("c", 1000)]
+    seating = seat(guests, [host("host0", 4096), host("host1", 3500)])
+    assert places(seating) == {"a": "host0", "b": "host1", "c": "host1"}
+    assert evacuation.why_not(seating, "a", "host0") == "4096 MiB of real memory before it, 1096 MiB after it"
+    assert evacuation.why_not(seating, "a", "host1").startswith("it goes to host0")
+
+
+def test_not_enough_for_the_third_of_five():
+    guests = [guest(uuid, 1000, images=()) for uuid in "abcde"]
+    seating = seat(guests, [host(room=2500)])
+    assert places(seating) == {"a": "host0", "b": "host0"}
+    assert codes(seating) == {"c": "SG501", "d": "SG501", "e": "SG501"}
+    assert evacuation.why_not(seating, "c", "host0") == "500 MiB of real memory left, 1000 MiB are needed"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "says"),
+    [
+        ({"room_mib": 1023}, "SG501", "1023 MiB of real memory left"),
+        ({"zone": "az2"}, "SG512", "zone az2"),
+        ({"storage": "local"}, "SG513", "rebuilt from its image"),
+        ({"storage": None}, "SG709", "where it keeps disks is not known"),
+        ({"images": None}, "SG709", "were not read"),
+        ({"asked": frozenset({"b"})}, "SG709", "were not read"),
+        ({"images": frozenset()}, "SG504", "lacks a_disk"),
+        ({"free": {"MEMORY_MB": 1023}}, "SG512", "placement has 1023 MEMORY_MB"),
+        ({"free": {}}, "SG512", "placement has 0 MEMORY_MB"),
+        ({"provider": "rp-other"}, "SG512", "does not offer"),
+        ({"problems": (Reason("SG512", "its compute service is down"),)}, "SG512", "service is down"),
+    ],
+)
+def test_each_reason_is_told_by_its_code(changes, code, says):
+    seating = seat([guest()], [host(**changes)])
+    assert codes(seating) == {"a": code}
+    assert says in evacuation.why_not(seating, "a", "host0")
+    assert places(seat([guest()], [host()])) == {"a": "host0"}
+
+
+def test_every_reason_against_a_host_is_told_not_the_first_alone():
+    (left,) = seat([guest()], [host(zone="az2", room=1, images=())]).unseated
+    assert [reason.code for reason in left.reasons["host0"]] == ["SG512", "SG501", "SG504"]
+
+
+def test_memory_is_what_is_told_where_one_host_lacks_nothing_else():
+    assert codes(seat([guest()], [host("host0", zone="az2"), host("host1", room=1)])) == {"a": "SG501"}
+
+
+def test_no_host_at_all():
+    assert codes(seat([guest()], [])) == {"a": "SG512"}
+
+
+def test_anti_affinity_counts_those_who_are_there_and_those_who_come():
+    group = ServerGroup("g", "anti-affinity", None, ["a", "b", "m"])
+    guests = [guest(uuid, groups=(group,)) for uuid in "ab"]
+    hosts = [host("host0"), host("host1")]
+    seating = seat(guests, hosts, {"a": "dead", "b": "dead", "m": "host0"})
+    assert places(seating) == {"a": "host1"}
+    assert "has 1 members there" in evacuation.why_not(seating, "b", "host1")
+    two = dataclasses.replace(group, max_server_per_host=2)
+    guests = [guest(uuid, groups=(two,)) for uuid in "ab"]
+    assert len(places(seat(guests, hosts, {"m": "host0"}))) == 2
+
+
+def test_affinity_goes_to_the_other_members_or_nowhere():
+    group = ServerGroup("g", "affinity", None, ["a", "m"])
+    one = guest(groups=(group,))
+    hosts = [host("host0", room=9000), host("host1")]
+    assert places(seat([one], hosts, {"a": "dead", "m": "host1"})) == {"a": "host1"}
+    alone = seat([one], hosts, {"a": "dead"})
+    assert codes(alone) == {"a": "SG512"}
+    assert "dead host only" in evacuation.why_not(alone, "a", "host0")
+
+
+def test_soft_policies_are_followed_where_there_is_a_choice_and_forbid_nothing():
+    hosts = [host("host0", room=9000), host("host1")]
+    together = ServerGroup("g", "soft-affinity", None, ["a", "m"])
+    assert places(seat([guest(groups=(together,))], hosts, {"m": "host1"})) == {"a": "host1"}
+    apart = ServerGroup("g", "soft-anti-affinity", None, ["a", "m"])
+    assert places(seat([guest(groups=(apart,))], hosts, {"m": "host0"})) == {"a": "host1"}
+    assert places(seat([guest(groups=(apart,))], hosts[:1], {"m": "host0"})) == {"a": "host0"}
+
+
+def test_huge_pages_are_wanted_on_one_node_and_small_ones_are_no_help():
+    one = guest(memory=0, cells=(NumaCell(1024, HUGE),))
+    assert codes(seat([one], [host(pages={(0, HUGE): 511, (1, HUGE): 511})])) == {"a": "SG503"}
+    assert codes(seat([one], [host(pages={(0, 1 << 20): 16})])) == {"a": "SG503"}
+    assert codes(seat([one], [host(pages=None)])) == {"a": "SG709"}
+    assert places(seat([one], [host(pages={(0, HUGE): 512})])) == {"a": "host0"}
+    two = [one, guest("b", 0, cells=(NumaCell(1024, HUGE),))]
+    assert len(places(seat(two, [host(pages={(0, HUGE): 512, (1, HUGE): 511})]))) == 1
+
+
+def test_two_cells_of_a_guest_never_share_a_node():
+    cells = (NumaCell(512, HUGE), NumaCell(512, HUGE))
+    assert take_pages({(0, HUGE): 512}, cells) is None
+    assert take_pages({(0, HUGE): 512, (1, HUGE): 256}, cells) == {(0, HUGE): 256, (1, HUGE): 0}
+
+
+def test_what_the_operator_passes_by_name_is_passed_for_that_server_only():
+    guests = [guest("a", 9000), guest("b", 9000)]
+    seating = seat(guests, [host()], passed={"a": {"SG501"}})
+    assert places(seating) == {"a": "host0"}
+    assert codes(seating) == {"b": "SG501"}
+
+
+@pytest.mark.parametrize("changes", [{"zone": "az2"}, {"provider": "rp-other"}, {"free": {}}])
+def test_what_the_scheduler_would_refuse_cannot_be_passed(changes):
+    seating = seat([guest()], [host(**changes)], passed={"a": {"SG512", "SG501"}})
+    assert codes(seating) == {"a": "SG512"}
+
+
+def test_a_guest_that_boots_from_a_volume_may_go_where_disks_are_local():
+    assert places(seat([guest(images=())], [host(storage="local", images=())])) == {"a": "host0"}
+
+
+def test_overcommit_stretches_measured_memory_but_not_huge_pages():
+    request = dataclasses.replace(REQUEST, overcommit=2.0)
+    assert places(seat([guest(memory=8000)], [host(room=4000)], request=request)) == {"a": "host0"}
+    one = guest(memory=0, cells=(NumaCell(1024, HUGE),))
+    assert codes(seat([one], [host(pages={(0, HUGE): 511})], request=request)) == {"a": "SG503"}
