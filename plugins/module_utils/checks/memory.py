@@ -77,9 +77,9 @@ def _remedy(entry: Unseated, guest: Guest, hosts: t.Sequence[Destination]) -> st
     alone = guest.zone is not None and all(host.zone != guest.zone for host in hosts)
     if entry.code == "SG512" and alone:
         return (
-            f"No other host is in zone {guest.zone}: Nova would accept the request and turn the server to ERROR. Add a "
-            "host to the zone; or unpin the server, which is your decision: by API from release 34 (microversion 2.104, "
-            'PUT /servers/ID {"server": {"pinned_availability_zone": null}}), before it in its request spec.'
+            f"No other host is in zone {guest.zone}: Nova would accept the request and turn the server to ERROR. Add "
+            "a host to the zone; or unpin the server, which is your decision: from release 34 by API (microversion "
+            '2.104, PUT /servers/ID {"server": {"pinned_availability_zone": null}}), before it in its request spec.'
         )
     return _REMEDIES.get(entry.code, _REMEDIES["SG512"])
 

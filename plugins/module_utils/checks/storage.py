@@ -128,7 +128,7 @@ def source_facts(bundle: Bundle, request: EvacuationRequest) -> t.Optional[HostF
 
 def fenced(bundle: Bundle, guests: t.Sequence[Guest], request: EvacuationRequest) -> Items:
     """SG506: signs of life on the source, which nothing passes; else no proof of death, which only a word passes."""
-    signs = [*_live_domains(bundle, request), *_watched(bundle, guests, request)]
+    signs = [*live_domains(bundle, request), *_watched(bundle, guests, request)]
     if signs:
         remedy = "It lives: no override passes this. Fence it (evacuate_fence), wait until its guests are gone."
         yield finding("SG506", Subject("host", request.host), {ALIVE: signs}, remedy)
@@ -138,7 +138,8 @@ def fenced(bundle: Bundle, guests: t.Sequence[Guest], request: EvacuationRequest
     yield from unread_watchers(bundle, guests)
 
 
-def _live_domains(bundle: Bundle, request: EvacuationRequest) -> t.List[str]:
+def live_domains(bundle: Bundle, request: EvacuationRequest) -> t.List[str]:
+    """Return the domains that run on the source, where it answers, in words."""
     facts = source_facts(bundle, request)
     return [
         f"domain {domain.name} ({domain.uuid}) is {domain.state} there"
@@ -231,7 +232,7 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
     others = any(view in homes for name, view in views.items() if name != request.host)
     for name, view in sorted(views.items()):
         if homes and view not in homes:
-            evidence = {"cluster and pool": list(view), "the disks are in": sorted(map(list, homes), key=repr)}
+            evidence = {"cluster and pool": repr(view), "the disks are in": sorted(map(repr, homes))}
             remedy = "It is left out. Give it the pool and the Ceph configuration of the others to use it."
             yield finding("SG505", Subject("host", name), evidence, remedy, WARNING if others else BLOCKER)
 
@@ -283,27 +284,30 @@ def landed(bundle: Bundle, before: Before, host: str, running: bool) -> Items:
         yield finding("SG709", subject, {"not read": "its disks and domains there"}, "Read the destination again.")
         return
     for name, identity in sorted(before.ids.items()):
-        found = now.get(name)
-        if found is None or found.id != identity:
-            evidence = {"image": name, "id before": identity, "id now": found.id if found else None}
-            remedy = "The disk is not the one it had: stop the server, and look for the old one (rbd trash ls, guard snapshots)."
-            yield finding("SG504", subject, evidence, remedy)
-        elif found.watchers is None:
-            yield finding("SG709", subject, {"not read": f"watchers of {name}"}, "Read the destination again.")
-        elif len(found.watchers) != int(running):
-            evidence = {"image": name, "watchers": [watcher.address for watcher in found.watchers], "running": running}
-            yield (
-                _double(Subject("image", name), evidence)
-                if len(found.watchers) > 1
-                else finding(
-                    "SG510" if not running else "SG109", subject, evidence, "See whether the guest runs as it should."
-                )
-            )
+        yield from _landed_image(subject, name, identity, now.get(name), running)
     for name, other in sorted(views.items()):
         states = [domain.state for domain in other.domains or [] if domain.uuid == before.uuid]
-        if name != host and any(state in RUNNING for state in states):
+        alive = any(state in RUNNING for state in states)
+        if name != host and alive:
             yield _double(Subject("domain", before.uuid, host=name), {"also runs on": name, "belongs on": host})
-        if name == host and running and not any(state in RUNNING for state in states):
-            yield finding(
-                "SG109", subject, {"domain": states or None}, "The guest does not run there: look at its log."
-            )
+        if name == host and running and not alive:
+            yield finding("SG109", subject, {"domain": states or None}, "It does not run there: look at its log.")
+
+
+def _landed_image(
+    subject: Subject, name: str, identity: str, found: t.Optional[RbdImage], running: bool
+) -> t.Iterator[Finding]:
+    if found is None or found.id != identity:
+        evidence = {"image": name, "id before": identity, "id now": found.id if found else None}
+        remedy = "This is not the disk it had. Stop the server; look for the old one: rbd trash ls, guard snapshots."
+        yield finding("SG504", subject, evidence, remedy)
+        return
+    if found.watchers is None:
+        yield finding("SG709", subject, {"not read": f"watchers of {name}"}, "Read the destination again.")
+        return
+    addresses = [watcher.address for watcher in found.watchers]
+    if len(addresses) > int(running):
+        yield _double(Subject("image", name), {"watchers": addresses, "running": running})
+    # A config drive is opened for reading only, and has no watcher.
+    elif running and not addresses and not name.endswith("_disk.config"):
+        yield finding("SG109", subject, {"image": name, "watchers": 0}, "No QEMU has its disk: look at its log.")

@@ -248,7 +248,7 @@ def test_each_reason_is_told_by_its_code(changes, code, says):
 
 
 def test_every_reason_against_a_host_is_told_not_the_first_alone():
-    (left,) = seat([guest()], [host(zone="az2", room=1, images=())]).unseated
+    (left,) = seat([guest()], [host(zone="az2", room=1, images=frozenset())]).unseated
     assert [reason.code for reason in left.reasons["host0"]] == ["SG512", "SG501", "SG504"]
 
 
@@ -321,7 +321,7 @@ def test_what_the_scheduler_would_refuse_cannot_be_passed(changes):
 
 
 def test_a_guest_that_boots_from_a_volume_may_go_where_disks_are_local():
-    assert places(seat([guest(images=())], [host(storage="local", images=())])) == {"a": "host0"}
+    assert places(seat([guest(images=())], [host(storage="local", images=frozenset())])) == {"a": "host0"}
 
 
 def test_overcommit_stretches_measured_memory_but_not_huge_pages():

@@ -1,0 +1,240 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Before an evacuation: may it begin, who goes where, and every reason why not. Pure.
+
+Three looks. :func:`preflight` before anything is touched, all findings at once. :func:`death` after the fence, before
+the first guest is sent. :func:`checks.storage.landed` after each.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import memory, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
+    Index,
+    Items,
+    gather,
+    in_progress,
+    migration_evidence,
+    migration_subject,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import (
+    Destination,
+    Guest,
+    Sent,
+    by_nova_name,
+    destinations,
+    guests,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    Bundle,
+    EvacuationFacts,
+    EvacuationTarget,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+    Checked,
+    Finding,
+    Override,
+    Subject,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seating, seat
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
+
+#: Without these nothing can be decided.
+NEEDED = ("services", "servers", "hypervisors", "providers", "migrations")
+#: The first release that can leave servers stopped (microversion 2.95).
+STOPPED = (2, 95)
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """What an evacuation may do: the findings, who goes where, and what that was decided from."""
+
+    checked: Checked
+    seating: Seating
+    guests: t.Tuple[Guest, ...] = ()
+    destinations: t.Tuple[Destination, ...] = ()
+
+
+def preflight(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    request: EvacuationRequest,
+    overrides: t.Sequence[Override] = (),
+    fence: t.Optional[str] = None,
+    sent: t.Sequence[Sent] = (),
+) -> Decision:
+    """Return every finding and the plan. ``fence``: how the source will be fenced; None: not said.
+
+    ``overrides`` decide only which memory and disk rules are passed over while hosts are chosen; what stands is the
+    caller's to ask (C(findings.standing), with :func:`checks.storage.honoured`).
+    """
+    unread = _unread(bundle, about, request)
+    leaving = guests(bundle, about, request)
+    if unread or leaving is None:
+        evidence = {"not read": unread or ["servers"]}
+        item = finding("SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run it again.")
+        return Decision(Checked((item,)), Seating([], []))
+    hosts = destinations(bundle, about, request, sent)
+    where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
+    seating = seat(leaving, hosts, where, request, _passed(leaving, overrides))
+    items = [
+        *_options(bundle, request, fence),
+        *_known(bundle, request, leaving),
+        *_not_down(about, request),
+        *_blast(about, request),
+        *_migrations(bundle, request, leaving),
+        *storage.writers(bundle, leaving, request),
+        *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
+        *(() if request.partial else memory.seats(leaving, hosts, seating, request.host)),
+        *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
+        *memory.overcommitted(bundle, about, request, seating),
+        *_fence(bundle, leaving, request, fence),
+    ]
+    return Decision(gather(items), seating, tuple(leaving), tuple(hosts))
+
+
+def death(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -> Checked:
+    """After the fence: the source is fenced with proof, down for Nova, and nobody has a disk of its guests open."""
+    leaving = guests(bundle, about, request)
+    if leaving is None or about.targets is None:
+        evidence = {"not read": ["servers" if leaving is None else "services"]}
+        item = finding("SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run it again.")
+        return Checked((item,))
+    return gather(
+        [
+            *_not_down(about, request),
+            *storage.fenced(bundle, leaving, request),
+            *storage.writers(bundle, leaving, request),
+            *_looked(bundle, leaving),
+        ]
+    )
+
+
+def _unread(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -> t.List[str]:
+    missing = [f"cloud.{part}" for part in NEEDED if getattr(bundle.cloud, part, None) is None]
+    missing += [f"evacuation.{part}" for part in ("targets", "groups", "member_hosts") if getattr(about, part) is None]
+    reasons = {entry.part: entry.reason for entry in [*about.unread, *(bundle.cloud.unread if bundle.cloud else [])]}
+    return [f"{part}: {reasons.get(part.partition('.')[2], 'not read')}" for part in missing]
+
+
+def _passed(leaving: t.Sequence[Guest], overrides: t.Sequence[Override]) -> t.Dict[str, t.Set[str]]:
+    passed: t.Dict[str, t.Set[str]] = collections.defaultdict(set)
+    for entry in overrides:
+        for guest in leaving:
+            if entry.object in (guest.uuid, guest.name):
+                passed[guest.uuid].add(entry.code)
+    return passed
+
+
+# --- may it begin? --------------------------------------------------------------------------------------------
+
+
+def _options(bundle: Bundle, request: EvacuationRequest, fence: t.Optional[str]) -> Items:
+    offered = bundle.cloud.compute_max_microversion if bundle.cloud else None
+    if request.target_state == "stopped":
+        major, _dot, minor = (offered or "0.0").partition(".")
+        if (int(major), int(minor)) < STOPPED:
+            evidence = {"microversion": offered, "needed": "2.95"}
+            remedy = "This Nova cannot leave servers stopped: use evacuate_target_state=keep."
+            yield finding("SG705", Subject("host", request.host), evidence, remedy)
+
+
+def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest]) -> Items:
+    """SG119: no such host; SG710: a server was named that is not on it."""
+    services = (bundle.cloud.services if bundle.cloud else None) or []
+    if all(service.host != request.host for service in services):
+        evidence = {"services": sorted(service.host for service in services)[:20]}
+        yield finding(
+            "SG119", Subject("host", request.host), evidence, "Name it as openstack compute service list does."
+        )
+    there = {guest.uuid for guest in leaving}
+    for uuid in request.servers or ():
+        if uuid not in there:
+            yield finding("SG710", Subject("instance", uuid), {"host": request.host}, "It is not there: leave it out.")
+
+
+def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:
+    """SG510: Nova takes the service for alive. A name typed wrong would otherwise have a living host fenced."""
+    for target in about.targets or []:
+        if target.host == request.host and target.state == "up" and not target.forced_down:
+            evidence = {"state": target.state, "status": target.status, "forced_down": target.forced_down}
+            remedy = (
+                "Wait until it is down (service_down_time, usually 60 s), or see whether this is the host you mean."
+            )
+            yield finding("SG510", Subject("host", request.host), evidence, remedy)
+
+
+def _down(target: EvacuationTarget) -> bool:
+    return target.state != "up" or target.forced_down
+
+
+def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
+    """SG514: many hosts of one zone down at once are a network fault or worse, not one dead host."""
+    targets = about.targets or []
+    zone = next((target.zone for target in targets if target.host == request.host), None)
+    same = [target for target in targets if target.zone == zone]
+    down = sorted(target.host for target in same if _down(target))
+    share = len(down) / len(same) if same else 0.0
+    too_many = len(down) > request.max_hosts or (len(down) > 1 and share > request.max_share)
+    if too_many:
+        evidence = {
+            "zone": zone,
+            "down": down[:20],
+            "hosts": len(same),
+            "evacuate_max_hosts": request.max_hosts,
+            "evacuate_max_share": request.max_share,
+        }
+        remedy = "Look at the network and the control plane first. If all of them are dead, raise evacuate_max_hosts."
+        yield finding("SG514", Subject("host", request.host), evidence, remedy)
+
+
+def _migrations(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest]) -> Items:
+    """SG702, SG703: something is under way with a guest already."""
+    there = {guest.uuid for guest in leaving}
+    for place, row in Index(bundle).migrations:
+        if row.instance_uuid in there and in_progress(row):
+            remedy = "Wait for its end; if its destination died too, evacuate or reset that one first."
+            yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
+        elif row.instance_uuid in there and not row.deleted and row.status == "finished":
+            remedy = "Have its resize confirmed or reverted."
+            yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy)
+
+
+# --- fence ----------------------------------------------------------------------------------------------------
+
+
+def _fence(bundle: Bundle, leaving: t.Sequence[Guest], request: EvacuationRequest, fence: t.Optional[str]) -> Items:
+    """What lives is drained, not evacuated; what was cut off (it has watchers) is what a fence is for."""
+    found = list(storage.fenced(bundle, leaving, request))
+    ends_it = request.fence is None and fence in ("power", "command", "blocklist")
+    for item in found:
+        if (
+            not isinstance(item, Finding)
+            or item.code != "SG506"
+            or not ends_it
+            or storage.live_domains(bundle, request)
+        ):
+            yield item
+
+
+def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:
+    """SG709: nobody looked at a guest's images at all, so that nobody can say who has them open."""
+    for guest in leaving:
+        if not guest.images:
+            continue
+        looked = [
+            facts.rbd
+            for facts in by_nova_name(bundle).values()
+            if facts.rbd is not None and facts.rbd.images is not None
+        ]
+        if not any(not rbd.instances or guest.uuid in rbd.instances for rbd in looked):
+            evidence = {"images": list(guest.images)}
+            remedy = "Let at least one host with Ceph access be read."
+            yield finding("SG709", Subject("instance", guest.uuid, guest.name), evidence, remedy)
