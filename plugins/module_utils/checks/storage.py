@@ -232,9 +232,9 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
     others = any(view in homes for name, view in views.items() if name != request.host)
     for name, view in sorted(views.items()):
         if homes and view not in homes:
-            evidence = {"cluster and pool": repr(view), "the disks are in": sorted(map(repr, homes))}
+            known = {"cluster and pool": list(view), "the disks are in": sorted(repr(home) for home in homes)}
             remedy = "It is left out. Give it the pool and the Ceph configuration of the others to use it."
-            yield finding("SG505", Subject("host", name), evidence, remedy, WARNING if others else BLOCKER)
+            yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
 
 
 # --- what was left behind -------------------------------------------------------------------------------------

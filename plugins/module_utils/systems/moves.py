@@ -54,7 +54,7 @@ def _or_none(connection: t.Any, service: str, path: str, microversion: t.Optiona
 def read_targets(connection: t.Any) -> t.List[Target]:
     """Return every compute host of the cloud, with its zone and what placement would still give. Three reads in all."""
     nodes = {node.service_host: node for node in cloud_reads.list_hypervisors(connection)}
-    free = _free(connection)
+    free = free_capacity(connection)
     targets = []
     for service in _services(connection):
         node = nodes.get(service.host)
@@ -70,8 +70,8 @@ def _services(connection: t.Any) -> t.List[facts.ApiService]:
     return [cloud_reads.service_of(item) for item in cloud_reads.raw_services(connection) if item.get("id")]
 
 
-def _free(connection: t.Any) -> t.Dict[str, t.Dict[str, int]]:
-    """Root provider uuid to resource class to what is free. A provider with no memory left is not shown at all."""
+def free_capacity(connection: t.Any) -> t.Dict[str, t.Dict[str, int]]:
+    """Return root provider uuid to resource class to what is free. A provider with no memory left is not shown."""
     params = {"resources": "MEMORY_MB:1"}
     answer = http.call(connection, PLACEMENT, "GET", "/allocation_candidates", CANDIDATES, params=params)
     free: t.Dict[str, t.Dict[str, int]] = {}
