@@ -43,7 +43,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Subject,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seating, seat
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seating, Tried, seat
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
 
 #: Without these nothing can be decided.
@@ -69,6 +69,7 @@ def preflight(
     overrides: t.Sequence[Override] = (),
     fence: t.Optional[str] = None,
     sent: t.Sequence[Sent] = (),
+    tried: t.Optional[Tried] = None,
 ) -> Decision:
     """Return every finding and the plan. ``fence``: how the source will be fenced; None: not said.
 
@@ -83,7 +84,7 @@ def preflight(
         return Decision(Checked((item,)), Seating([], []))
     hosts = destinations(bundle, about, request, sent)
     where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
-    seating = seat(leaving, hosts, where, request, _passed(leaving, overrides))
+    seating = seat(leaving, hosts, where, request, _passed(leaving, overrides), tried)
     items = [
         *_options(bundle, request, fence),
         *_known(bundle, request, leaving),

@@ -263,15 +263,26 @@ def leaks(bundle: Bundle, open_operations: t.Container[str], gone: t.Optional[t.
                 yield finding("SG508", image, evidence, remedy)
 
 
-# --- after a guest has landed ---------------------------------------------------------------------------------
-
-
 @dataclasses.dataclass(frozen=True)
 class Before:
     """What must be the same after an evacuation: Ceph's ids of the images, by name."""
 
     uuid: str
     ids: t.Mapping[str, str]
+
+
+def unchanged(bundle: Bundle, before: Before) -> Items:
+    """SG504: before a guest is sent again, its disks are the very ones that were guarded."""
+    now = seen(bundle, {before.uuid})
+    for name, identity in sorted(before.ids.items()):
+        ids = sorted({str(entry.image.id) for entry in now.get(name, [])})
+        if ids != [identity]:
+            evidence = {"image": name, "id before": identity, "ids now": ids}
+            remedy = "It is gone, or was made anew. Send it nowhere; look for it: rbd trash ls, guard snapshots."
+            yield finding("SG504", Subject("instance", before.uuid), evidence, remedy)
+
+
+# --- after a guest has landed ---------------------------------------------------------------------------------
 
 
 def landed(bundle: Bundle, before: Before, host: str, running: bool) -> Items:

@@ -33,6 +33,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.requests import Ev
 #: group, state, placement) is not among them: Nova would turn the server to ERROR.
 PASSABLE = ("SG501", "SG503", "SG504", "SG505", "SG513")
 
+#: How many hosts a guest is tried on.
+ATTEMPTS = 3
+
+#: By guest, the hosts on which it failed, and why.
+Tried = t.Mapping[str, t.Mapping[str, str]]
+
 #: Which reasons tell best why a guest has no seat: the first group that covers all that a host has against it.
 _TELLING = (
     ("SG503",),
@@ -190,21 +196,35 @@ def seat(
     member_hosts: t.Mapping[str, str],
     request: EvacuationRequest,
     passed: t.Optional[t.Mapping[str, t.Container[str]]] = None,
+    tried: t.Optional[Tried] = None,
 ) -> Seating:
-    """Seat guests in their order. ``passed``: by uuid, the codes that the operator passes over by name."""
+    """Seat guests in their order. ``passed``: by uuid, the codes that the operator passes over by name.
+
+    ``tried``: hosts on which a guest failed in this run; it is not sent there again, and after
+    :data:`ATTEMPTS` of them nowhere.
+    """
     board = _Board(hosts, member_hosts, request)
     seats: t.List[Seat] = []
     unseated: t.List[Unseated] = []
     for guest in guests:
         waived = [code for code in PASSABLE if code in (passed or {}).get(guest.uuid, ())]
-        problems = tuple(reason for reason in guest.problems if reason.code not in waived)
+        failed = (tried or {}).get(guest.uuid, {})
+        problems = tuple(reason for reason in (*guest.problems, *_worn_out(failed)) if reason.code not in waived)
         against = {host: board.against(guest, host, waived) for host in board.hosts}
+        for host, why in failed.items():
+            against.setdefault(host, []).append(Reason("SG512", f"it failed there in this run: {why}"))
         fitting = [host for host, reasons in against.items() if not reasons]
         if problems or not fitting:
             unseated.append(Unseated(guest.uuid, guest.name, _telling(problems, against), against, problems))
             continue
         seats.append(board.seat(guest, _best(fitting, guest, board)))
     return Seating(seats, unseated)
+
+
+def _worn_out(failed: t.Mapping[str, str]) -> t.List[Reason]:
+    if len(failed) < ATTEMPTS:
+        return []
+    return [Reason("SG512", f"it failed on {', '.join(sorted(failed))}: no further host is tried")]
 
 
 def _best(fitting: t.Sequence[str], guest: Guest, board: _Board) -> str:

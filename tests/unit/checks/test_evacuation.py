@@ -91,7 +91,10 @@ SPOILED = {
         lambda some: some.images(dataclasses.replace(image(DISK), watchers=None), image(f"{TWO}_disk")),
         {"SG709"},
     ),
-    "two watchers": (lambda some: some.images(image(DISK, [SOURCE, "192.0.2.99:0/1"]), image(f"{TWO}_disk")), {"SG507"}),
+    "two watchers": (
+        lambda some: some.images(image(DISK, [SOURCE, "192.0.2.99:0/1"]), image(f"{TWO}_disk")),
+        {"SG507"},
+    ),
     "another host has the disk": (
         lambda some: some.images(image(DISK, [f"{address(3)}:0/9"]), image(f"{TWO}_disk")),
         {"SG507"},
@@ -102,7 +105,10 @@ SPOILED = {
         lambda some: some.having(some.cloud.migrate(ONE, "compute1", "compute3", "running", "live-migration")),
         {"SG702"},
     ),
-    "a resize waits": (lambda some: some.having(some.cloud.migrate(ONE, "compute1", "compute3", "finished")), {"SG703"}),
+    "a resize waits": (
+        lambda some: some.having(some.cloud.migrate(ONE, "compute1", "compute3", "finished")),
+        {"SG703"},
+    ),
     "no such host": (lambda some: some.asked(host="compute9"), {"SG119"}),
     "a server is not there": (lambda some: some.asked(servers=(ONE, guest(2, 1))), {"SG710"}),
 }  # fmt: skip

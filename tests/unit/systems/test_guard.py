@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Guard snapshots and the blocklist: made once, seen afterwards, removed wholly, and never said to be what they are not."""
+"""Guard snapshots and the blocklist: made once, seen afterwards, and removed wholly."""
 
 from __future__ import annotations
 

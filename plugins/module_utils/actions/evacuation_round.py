@@ -1,0 +1,208 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One round of an evacuation: see who has landed, check what was just read, send the next wave.
+
+Hosts are read anew before each round, so that memory is what is there now, and disks and watchers of the last wave are
+seen before anybody else is sent. A round needs to know no earlier one but by the journal: who was on the host when the
+operation began, the ids of their images, and on which hosts somebody failed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import (
+    ARRIVED,
+    FAILED,
+    GONE,
+    Evacuator,
+    Outcome,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import gather
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, EvacuationFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+    BLOCKER,
+    Checked,
+    Finding,
+    Override,
+    Subject,
+    finding,
+    standing,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seat, Tried, waves
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, moves
+
+#: Power state that a server must have afterwards, by its status before; others may have either.
+_EXPECTED = {"ACTIVE": "ACTIVE", "SHUTOFF": "SHUTOFF"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Passenger:
+    """A server of the operation, as it was when it began. ``images``: name to Ceph's id."""
+
+    uuid: str
+    name: str
+    status: str
+    images: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Landed:
+    """A server that has left: where it is, and whether it was seen there with its disks."""
+
+    uuid: str
+    name: str
+    host: t.Optional[str]
+    status: t.Optional[str]
+    #: ``verified``, ``gone`` (deleted by its owner), or ``wrong``: see the findings.
+    state: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """What one round came to. ``again``: another round has something to do."""
+
+    outcomes: t.List[Outcome]
+    landed: t.List[Landed]
+    #: Servers still on the dead host, with what keeps each there.
+    left: t.Dict[str, str]
+    findings: t.Tuple[Finding, ...]
+    tried: t.Dict[str, t.Dict[str, str]]
+    again: bool
+
+
+def collect(connection: t.Any, host: str, directory: str) -> t.Tuple[Bundle, EvacuationFacts]:
+    """Return what was read on the hosts, with the APIs read now. Raises :class:`FactsError` or :class:`ApiError`."""
+    cloud = cloud_reads.read_cloud(connection, [host])
+    about = evacuations.read_evacuation(connection, cloud, host)
+    bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
+    return bundle, about
+
+
+def run(
+    connection: t.Any,
+    read: t.Callable[[], t.Tuple[Bundle, EvacuationFacts]],
+    evacuator: Evacuator,
+    passengers: t.Sequence[Passenger],
+    request: EvacuationRequest,
+    overrides: t.Sequence[Override],
+    tried: Tried,
+) -> Round:
+    """Carry out one round. Raises :class:`ApiError` where Nova is mute: then nothing is known, and run it again."""
+    known = {uuid: dict(hosts) for uuid, hosts in tried.items()}
+    waited = evacuator.wait_for_those_under_way({entry.uuid for entry in passengers})
+    if waited:
+        # They have landed after the hosts were read: the next round sees them.
+        return Round(list(waited), [], {}, (), _noted(known, waited), True)
+    bundle, about = read()
+    here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+    if bundle.cloud is None or bundle.cloud.servers is None:
+        raise ApiError("the servers of the dead host could not be read: who is still there is not known")
+    landed, problems = _landed(connection, bundle, [entry for entry in passengers if entry.uuid not in here], request)
+    staying = [entry for entry in passengers if entry.uuid in here]
+    request = dataclasses.replace(request, servers=tuple(entry.uuid for entry in staying), partial=True)
+    if not staying:
+        return Round([], landed, {}, tuple(problems), known, False)
+    decision = checks.preflight(bundle, about, request, overrides, tried=known)
+    dead = checks.death(bundle, about, request)
+    refused = standing(dead.findings, storage.honoured(dead, overrides))
+    problems += refused
+    barred, found = _barred(bundle, staying, decision.checked)
+    problems += [item for item in found if item not in problems]
+    left = {entry.uuid: "; ".join(_reasons(entry)) for entry in decision.seating.unseated}
+    left.update(barred)
+    if refused:
+        left = {entry.uuid: refused[0].code for entry in staying}
+        return Round([], landed, left, tuple(problems), known, False)
+    wave: t.List[Seat] = []
+    for some in waves([seat for seat in decision.seating.seats if seat.uuid not in barred])[:1]:
+        wave = some
+    outcomes = evacuator.send(wave) if wave else []
+    problems += _ports(connection, request.host, [entry.uuid for entry in outcomes if entry.outcome == ARRIVED])
+    return Round(outcomes, landed, left, tuple(problems), _noted(known, outcomes), bool(outcomes))
+
+
+def _reasons(entry: t.Any) -> t.List[str]:
+    if entry.problems:
+        return [reason.text for reason in entry.problems]
+    return [
+        f"{host}: {', '.join(reason.text for reason in reasons)}" for host, reasons in sorted(entry.reasons.items())
+    ]
+
+
+def _noted(tried: t.Dict[str, t.Dict[str, str]], outcomes: t.Iterable[Outcome]) -> t.Dict[str, t.Dict[str, str]]:
+    for entry in outcomes:
+        if entry.outcome == FAILED and entry.target is not None:
+            tried.setdefault(entry.uuid, {})[entry.target] = entry.reason or "no reason given"
+    return tried
+
+
+def _barred(
+    bundle: Bundle, staying: t.Sequence[Passenger], checked: Checked
+) -> t.Tuple[t.Dict[str, str], t.List[Finding]]:
+    """Servers that must not be sent now, whatever room there is: their disks are not what they were, or not free."""
+    found: t.List[Finding] = [item for item in checked.findings if item.severity == BLOCKER and item.code == "SG507"]
+    for entry in staying:
+        items = gather(storage.unchanged(bundle, storage.Before(entry.uuid, entry.images)))
+        found += items.findings
+    barred = {
+        entry.uuid: item.code
+        for entry in staying
+        for item in found
+        if entry.uuid in (item.object.id, item.object.id.rpartition("/")[2].partition("_")[0])
+    }
+    return barred, found
+
+
+def _landed(
+    connection: t.Any, bundle: Bundle, away: t.Sequence[Passenger], request: EvacuationRequest
+) -> t.Tuple[t.List[Landed], t.List[Finding]]:
+    landed: t.List[Landed] = []
+    problems: t.List[Finding] = []
+    for entry in away:
+        server = moves.get_server(connection, entry.uuid)
+        if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
+            landed.append(Landed(entry.uuid, entry.name, None, None, GONE))
+            continue
+        host, status = server.get("OS-EXT-SRV-ATTR:host"), server["status"]
+        found = list(_verified(bundle, entry, str(host), status, request))
+        problems += found
+        landed.append(Landed(entry.uuid, entry.name, host, status, "wrong" if found else "verified"))
+    problems += _ports(connection, request.host, [entry.uuid for entry in away])
+    return landed, problems
+
+
+def _verified(
+    bundle: Bundle, entry: Passenger, host: str, status: str, request: EvacuationRequest
+) -> t.Iterator[Finding]:
+    expected = "SHUTOFF" if request.target_state == "stopped" else _EXPECTED.get(entry.status)
+    if status == "ERROR" or (expected is not None and status not in (expected, "ACTIVE", "SHUTOFF")):
+        evidence_ = {"status": status, "before": entry.status, "expected": expected}
+        subject = Subject("instance", entry.uuid, entry.name, host)
+        yield finding("SG710", subject, evidence_, "It has left, but is not well: openstack server show, event list.")
+    before = storage.Before(entry.uuid, entry.images)
+    items = gather(storage.landed(bundle, before, host, running=status == "ACTIVE"))
+    yield from items.findings
+
+
+def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Finding]:
+    """SG511: releases from 31 do not bind them anew by themselves (heal_instance_info_cache_interval is -1)."""
+    if not uuids:
+        return []
+    return [
+        finding(
+            "SG511",
+            Subject("port", port.id, port.device_id, source),
+            {"server": port.device_id, "binding:host_id": port.binding_host_id},
+            "Its server has left: bind it anew (openstack port set --host), or reboot the server hard.",
+        )
+        for port in evacuations.ports_left(connection, source, uuids)
+    ]

@@ -1,0 +1,249 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Sending servers away, against a small Nova: each is asked for once, waited for, and never asked for twice."""
+
+from __future__ import annotations
+
+import json
+import types
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seat
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations
+
+
+class Answer:
+    def __init__(self, status, body=None):
+        self.status_code, self._body = status, body
+        self.content = b"" if body is None else json.dumps(body).encode()
+        self.text = self.reason = ""
+
+    def json(self):
+        return self._body
+
+
+class Nova:
+    """Servers by uuid; each evacuation ends after ``ticks`` looks, as ``ends`` says: arrived, failed, novalidhost."""
+
+    def __init__(self, *uuids, ticks=2, ends=None, max_microversion=(2, 104)):
+        self.servers = {uuid: {"host": "dead", "status": "ACTIVE", "task": None, "left": 0} for uuid in uuids}
+        self.asked, self.answers, self.ends, self.ticks = [], {}, ends or {}, ticks
+        self.records, self.mute, self.versions = {}, 0, []
+        self.compute = types.SimpleNamespace(
+            request=self.request,
+            get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=max_microversion),
+        )
+
+    def tick(self):
+        for uuid, server in self.servers.items():
+            if server["task"] and server["left"] > 0:
+                server["left"] -= 1
+                if server["left"] == 0:
+                    self.end(uuid, server)
+
+    def end(self, uuid, server):
+        end = self.ends.get(uuid, "arrived")
+        server["task"] = None
+        if end == "arrived":
+            server["host"] = server["target"]
+            self.records[uuid] = "done"
+        else:
+            server["status"] = "ERROR"
+            self.records[uuid] = "error" if end == "novalidhost" else "failed"
+
+    def show(self, uuid):
+        server = self.servers[uuid]
+        return {
+            "id": uuid,
+            "name": uuid,
+            "status": server["status"],
+            "OS-EXT-SRV-ATTR:host": server["host"],
+            "OS-EXT-STS:task_state": server["task"],
+        }
+
+    def request(self, path, method, microversion=None, params=None, json=None, **_given):
+        if self.mute:
+            self.mute -= 1
+            return Answer(503, {"error": {"message": "no answer"}})
+        if path == "/servers/detail":
+            self.tick()
+            rows = [self.show(uuid) for uuid, server in self.servers.items() if server["host"] == params["host"]]
+            return Answer(200, {"servers": rows})
+        if path == "/os-migrations":
+            record = self.records.get(params["instance_uuid"])
+            return Answer(200, {"migrations": [{"status": record}] if record else []})
+        uuid = path.split("/")[2]
+        if path.endswith("/action"):
+            self.versions.append(microversion)
+            return self.evacuate(uuid, json["evacuate"])
+        if "os-instance-actions" in path:
+            return Answer(200, {"instanceActions": []})
+        if uuid not in self.servers:
+            return Answer(404, {"itemNotFound": {"message": "gone"}})
+        return Answer(200, {"server": self.show(uuid)})
+
+    def evacuate(self, uuid, body):
+        assert set(body) == {"host"}, "never force"
+        answer = self.answers.get(uuid, [])
+        if answer:
+            return answer.pop(0)
+        server = self.servers[uuid]
+        assert server["task"] is None, "asked while a task is in progress"
+        assert server["host"] == "dead", "asked twice"
+        self.asked.append((uuid, body["host"]))
+        server.update(task="rebuilding", left=self.ticks, target=body["host"])
+        self.records[uuid] = "accepted"
+        return Answer(200)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def monotonic(self):
+        return self.now
+
+
+def evacuator(nova, **given):
+    clock, said = Clock(), []
+    made = evacuation.Evacuator(nova, "dead", said.append, clock.sleep, clock.monotonic, **given)
+    return made, said
+
+
+def seats(*uuids, host="host1"):
+    return [Seat(uuid, uuid, host, 1, 1024, "") for uuid in uuids]
+
+
+def ends(outcomes):
+    return {entry.uuid: (entry.outcome, entry.host) for entry in outcomes}
+
+
+def test_a_wave_arrives_and_each_is_asked_for_once_with_a_microversion_that_keeps_its_state():
+    nova = Nova("a", "b")
+    made, said = evacuator(nova)
+    outcomes = made.send(seats("a", "b"))
+    assert ends(outcomes) == {"a": ("arrived", "host1"), "b": ("arrived", "host1")}
+    assert [entry.migration for entry in outcomes] == ["done", "done"]
+    assert nova.asked == [("a", "host1"), ("b", "host1")]
+    assert nova.versions == ["2.68", "2.68"]
+    assert any(line.startswith("1/2 a: ACTIVE on host1") for line in said)
+
+
+def test_stopped_needs_a_newer_nova():
+    nova = Nova("a")
+    made, _said = evacuator(nova, target_state="stopped")
+    assert ends(made.send(seats("a"))) == {"a": ("arrived", "host1")}
+    assert nova.versions == ["2.95"]
+    old = Nova("a", max_microversion=(2, 93))
+    with pytest.raises(ApiError, match=r"2\.95"):
+        evacuations.evacuate(old, "a", "host1", "stopped")
+    assert old.asked == []
+
+
+@pytest.mark.parametrize(("end", "record"), [("failed", "failed"), ("novalidhost", "error")])
+def test_one_that_fails_is_told_and_the_others_go_on(end, record):
+    nova = Nova("a", "b", ends={"a": end})
+    made, _said = evacuator(nova)
+    outcomes = {entry.uuid: entry for entry in made.send(seats("a", "b"))}
+    assert (outcomes["a"].outcome, outcomes["a"].host, outcomes["a"].migration) == ("failed", "dead", record)
+    assert outcomes["b"].outcome == "arrived"
+    assert [uuid for uuid, _host in nova.asked] == ["a", "b"], "it is not asked for again by itself"
+
+
+def test_one_that_is_under_way_is_waited_for_and_not_asked_for():
+    nova = Nova("a", "b")
+    nova.servers["a"].update(task="rebuilding", left=3, target="host2")
+    nova.records["a"] = "accepted"
+    made, _said = evacuator(nova)
+    assert ends(made.wait_for_those_under_way(["a", "b"])) == {"a": ("arrived", "host2")}
+    assert nova.asked == []
+    nova = Nova("a")
+    nova.servers["a"].update(task="rebuilding", left=3, target="host2")
+    made, _said = evacuator(nova)
+    assert ends(made.send(seats("a"))) == {"a": ("arrived", "host2")}
+    assert nova.asked == []
+
+
+def test_one_that_has_left_already_is_let_be():
+    nova = Nova("a")
+    nova.servers["a"]["host"] = "host2"
+    made, _said = evacuator(nova)
+    assert ends(made.send(seats("a"))) == {"a": ("arrived", "host2")}
+    assert nova.asked == []
+
+
+def test_one_that_was_deleted_is_told():
+    nova = Nova("a")
+    del nova.servers["a"]
+    made, _said = evacuator(nova)
+    assert ends(made.send(seats("a"))) == {"a": ("gone", None)}
+
+
+def test_a_conflict_is_tried_again_and_then_told():
+    busy = Answer(409, {"conflictingRequest": {"message": "its state is changing"}})
+    nova = Nova("a")
+    nova.answers["a"] = [busy, busy]
+    made, _said = evacuator(nova)
+    assert ends(made.send(seats("a"))) == {"a": ("arrived", "host1")}
+    nova = Nova("a")
+    nova.answers["a"] = [busy] * 99
+    made, _said = evacuator(nova)
+    (outcome,) = made.send(seats("a"))
+    assert outcome.outcome == "failed"
+    assert "its state is changing" in outcome.reason
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_a_refusal_is_told(status):
+    nova = Nova("a")
+    nova.answers["a"] = [Answer(status, {"badRequest": {"message": "no such host"}})]
+    made, _said = evacuator(nova)
+    (outcome,) = made.send(seats("a"))
+    assert (outcome.outcome, outcome.host) == ("failed", "dead")
+    assert "no such host" in outcome.reason
+
+
+def test_a_mute_nova_is_waited_for_and_then_given_up():
+    nova = Nova("a")
+    nova.mute = 3
+    made, said = evacuator(nova)
+    assert ends(made.send(seats("a"))) == {"a": ("arrived", "host1")}
+    assert any("goes on by itself" in line for line in said)
+    nova = Nova("a")
+    nova.mute = 99
+    made, _said = evacuator(nova)
+    with pytest.raises(ApiError):
+        made.send(seats("a"))
+
+
+def test_one_that_never_ends_is_unknown_and_not_failed():
+    nova = Nova("a", ticks=10**6)
+    made, _said = evacuator(nova, timeout=60)
+    (outcome,) = made.send(seats("a"))
+    assert outcome.outcome == "unknown"
+    assert "Nova may still be at it" in outcome.reason
+
+
+def test_a_paused_server_is_not_asked_for():
+    nova = Nova("a")
+    nova.servers["a"]["status"] = "PAUSED"
+    made, _said = evacuator(nova)
+    assert ends(made.send(seats("a"))) == {"a": ("failed", "dead")}
+    assert nova.asked == []
+
+
+def test_what_placement_is_asked():
+    specs = {"trait:HW_CPU_X86_AVX": "required", "trait:CUSTOM_OLD": "forbidden", "hw:mem_page_size": "large"}
+    assert evacuations.candidates_query({"VCPU": 2, "MEMORY_MB": 64, "DISK_GB": 0}, specs) == {
+        "resources": "MEMORY_MB:64,VCPU:2",
+        "required": "!CUSTOM_OLD,HW_CPU_X86_AVX",
+    }
+    assert evacuations.candidates_query({"VCPU": 1}, {}) == {"resources": "VCPU:1"}
