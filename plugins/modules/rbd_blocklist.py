@@ -44,8 +44,8 @@ options:
     elements: str
     required: true
     description:
-      - IP addresses. All clients of each are meant. Addresses of the host that this runs on, loopback and link-local ones
-        are refused.
+      - IP addresses. All clients of each are meant. Addresses of the host that this runs on, loopback and link-local
+        ones are refused.
   expire:
     type: int
     default: 157680000

@@ -10,10 +10,10 @@ module: rbd_guard
 short_description: Keep servers' disks in Ceph from being deleted
 version_added: 0.1.0
 description:
-  - Makes a snapshot C(stackguard-OPERATION) on every image of some servers, or removes it. An image with a snapshot
+  - Makes a snapshot C(stackguard-OPERATION) on every image of some servers, or removes it. An image with one
     cannot be deleted, so that a failed evacuation cannot take the data with it.
-  - The snapshot must go afterwards. While it is there Nova cannot delete the disk, says that it did, and a later rebuild
-    or unshelve boots the old content.
+  - The snapshot must go afterwards. While it is there Nova cannot delete the disk, says that it did, and a later
+    rebuild or unshelve boots the old content.
   - Runs on a compute host, with the pool and the Ceph user that its nova.conf names.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -49,8 +49,8 @@ options:
     elements: str
     default: []
     description:
-      - Uuids of the servers. Needed with O(state=present). With O(state=absent) an empty list means wherever in the pool
-        the operation's snapshots are.
+      - Uuids of the servers. Needed with O(state=present). With O(state=absent) an empty list means wherever in the
+        pool the operation's snapshots are.
   pool:
     type: str
     description:

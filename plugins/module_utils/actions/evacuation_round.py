@@ -29,6 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiE
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, EvacuationFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     BLOCKER,
+    WARNING,
     Checked,
     Finding,
     Override,
@@ -117,7 +118,12 @@ def run(
     problems += refused
     barred, found = _barred(bundle, staying, decision.checked)
     problems += [item for item in found if item not in problems]
-    left = {entry.uuid: "; ".join(_reasons(entry)) for entry in decision.seating.unseated}
+    # Whoever has neither a seat nor a reason of its own stays for what stands against all.
+    everybody = ", ".join(sorted({item.code for item in decision.checked.findings if item.severity == BLOCKER}))
+    left = {entry.uuid: everybody for entry in staying}
+    left.update({entry.uuid: "; ".join(_reasons(entry)) for entry in decision.seating.unseated})
+    for seat in decision.seating.seats:
+        left.pop(seat.uuid, None)
     left.update(barred)
     if refused:
         left = {entry.uuid: refused[0].code for entry in staying}
@@ -175,7 +181,8 @@ def _landed(
         host, status = server.get("OS-EXT-SRV-ATTR:host"), server["status"]
         found = list(_verified(bundle, entry, str(host), status, request))
         problems += found
-        landed.append(Landed(entry.uuid, entry.name, host, status, "wrong" if found else "verified"))
+        wrong = any(item.severity == BLOCKER for item in found)
+        landed.append(Landed(entry.uuid, entry.name, host, status, "wrong" if wrong else "verified"))
     problems += _ports(connection, request.host, [entry.uuid for entry in away])
     return landed, problems
 
@@ -184,10 +191,12 @@ def _verified(
     bundle: Bundle, entry: Passenger, host: str, status: str, request: EvacuationRequest
 ) -> t.Iterator[Finding]:
     expected = "SHUTOFF" if request.target_state == "stopped" else _EXPECTED.get(entry.status)
-    if status == "ERROR" or (expected is not None and status not in (expected, "ACTIVE", "SHUTOFF")):
-        evidence_ = {"status": status, "before": entry.status, "expected": expected}
+    if status not in ((expected,) if expected else ("ACTIVE", "SHUTOFF")):
+        seen = {"status": status, "before": entry.status, "expected": expected}
         subject = Subject("instance", entry.uuid, entry.name, host)
-        yield finding("SG710", subject, evidence_, "It has left, but is not well: openstack server show, event list.")
+        # Its owner may have stopped or started it meanwhile.
+        severity = WARNING if status in ("ACTIVE", "SHUTOFF") else BLOCKER
+        yield finding("SG710", subject, seen, "It has left, but is not as it was: see its events.", severity)
     before = storage.Before(entry.uuid, entry.images)
     items = gather(storage.landed(bundle, before, host, running=status == "ACTIVE"))
     yield from items.findings

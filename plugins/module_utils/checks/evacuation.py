@@ -16,6 +16,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import memory, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
+    OURS,
     Index,
     Items,
     gather,
@@ -88,6 +89,7 @@ def preflight(
     items = [
         *_options(bundle, request, fence),
         *_known(bundle, request, leaving),
+        *_held(about, request),
         *_not_down(about, request),
         *_blast(about, request),
         *_migrations(bundle, request, leaving),
@@ -159,6 +161,20 @@ def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest
     for uuid in request.servers or ():
         if uuid not in there:
             yield finding("SG710", Subject("instance", uuid), {"host": request.host}, "It is not there: leave it out.")
+
+
+def reason_of(operation_id: str) -> str:
+    """Return the reason under which an operation disables the dead host's service: its lock."""
+    return f"{OURS}evacuate:{operation_id}"
+
+
+def _held(about: EvacuationFacts, request: EvacuationRequest) -> Items:
+    """SG707: another operation holds the host."""
+    for target in about.targets or []:
+        reason = target.disabled_reason or ""
+        if target.host == request.host and reason.startswith(OURS) and reason != reason_of(request.operation_id):
+            remedy = "Wait for it, or carry on with it where its journal is (stackguard_state_host)."
+            yield finding("SG707", Subject("host", request.host), {"disabled_reason": reason}, remedy)
 
 
 def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:

@@ -117,6 +117,19 @@ def owner(bundle: Bundle, ceph: str) -> t.Optional[str]:
     return None
 
 
+def client_addresses(bundle: Bundle, uuids: t.Container[str], source: str) -> t.List[str]:
+    """Return the addresses from which the source writes these instances' disks: of watchers, locks, and its own.
+
+    A dead host's locks stay, with its address, when its watchers are long gone. Addresses of other hosts are left out.
+    """
+    places = [place.image for some in seen(bundle, uuids).values() for place in some]
+    clients = [watcher.address for image in places for watcher in image.watchers or []]
+    clients += [lock.address for image in places for lock in image.locks or [] if lock.address]
+    found = {address_of(client) for client in clients if owner(bundle, client) in (None, source)}
+    facts = by_nova_name(bundle).get(source)
+    return sorted({address for address in found if address} | set(facts.addresses or [] if facts else []))
+
+
 # --- fenced? --------------------------------------------------------------------------------------------------
 
 
@@ -160,10 +173,10 @@ def _watched(bundle: Bundle, guests: t.Sequence[Guest], request: EvacuationReque
 
 
 def unread_watchers(bundle: Bundle, guests: t.Sequence[Guest]) -> Items:
-    """SG709: an image whose watchers nobody could read. Unread is not "no watcher"."""
+    """SG709: an image whose watchers or id nobody could read. Unread is not "no watcher"."""
     for name, places in sorted(seen(bundle, {guest.uuid for guest in guests}).items()):
         for entry in places:
-            if entry.image.watchers is None:
+            if entry.image.watchers is None or entry.image.id is None:
                 reasons = sorted({item.reason for item in entry.image.unread}) or ["not read"]
                 evidence = {"unread": reasons, "seen by": list(entry.by)}
                 remedy = "Give the Ceph user the right to look at it (profile rbd), then run it again."

@@ -27,6 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import 
     take_pages,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import ServerGroup
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import CONTROLLER, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
 
 #: Codes that an override by name passes over while a host is chosen. What the scheduler would refuse anyway (zone,
@@ -273,3 +274,65 @@ def waves(seats: t.Sequence[Seat]) -> t.List[t.List[Seat]]:
     """Return the seats wave by wave, each in the order of seating."""
     last = max((place.wave for place in seats), default=0)
     return [[place for place in seats if place.wave == number] for number in range(1, last + 1)]
+
+
+# --- the whole operation --------------------------------------------------------------------------------------
+
+KIND = "evacuate"
+
+
+def plan(
+    request: EvacuationRequest, fence: str, seating: Seating, images: t.Mapping[str, t.Collection[str]], reason: str
+) -> Plan:
+    """Return the steps of an evacuation, for people and for the journal. ``images``: by server, those to be guarded."""
+    guarded = sum(len(names) for names in images.values())
+    rounds = waves(seating.seats)
+    snapshot = f"stackguard-{request.operation_id}"
+    steps = [
+        Step("fence", f"fence {request.host} by {fence}, with proof", CONTROLLER, "fence", {"fence": fence}),
+        Step(
+            "hold_down",
+            "force the compute service down and hold it",
+            CONTROLLER,
+            "hold_down",
+            {"host": request.host, "reason": reason},
+            [Change(f"compute service of {request.host}", "disabled_reason", "(as it is)", reason)],
+        ),
+        Step(
+            "guard",
+            f"guard {guarded} images against deletion",
+            CONTROLLER,
+            "guard",
+            {"operation_id": request.operation_id},
+            [Change(name, "snapshot", "(none)", snapshot) for names in images.values() for name in names],
+        ),
+        Step(
+            "evacuate",
+            f"evacuate {len(seating.seats)} servers in {len(rounds)} waves",
+            CONTROLLER,
+            "evacuate",
+            {"target_state": request.target_state},
+            [
+                Change(f"server {place.name} ({place.uuid})", "host", request.host, f"{place.host}: {place.why}")
+                for place in seating.seats
+            ],
+        ),
+        Step("unguard", "remove the guards", CONTROLLER, "unguard", {"operation_id": request.operation_id}),
+    ]
+    notes = [f"{entry.name} ({entry.uuid}) stays where it is: {entry.code}" for entry in seating.unseated]
+    return Plan(KIND, request.operation_id, request.host, steps, notes)
+
+
+def explained(seating: Seating, hosts: t.Sequence[Destination]) -> t.Dict[str, t.Dict[str, t.Any]]:
+    """Return, by server, where it goes and why, or what speaks against every host: for the report."""
+    names = [host.host for host in hosts]
+    told: t.Dict[str, t.Dict[str, t.Any]] = {
+        place.uuid: {"name": place.name, "host": place.host, "wave": place.wave, "why": place.why}
+        for place in seating.seats
+    }
+    for entry in seating.unseated:
+        against = {host: [reason.text for reason in entry.reasons.get(host, [])] for host in names}
+        told[entry.uuid] = {"name": entry.name, "host": None, "code": entry.code, "why not": against}
+        if entry.problems:
+            told[entry.uuid]["server"] = [reason.text for reason in entry.problems]
+    return told

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Changes in Ceph that an evacuation makes, each of which can be made again: guard snapshots, and the blocklist.
+"""What an evacuation changes in Ceph, each of which can be done again: guard snapshots, and the blocklist.
 
-A guard snapshot makes Nova's deletion of a disk fail (facts of Nova, 4.3), so that data survives whatever a failed spawn
-deletes. It must go afterwards: while it is there Nova cannot delete the disk, and says that it did.
+A guard snapshot makes Nova's deletion of a disk fail (facts of Nova, 4.3), so that data survives whatever a failed
+spawn deletes. It must go afterwards: while it is there Nova cannot delete the disk, and says that it did.
 
 A blocklist entry for C(IP:0/0) makes the OSDs refuse every client of that address, whatever still runs there. It
 expires; until then only the entry's removal lets the address in again.

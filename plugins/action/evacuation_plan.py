@@ -1,0 +1,175 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Controller side of evacuation_plan: may a host be evacuated, who goes where, and is it dead?"""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+import uuid
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.stackguard.nova.plugins.module_utils import findings, moving, steps, text
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import evacuation_round
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import storage
+from ansible_collections.stackguard.nova.plugins.module_utils.connection import connect, openstack_spec
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import ARGUMENTS, request_of
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, EvacuationFacts, FactsError, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest, Fence
+
+Result = t.Dict[str, t.Any]
+
+
+class ActionModule(ActionBase):
+    """Judge and plan an evacuation; later, judge whether its source is dead."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
+        """Return the plan, or every reason why not."""
+        super().run(tmp, task_vars)
+        phase = {"type": "str", "default": "preflight", "choices": ["preflight", "death"]}
+        _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS, phase=phase))
+        try:
+            return self._preflight(args) if args["phase"] == "preflight" else self._death(args)
+        except (StackguardError, FactsError, findings.OverrideError) as error:
+            return {"failed": True, "changed": False, "msg": str(error)}
+
+    def _collect(self, args: Result) -> t.Tuple[Bundle, EvacuationFacts]:
+        return evacuation_round.collect(connect(args), args["evacuate_host"], args["evidence_dir"])
+
+    # --- before anything is touched
+
+    def _preflight(self, args: Result) -> Result:
+        journal = args["journal"]
+        if journal is not None:
+            return self._resume(args, journal)
+        overrides = findings.parse_overrides(args["overrides"])
+        bundle, about = self._collect(args)
+        servers = moving.guests_of(bundle.cloud, args["evacuate_host"]) if bundle.cloud else None
+        request = request_of(args, uuid.uuid4().hex[:12], servers or [])
+        decision = checks.preflight(bundle, about, request, overrides, args["fence"])
+        report = self._report(bundle, decision.checked, overrides, len(decision.guests))
+        explained = plans.explained(decision.seating, decision.destinations)
+        answer = {"changed": False, "report": report, "placements": explained}
+        refused = findings.standing(decision.checked.findings, storage.honoured(decision.checked, overrides))
+        if refused:
+            told = text.findings_text(decision.checked, storage.honoured(decision.checked, overrides))
+            msg = f"refused, nothing was changed: {len(refused)} reasons\n{told}"
+            return {**answer, "failed": True, "state": "refused", "msg": msg}
+        return {**answer, **self._planned(args, bundle, request, decision)}
+
+    def _planned(self, args: Result, bundle: Bundle, request: EvacuationRequest, decision: checks.Decision) -> Result:
+        images = _images(bundle, decision)
+        plan = plans.plan(request, str(args["fence"]), decision.seating, images, checks.reason_of(request.operation_id))
+        self._say(text.plan_text(plan))
+        if decision.checked.findings or decision.checked.unchecked:
+            self._say(text.findings_text(decision.checked, findings.parse_overrides(args["overrides"])))
+        seats = {seat.uuid for seat in decision.seating.seats}
+        about = {
+            "host": request.host,
+            "fence": args["fence"],
+            "order": [guest.uuid for guest in decision.guests],
+            "servers": [
+                {"uuid": guest.uuid, "name": guest.name, "status": guest.status, "images": images.get(guest.uuid, {})}
+                for guest in decision.guests
+                if guest.uuid in seats
+            ],
+            "overrides": to_plain(findings.parse_overrides(args["overrides"])),
+        }
+        uuids = {guest.uuid for guest in decision.guests}
+        answer = {
+            "state": "planned",
+            "operation_id": plan.operation_id,
+            "journal": steps.new_journal(plan, about, _now()),
+            "plan": to_plain(plan),
+            "addresses": storage.client_addresses(bundle, uuids, request.host),
+            "reason": checks.reason_of(request.operation_id),
+            "msg": f"{len(seats)} of {len(decision.guests)} servers of {request.host} can be evacuated",
+        }
+        if self._play_context.diff or self._task.diff:
+            answer["diff"] = text.plan_diff(plan)
+        return answer
+
+    def _resume(self, args: Result, journal: Result) -> Result:
+        about = journal["about"]
+        if about["host"] != args["evacuate_host"]:
+            raise StackguardError(
+                f"SG706 operation-open: an unfinished evacuation of {about['host']} is open (operation "
+                f"{journal['operation_id']}): carry on with it first, with its own host"
+            )
+        bundle, _about = self._collect(args)
+        uuids = {entry["uuid"] for entry in about["servers"]}
+        self._say(f"carrying on with operation {journal['operation_id']}: evacuation of {about['host']}")
+        return {
+            "changed": False,
+            "state": "resumed",
+            "operation_id": journal["operation_id"],
+            "journal": journal,
+            "addresses": storage.client_addresses(bundle, uuids, about["host"]),
+            "reason": checks.reason_of(journal["operation_id"]),
+            "msg": f"operation {journal['operation_id']} is carried on with",
+        }
+
+    # --- after the fence
+
+    def _death(self, args: Result) -> Result:
+        journal = args["journal"]
+        if journal is None:
+            raise StackguardError("journal: the operation's journal is needed to judge whether its source is dead")
+        overrides = findings.parse_overrides(args["overrides"])
+        proof = journal["about"].get("fence_proof")
+        bundle, about = self._collect(args)
+        # Those who have left already, in an earlier run, are not asked about: their disks are in use, rightly.
+        here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+        servers = tuple(entry["uuid"] for entry in journal["about"]["servers"] if entry["uuid"] in here)
+        request = EvacuationRequest(
+            args["evacuate_host"],
+            journal["operation_id"],
+            args["inventory_name"],
+            servers,
+            fence=None if proof is None else Fence(**{**proof, "addresses": tuple(proof.get("addresses", ()))}),
+        )
+        checked = checks.death(bundle, about, request)
+        honoured = storage.honoured(checked, overrides)
+        refused = findings.standing(checked.findings, honoured)
+        report = self._report(bundle, checked, overrides, len(servers))
+        if refused:
+            msg = f"{args['evacuate_host']} is not proven dead:\n{text.findings_text(checked, honoured)}"
+            return {"failed": True, "changed": False, "dead": False, "msg": msg, "report": report}
+        msg = f"{args['evacuate_host']} is fenced and down, and nobody has its guests' disks open"
+        return {"changed": False, "dead": True, "msg": msg, "report": report}
+
+    @staticmethod
+    def _report(
+        bundle: Bundle, checked: findings.Checked, overrides: t.Sequence[findings.Override], servers: int
+    ) -> Result:
+        counted = storage.honoured(checked, overrides)
+        return findings.report(checked, bundle.collected_at, len(bundle.hosts), servers, counted)
+
+    @staticmethod
+    def _say(message: str) -> None:
+        Display().display(message)
+
+
+def _images(bundle: Bundle, decision: checks.Decision) -> t.Dict[str, t.Dict[str, str]]:
+    """Every image of those who go, by server, with Ceph's id: a config drive too."""
+    wanted = {guest.uuid for guest in decision.guests}
+    found: t.Dict[str, t.Dict[str, str]] = {}
+    for name, places in storage.seen(bundle, wanted).items():
+        identity = places[0].image.id
+        if identity is not None:
+            found.setdefault(name.partition("_")[0], {})[name] = identity
+    return found
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

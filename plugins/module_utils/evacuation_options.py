@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The options that an evacuation's modules share, and what is made of them: which servers, in which order, how."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import (
+    FENCES,
+    TARGET_STATES,
+    EvacuationRequest,
+    Fence,
+)
+
+try:
+    import jmespath
+except ImportError:
+    JMESPATH = False
+else:
+    JMESPATH = True
+
+ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "evacuate_host": {"type": "str", "required": True},
+    "inventory_name": {"type": "str"},
+    "evidence_dir": {"type": "path", "required": True},
+    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "fence": {"type": "str", "choices": list(FENCES)},
+    "servers": {"type": "raw"},
+    "order": {"type": "str"},
+    "max_parallel": {"type": "int", "default": 8},
+    "memory_headroom_mb": {"type": "int", "default": 512},
+    "guest_overhead_mb": {"type": "int", "default": 128},
+    "overcommit": {"type": "float", "default": 1.0},
+    "target_state": {"type": "str", "default": "keep", "choices": list(TARGET_STATES)},
+    "partial": {"type": "bool", "default": False},
+    "max_hosts": {"type": "int", "default": 1},
+    "max_share": {"type": "float", "default": 0.34},
+    "journal": {"type": "dict"},
+}
+
+
+class OptionError(StackguardError):
+    """An option that cannot be taken: which, and why."""
+
+
+def request_of(
+    args: t.Mapping[str, t.Any],
+    operation_id: str,
+    servers: t.Sequence[ApiServer],
+    fence: t.Optional[Fence] = None,
+) -> EvacuationRequest:
+    """Return the request that the options make. ``servers``: those on the host. Raises :class:`OptionError`."""
+    for name, least in (("max_parallel", 1), ("memory_headroom_mb", 0), ("guest_overhead_mb", 0), ("max_hosts", 1)):
+        if args[name] < least:
+            raise OptionError(f"{name}: {args[name]} is less than {least}")
+    if not 0 < args["overcommit"] <= 10:
+        raise OptionError(f"overcommit: {args['overcommit']} is no factor between 0 and 10")
+    chosen = chosen_servers(args["servers"], servers)
+    return EvacuationRequest(
+        host=args["evacuate_host"],
+        operation_id=operation_id,
+        inventory_name=args["inventory_name"],
+        servers=None if chosen is None else tuple(chosen),
+        order=tuple(ordered_servers(args["order"], servers)),
+        parallel=args["max_parallel"],
+        headroom_mib=args["memory_headroom_mb"],
+        overhead_mib=args["guest_overhead_mb"],
+        overcommit=args["overcommit"],
+        target_state=args["target_state"],
+        partial=args["partial"],
+        max_hosts=args["max_hosts"],
+        max_share=args["max_share"],
+        fence=fence,
+    )
+
+
+def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer]) -> t.Optional[t.List[str]]:
+    """Return uuids: of names or uuids, or of a JMESPath filter such as ``[?metadata.tier=='gold']``; None: all.
+
+    Raises :class:`OptionError` for a name that nobody or more than one has, and for a filter that selects nobody.
+    """
+    if given in (None, "", []):
+        return None
+    if isinstance(given, str):
+        found = _search(given, [to_plain(server) for server in servers])
+        if not isinstance(found, list) or not all(isinstance(item, dict) and "id" in item for item in found):
+            raise OptionError(f"servers: {given!r} does not select servers")
+        if not found:
+            raise OptionError(f"servers: {given!r} selects no server of this host")
+        return [str(item["id"]) for item in found]
+    return [_uuid_of(str(word), servers) for word in given]
+
+
+def _uuid_of(word: str, servers: t.Sequence[ApiServer]) -> str:
+    found = [server.id for server in servers if word in (server.id, server.name)]
+    if len(found) > 1:
+        raise OptionError(f"servers: {len(found)} servers of this host are called {word}: name the uuid")
+    # One that is not there is told by the checks, with everything else.
+    return found[0] if found else word
+
+
+def ordered_servers(expression: t.Optional[str], servers: t.Sequence[ApiServer]) -> t.List[str]:
+    """Return uuids by a JMESPath sort key, such as ``metadata.priority``; those without a value are not named.
+
+    Numbers sort as numbers, before words. Raises :class:`OptionError`.
+    """
+    if not expression:
+        return []
+    keys = {server.id: _key(_search(expression, to_plain(server))) for server in servers}
+    return [uuid for uuid, key in sorted(keys.items(), key=lambda item: (item[1] or (), item[0])) if key is not None]
+
+
+def _key(value: t.Any) -> t.Optional[t.Tuple[int, float, str]]:
+    if value is None or isinstance(value, (dict, list)):
+        return None
+    try:
+        return 0, float(value), ""
+    except ValueError:
+        return 1, 0.0, str(value)
+
+
+def _search(expression: str, data: t.Any) -> t.Any:
+    if not JMESPATH:
+        raise OptionError("the Python library jmespath is not installed where the playbook runs")
+    try:
+        return jmespath.search(expression, data)
+    except jmespath.exceptions.JMESPathError as error:
+        raise OptionError(f"{expression!r}: {error}") from error
