@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import datetime
+import os
+import socket
 import typing as t
 import uuid
 
@@ -23,6 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, EvacuationFacts, FactsError, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest, Fence
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import processes
 
 Result = t.Dict[str, t.Any]
 
@@ -37,7 +40,8 @@ class ActionModule(ActionBase):
         """Return the plan, or every reason why not."""
         super().run(tmp, task_vars)
         phase = {"type": "str", "default": "preflight", "choices": ["preflight", "death"]}
-        _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS, phase=phase))
+        take_over = {"type": "bool", "default": False}
+        _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS, phase=phase, take_over=take_over))
         try:
             return self._preflight(args) if args["phase"] == "preflight" else self._death(args)
         except (StackguardError, FactsError, findings.OverrideError) as error:
@@ -89,7 +93,7 @@ class ActionModule(ActionBase):
         answer = {
             "state": "planned",
             "operation_id": plan.operation_id,
-            "journal": steps.new_journal(plan, about, _now()),
+            "journal": {**steps.new_journal(plan, about, _now()), "run": _this_run()},
             "plan": to_plain(plan),
             "addresses": storage.client_addresses(bundle, uuids, request.host),
             "reason": checks.reason_of(request.operation_id),
@@ -106,6 +110,7 @@ class ActionModule(ActionBase):
                 f"SG706 operation-open: an unfinished evacuation of {about['host']} is open (operation "
                 f"{journal['operation_id']}): carry on with it first, with its own host"
             )
+        _refuse_while_it_runs(journal, args["take_over"])
         bundle, _about = self._collect(args)
         uuids = {entry["uuid"] for entry in about["servers"]}
         self._say(f"carrying on with operation {journal['operation_id']}: evacuation of {about['host']}")
@@ -113,7 +118,7 @@ class ActionModule(ActionBase):
             "changed": False,
             "state": "resumed",
             "operation_id": journal["operation_id"],
-            "journal": journal,
+            "journal": {**journal, "run": _this_run()},
             "addresses": storage.client_addresses(bundle, uuids, about["host"]),
             "reason": checks.reason_of(journal["operation_id"]),
             "msg": f"operation {journal['operation_id']} is carried on with",
@@ -158,6 +163,27 @@ class ActionModule(ActionBase):
     @staticmethod
     def _say(message: str) -> None:
         Display().display(message)
+
+
+def _this_run() -> Result:
+    """Name the process that runs the playbook: this one is its child."""
+    pid = os.getppid()
+    return {"controller": socket.gethostname(), "pid": pid, "pid_start": processes.start_time(pid)}
+
+
+def _refuse_while_it_runs(journal: Result, take_over: bool) -> None:
+    """SG707: two runs never carry on with one operation. Whether a run elsewhere has ended only its operator knows."""
+    run, mine = journal.get("run") or {}, _this_run()
+    if run == mine or take_over:
+        return
+    operation = f"SG707 lock-held: operation {journal['operation_id']}"
+    if run.get("controller") != mine["controller"]:
+        raise StackguardError(
+            f"{operation} was begun on {run.get('controller')}: if that run has ended, carry on with it here by "
+            "evacuate_take_over=true"
+        )
+    if run.get("pid_start") is not None and processes.start_time(int(run["pid"])) == run["pid_start"]:
+        raise StackguardError(f"{operation} is being carried out by process {run['pid']} on this machine")
 
 
 def _images(bundle: Bundle, decision: checks.Decision) -> t.Dict[str, t.Dict[str, str]]:

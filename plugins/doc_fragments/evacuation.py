@@ -38,8 +38,8 @@ options:
   order:
     type: str
     description:
-      - JMESPath sort key, such as C(metadata.priority), of the order in which servers are given a place. Those without a
-        value follow, the largest first.
+      - JMESPath sort key, such as C(metadata.priority), of the order in which servers are given a place. Those without
+        a value follow, the largest first.
   max_parallel:
     type: int
     default: 8
@@ -47,7 +47,8 @@ options:
   memory_headroom_mb:
     type: int
     default: 512
-    description: Measured memory that is kept free on each destination, MiB; never less than its C(reserved_host_memory_mb).
+    description:
+      - Measured memory that is kept free on each destination, MiB; never less than its C(reserved_host_memory_mb).
   guest_overhead_mb:
     type: int
     default: 128
@@ -64,7 +65,8 @@ options:
   partial:
     type: bool
     default: false
-    description: Whether servers that find a place go where others do not. Without it a server without a place refuses all.
+    description:
+      - Whether servers that find a place go where others do not. Without it one server without a place refuses all.
   max_hosts:
     type: int
     default: 1

@@ -31,8 +31,13 @@ options:
     default: preflight
     choices: [preflight, death]
     description:
-      - C(preflight) judges and plans, before anything is touched. C(death) is asked after the fence, with O(journal) that
-        holds its proof.
+      - C(preflight) judges and plans, before anything is touched. C(death) is asked after the fence, with O(journal)
+        that holds its proof.
+  take_over:
+    type: bool
+    default: false
+    description:
+      - Carry on with an operation that was begun on another controller, of which only you know that it has ended.
 seealso:
   - module: stackguard.nova.server_evacuate
 """

@@ -1,0 +1,151 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: compute_service_hold
+short_description: Force a compute service down and hold it, or let it go
+version_added: 0.1.0
+description:
+  - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
+    and no other operation takes the host. A service that another operation holds is refused.
+  - Fence the host first. This tells Nova that it is dead; it does not make it so.
+  - Runs on the controller.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.openstack
+attributes:
+  check_mode:
+    support: full
+    description: Tells what would change.
+  diff_mode:
+    support: full
+    description: Shows status, reason and force before and after.
+  idempotent:
+    support: full
+    description: A service that is held with this reason is left as it is.
+options:
+  host:
+    type: str
+    required: true
+    description: What Nova calls the host.
+  state:
+    type: str
+    default: held
+    choices: [held, released]
+    description: Whether the service is held.
+  reason:
+    type: str
+    required: true
+    description: The reason that names the operation, such as C(stackguard:evacuate:5f0a6f0f7a11).
+  status:
+    type: str
+    default: enabled
+    choices: [enabled, disabled]
+    description: The status that a released service gets.
+  disabled_reason:
+    type: str
+    description: The reason that a released service gets, where its status is C(disabled).
+seealso:
+  - module: stackguard.nova.server_evacuate
+"""
+
+EXAMPLES = r"""
+- name: Tell Nova that compute1 is dead
+  stackguard.nova.compute_service_hold:
+    cloud: production
+    host: compute1
+    reason: stackguard:evacuate:5f0a6f0f7a11
+"""
+
+RETURN = r"""
+before:
+  description: Status, reason and force as they were.
+  returned: success
+  type: dict
+  sample: {status: enabled, disabled_reason: null, forced_down: false}
+after:
+  description: The same as they are now.
+  returned: success
+  type: dict
+  sample: {status: disabled, disabled_reason: "stackguard:evacuate:5f0a6f0f7a11", forced_down: true}
+"""
+
+import json
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.stackguard.nova.plugins.module_utils import connection, facts
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations, moves
+
+OURS = "stackguard:"
+
+
+def shown(service: facts.ApiService) -> t.Dict[str, t.Any]:
+    """Return what this module changes of a service."""
+    return {
+        "status": service.status,
+        "disabled_reason": service.disabled_reason,
+        "forced_down": service.forced_down,
+    }
+
+
+def wanted(params: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+    """Return what the service shall be like."""
+    if params["state"] == "held":
+        return {"status": "disabled", "disabled_reason": params["reason"], "forced_down": True}
+    reason = params["disabled_reason"] if params["status"] == "disabled" else None
+    return {"status": params["status"], "disabled_reason": reason, "forced_down": False}
+
+
+def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str, t.Any]:
+    """Hold or release. Raises :class:`ApiError`, also where another operation holds the service."""
+    service = moves.find_service(cloud, params["host"])
+    if service is None:
+        raise ApiError(f"no compute service of {params['host']}")
+    found = service.disabled_reason or ""
+    before, after = shown(service), wanted(params)
+    if before != after and found.startswith(OURS) and found != params["reason"]:
+        raise ApiError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
+    if before != after and params["state"] == "released" and found != params["reason"]:
+        raise ApiError(f"{params['host']} is not held as {params['reason']} but {found or 'not at all'}: left as it is")
+    if before != after and not check:
+        if params["state"] == "held":
+            evacuations.hold_down(cloud, params["host"], params["reason"])
+        else:
+            evacuations.let_up(cloud, params["host"], after["status"], after["disabled_reason"])
+    texts = {key: json.dumps(value, sort_keys=True) + "\n" for key, value in (("before", before), ("after", after))}
+    return {"changed": before != after, "before": before, "after": after, "diff": texts}
+
+
+def main() -> None:
+    """Hold or release."""
+    module = AnsibleModule(
+        argument_spec=connection.openstack_spec(
+            host={"type": "str", "required": True},
+            state={"type": "str", "default": "held", "choices": ["held", "released"]},
+            reason={"type": "str", "required": True},
+            status={"type": "str", "default": "enabled", "choices": ["enabled", "disabled"]},
+            disabled_reason={"type": "str"},
+        ),
+        supports_check_mode=True,
+    )
+    if connection.OPENSTACK_ERROR is not None:
+        module.fail_json(msg=missing_required_lib("openstacksdk"), exception=connection.OPENSTACK_ERROR)
+    try:
+        result = work(connection.connect(module.params), module.params, module.check_mode)
+    except StackguardError as error:
+        module.fail_json(msg=error.message)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
