@@ -96,6 +96,7 @@ class ActionModule(ActionBase):
             "journal": {**steps.new_journal(plan, about, _now()), "run": _this_run()},
             "plan": to_plain(plan),
             "addresses": storage.client_addresses(bundle, uuids, request.host),
+            "ceph_hosts": _ceph_hosts(bundle),
             "reason": checks.reason_of(request.operation_id),
             "msg": f"{len(seats)} of {len(decision.guests)} servers of {request.host} can be evacuated",
         }
@@ -120,6 +121,7 @@ class ActionModule(ActionBase):
             "operation_id": journal["operation_id"],
             "journal": {**journal, "run": _this_run()},
             "addresses": storage.client_addresses(bundle, uuids, about["host"]),
+            "ceph_hosts": _ceph_hosts(bundle),
             "reason": checks.reason_of(journal["operation_id"]),
             "msg": f"operation {journal['operation_id']} is carried on with",
         }
@@ -163,6 +165,12 @@ class ActionModule(ActionBase):
     @staticmethod
     def _say(message: str) -> None:
         Display().display(message)
+
+
+def _ceph_hosts(bundle: Bundle) -> t.List[str]:
+    """Return inventory names of hosts that have just listed the pool."""
+    found = bundle.hosts.items()
+    return sorted(name for name, facts in found if facts.rbd is not None and facts.rbd.images is not None)
 
 
 def _this_run() -> Result:

@@ -85,6 +85,12 @@ addresses:
   type: list
   elements: str
   sample: [192.0.2.11]
+ceph_hosts:
+  description: Inventory names of hosts that could list the pool just now.
+  returned: when it is planned or resumed
+  type: list
+  elements: str
+  sample: [compute3]
 reason:
   description: The reason under which the compute service is held.
   returned: when it is planned or resumed
