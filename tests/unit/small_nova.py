@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A small Nova that evacuates as the real one does, and a clock that only counts."""
+
+from __future__ import annotations
+
+import json
+import types
+
+
+class Answer:
+    def __init__(self, status, body=None):
+        self.status_code, self._body = status, body
+        self.content = b"" if body is None else json.dumps(body).encode()
+        self.text = self.reason = ""
+
+    def json(self):
+        return self._body
+
+
+class Nova:
+    """Servers by uuid; each evacuation ends after ``ticks`` looks, as ``ends`` says: arrived, failed, novalidhost."""
+
+    def __init__(self, *uuids, ticks=2, ends=None, max_microversion=(2, 104), source="dead"):
+        self.servers = {uuid: {"host": source, "status": "ACTIVE", "task": None, "left": 0} for uuid in uuids}
+        self.source = source
+        self.asked, self.answers, self.ends, self.ticks = [], {}, ends or {}, ticks
+        self.records, self.mute, self.versions = {}, 0, []
+        self.ports = []
+        self.network = types.SimpleNamespace(request=self.list_ports)
+        self.compute = types.SimpleNamespace(
+            request=self.request,
+            get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=max_microversion),
+        )
+
+    def list_ports(self, path, method, params=None, **_given):
+        assert (path, method) == ("/ports", "GET")
+        rows = [row for row in self.ports if row["binding:host_id"] == params["binding:host_id"]]
+        return Answer(200, {"ports": rows})
+
+    def tick(self):
+        for uuid, server in self.servers.items():
+            if server["task"] and server["left"] > 0:
+                server["left"] -= 1
+                if server["left"] == 0:
+                    self.end(uuid, server)
+
+    def end(self, uuid, server):
+        end = self.ends.get(uuid, "arrived")
+        server["task"] = None
+        if end == "arrived":
+            server["host"] = server["target"]
+            self.records[uuid] = "done"
+        else:
+            server["status"] = "ERROR"
+            self.records[uuid] = "error" if end == "novalidhost" else "failed"
+
+    def show(self, uuid):
+        server = self.servers[uuid]
+        return {
+            "id": uuid,
+            "name": uuid,
+            "status": server["status"],
+            "OS-EXT-SRV-ATTR:host": server["host"],
+            "OS-EXT-STS:task_state": server["task"],
+        }
+
+    def request(self, path, method, microversion=None, params=None, json=None, **_given):
+        if self.mute:
+            self.mute -= 1
+            return Answer(503, {"error": {"message": "no answer"}})
+        if path == "/servers/detail":
+            self.tick()
+            rows = [self.show(uuid) for uuid, server in self.servers.items() if server["host"] == params["host"]]
+            return Answer(200, {"servers": rows})
+        if path == "/os-migrations":
+            record = self.records.get(params["instance_uuid"])
+            return Answer(200, {"migrations": [{"status": record}] if record else []})
+        uuid = path.split("/")[2]
+        if path.endswith("/action"):
+            self.versions.append(microversion)
+            return self.evacuate(uuid, json["evacuate"])
+        if "os-instance-actions" in path:
+            return Answer(200, {"instanceActions": []})
+        if uuid not in self.servers:
+            return Answer(404, {"itemNotFound": {"message": "gone"}})
+        return Answer(200, {"server": self.show(uuid)})
+
+    def evacuate(self, uuid, body):
+        assert set(body) == {"host"}, "never force"
+        answer = self.answers.get(uuid, [])
+        if answer:
+            return answer.pop(0)
+        server = self.servers[uuid]
+        assert server["task"] is None, "asked while a task is in progress"
+        assert server["host"] == self.source, "asked twice"
+        self.asked.append((uuid, body["host"]))
+        server.update(task="rebuilding", left=self.ticks, target=body["host"])
+        self.records[uuid] = "accepted"
+        return Answer(200)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def monotonic(self):
+        return self.now

@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Round after round, against a small Nova: everybody arrives once, and nobody is sent on doubtful facts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import evacuation, evacuation_round
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
+from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
+from ansible_collections.stackguard.nova.tests.unit.evacuations import FENCE, disks, image, scene
+from ansible_collections.stackguard.nova.tests.unit.small_nova import Clock, Nova
+
+ONE, TWO = guest(1, 1), guest(1, 2)
+BOTH = [ONE, TWO]
+
+
+class World:
+    """The small Nova, and hosts that see what it did: domains and watchers follow the servers."""
+
+    def __init__(self, hosts=3, **nova):
+        self.scene = scene(hosts=hosts).asked(fence=FENCE)
+        self.nova = Nova(*BOTH, source="compute1", **nova)
+        self.change = lambda some: some
+        self.reads = 0
+
+    def read(self):
+        self.reads += 1
+        some = self.scene
+        here = [uuid for uuid in BOTH if self.nova.servers.get(uuid, {}).get("host") == "compute1"]
+        servers = [
+            dataclasses.replace(
+                row, status=self.nova.servers[row.id]["status"], task_state=self.nova.servers[row.id]["task"]
+            )
+            for row in some.cloud.rows("servers")
+            if row.id in here
+        ]
+        some = some.having(some.cloud.put("servers", servers))
+        pool = []
+        for uuid in BOTH:
+            host = self.nova.servers.get(uuid, {}).get("host")
+            number = int(host[-1]) if host and host != "compute1" else None
+            pool.append(image(f"{uuid}_disk", [f"{address(number)}:0/{uuid[:3]}"] if number else []))
+        for number in range(2, 4):
+            there = [uuid for uuid in BOTH if self.nova.servers.get(uuid, {}).get("host") == f"compute{number}"]
+            domain = self.scene.bundle.hosts["compute2"].domains[0]
+            rows = [
+                dataclasses.replace(domain, uuid=uuid, state="running", rss_mib=domain.memory_mib) for uuid in there
+            ]
+            some = some.at(number, domains=rows, rbd=disks(*pool))
+        some = self.change(some)
+        return some.bundle, some.about
+
+    def round(self, tried=None, overrides=(), request=None):
+        clock = Clock()
+        evacuator = evacuation.Evacuator(self.nova, "compute1", lambda _line: None, clock.sleep, clock.monotonic)
+        passengers = [
+            evacuation_round.Passenger(uuid, f"guest{index}", "ACTIVE", {f"{uuid}_disk": f"id-{uuid}_disk"})
+            for index, uuid in enumerate(BOTH, 1)
+        ]
+        wanted = request or self.scene.request
+        return evacuation_round.run(self.nova, self.read, evacuator, passengers, wanted, overrides, tried or {})
+
+
+def states(done):
+    return {entry.uuid: (entry.host, entry.state) for entry in done.landed}
+
+
+def codes(done):
+    return sorted({item.code for item in done.findings})
+
+
+def test_two_rounds_send_everybody_and_see_them_well():
+    world = World()
+    first = world.round()
+    assert {entry.uuid: entry.outcome for entry in first.outcomes} == dict.fromkeys(BOTH, "arrived")
+    assert (first.again, first.left, codes(first)) == (True, {}, [])
+    second = world.round()
+    assert (second.again, second.outcomes, codes(second)) == (False, [], [])
+    assert states(second) == dict.fromkeys(BOTH, ("compute3", "verified"))
+    assert sorted(world.nova.asked) == sorted((uuid, "compute3") for uuid in BOTH)
+
+
+def test_a_wave_is_as_large_as_allowed_and_the_next_is_seen_first():
+    world = World()
+    request = dataclasses.replace(world.scene.request, parallel=1)
+    assert [len(world.round(request=request).outcomes) for _round in range(3)] == [1, 1, 0]
+    assert world.reads == 3
+    assert len(world.nova.asked) == 2
+
+
+def test_those_under_way_are_waited_for_before_anything_is_judged():
+    world = World()
+    world.nova.servers[ONE].update(task="rebuilding", left=3, target="compute3")
+    first = world.round()
+    assert [entry.uuid for entry in first.outcomes] == [ONE]
+    assert (first.again, world.reads, world.nova.asked) == (True, 0, [])
+    assert [entry.uuid for entry in world.round().outcomes] == [TWO]
+
+
+def test_one_that_failed_goes_elsewhere_or_stays_and_is_named():
+    world = World(ends={ONE: "failed"})
+    first = world.round()
+    assert set(first.tried) == {ONE}
+    assert set(first.tried[ONE]) == {"compute3"}
+    second = world.round(first.tried)
+    assert second.outcomes == []
+    assert (second.again, set(second.left)) == (False, {ONE})
+    assert "it failed there in this run" in second.left[ONE]
+    assert states(second) == {TWO: ("compute3", "verified")}
+    assert len(world.nova.asked) == 2, "it is not sent to the same host again"
+
+
+def test_one_whose_disk_is_not_the_same_is_not_sent():
+    world = World()
+    world.change = lambda some: some.images(image(f"{ONE}_disk", id="another"), image(f"{TWO}_disk"))
+    done = world.round()
+    assert [entry.uuid for entry in done.outcomes] == [TWO]
+    assert done.left == {ONE: "SG504"}
+    assert codes(done) == ["SG504"]
+
+
+def test_one_whose_failed_destination_still_runs_it_is_not_sent():
+    world = World()
+
+    def spoil(some):
+        domain = dataclasses.replace(scene().bundle.hosts["compute2"].domains[0], uuid=ONE, state="running")
+        return some.at(2, domains=[domain])
+
+    world.change = spoil
+    done = world.round()
+    assert [entry.uuid for entry in done.outcomes] == [TWO]
+    assert done.left == {ONE: "SG507"}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code"),
+    [
+        (lambda some: some.images(image(f"{ONE}_disk", [f"{address(1)}:0/7"]), image(f"{TWO}_disk")), "SG506"),
+        (lambda some: some.target(1, state="up"), "SG510"),
+        (
+            lambda some: some.images(dataclasses.replace(image(f"{ONE}_disk"), watchers=None), image(f"{TWO}_disk")),
+            "SG709",
+        ),
+        (lambda some: some.told(targets=None), "SG709"),
+    ],
+)
+def test_nobody_is_sent_while_the_source_is_not_seen_dead(spoil, code):
+    world = World()
+    world.change = spoil
+    done = world.round(overrides=[Override("SG506", "compute1", "I am sure")])
+    assert (done.outcomes, world.nova.asked, done.again) == ([], [], False)
+    assert set(done.left) == set(BOTH)
+    assert code in codes(done)
+
+
+def test_memory_that_went_meanwhile_leaves_them_where_they_are():
+    world = World()
+
+    def left(some):
+        arrived = len(some.bundle.hosts["compute3"].domains)
+        return some.at(3, memory=facts.Memory(65536, 1700 - 1100 * arrived, 900, 0))
+
+    world.change = left
+    first = world.round()
+    assert len(first.outcomes) == 1
+    assert len(first.left) == 1
+    assert "real memory left" in next(iter(first.left.values()))
+    assert world.round().again is False
+
+
+def test_who_landed_otherwise_than_he_should_is_told():
+    world = World()
+    world.round()
+    world.change = lambda some: some.at(3, domains=[])
+    done = world.round()
+    assert {state for _host, state in states(done).values()} == {"wrong"}
+    assert codes(done) == ["SG109"]
+
+
+def test_a_destination_that_died_meanwhile_is_told_and_not_taken_for_well():
+    world = World()
+    world.round()
+    world.change = lambda some: some.having(some.cloud.unreachable("compute3"))
+    done = world.round()
+    assert codes(done) == ["SG709"]
+    assert {state for _host, state in states(done).values()} == {"wrong"}
+
+
+def test_one_deleted_by_its_owner_is_gone():
+    world = World()
+    del world.nova.servers[ONE]
+    done = world.round()
+    assert states(done) == {ONE: (None, "gone")}
+    assert [entry.uuid for entry in done.outcomes] == [TWO]
+
+
+def test_a_port_left_behind_is_told():
+    world = World()
+    port = {"id": "p1", "binding:host_id": "compute1", "device_id": ONE, "status": "DOWN"}
+    world.nova.ports = [port, {**port, "id": "p2", "device_id": "somebody else's"}]
+    done = world.round()
+    assert [(item.code, item.object.id) for item in done.findings] == [("SG511", "p1")]
+
+
+def test_servers_that_cannot_be_read_are_not_taken_for_gone():
+    world = World()
+    world.change = lambda some: some.having(some.cloud.cloud(servers=None))
+    with pytest.raises(ApiError, match="who is still there"):
+        world.round()
+    assert world.nova.asked == []
