@@ -526,7 +526,7 @@ class ApiMigration:
 
 @dataclasses.dataclass(frozen=True)
 class ApiAgent:
-    """A neutron agent."""
+    """A neutron agent. ``alive`` is computed from ``heartbeat_timestamp`` (the database's clock)."""
 
     id: str
     agent_type: str
@@ -534,6 +534,7 @@ class ApiAgent:
     host: str
     alive: bool
     admin_state_up: bool
+    heartbeat_timestamp: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)

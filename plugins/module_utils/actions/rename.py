@@ -15,13 +15,20 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import identity, names, renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import SCHEMA, Bundle, HostFacts, from_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    SCHEMA,
+    ApiAgent,
+    Bundle,
+    HostFacts,
+    from_plain,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import BLOCKER, Checked, standing
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, Request, Result, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db, openstack, row_changes
 from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
 
+DISABLED = openstack.DISABLED_TRAIT
 Params = t.Mapping[str, t.Any]
 Memory = t.Mapping[str, t.Any]
 
@@ -102,8 +109,9 @@ class ServiceStatus:
     """The compute service's status and reason. Enabling it proves more than a heartbeat does.
 
     The API tells nova-compute over RPC, by the host's name; nova-compute takes COMPUTE_STATUS_DISABLED off its
-    provider, which it finds in its own tree by the node's name; placement counts that in the provider's generation
-    (compute/manager.py, set_host_enabled). A restart alone moves no generation where the inventory is the same.
+    provider, and placement counts that in the provider's generation (compute/manager.py, set_host_enabled). A restart
+    alone moves no generation where the inventory is the same; a guest's allocation moves it without nova-compute. So
+    the trait must be seen there, then gone, at a higher generation.
     """
 
     def __init__(self, systems: Systems) -> None:
@@ -118,27 +126,42 @@ class ServiceStatus:
         self._set(params, params["after"], params["before"])
 
     def _set(self, params: Params, leaving: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> str:
-        cloud, service_id = self.systems.cloud, params["service_id"]
-        with _as_step_error():
-            found = openstack.get_service(cloud, service_id).status
-            generation = openstack.get_provider(cloud, params["provider"]).generation
-            openstack.set_service_status(cloud, service_id, wanted["status"], wanted["reason"])
-        if found == "enabled" or wanted["status"] != "enabled":
+        if wanted["status"] != "enabled":
+            self._put(params, wanted)
             return f"{wanted['status']}" + (f" ({wanted['reason']})" if wanted["reason"] else "")
+        # It may be enabled already, by a run that was killed before it saw the proof: only a change from disabled to
+        # enabled makes the API tell nova-compute (compute/api.py, HostAPI.service_update), so that is made anew.
+        self._put(params, leaving)
+        before = self._wait(params, "on it while the service is disabled", lambda now: DISABLED in now.traits)
+        self._put(params, wanted)
         try:
-            return f"enabled, {self._moved(params, generation)}"
+            after = self._wait(
+                params,
+                "off it, its generation moving",
+                lambda now: DISABLED not in now.traits and now.generation > before.generation,
+            )
         except StepError:
-            with _as_step_error():
-                openstack.set_service_status(cloud, service_id, leaving["status"], leaving["reason"])
+            self._put(params, leaving)
             raise
+        return f"enabled, inventory generation {before.generation} -> {after.generation}"
 
-    def _moved(self, params: Params, before: int) -> str:
-        def seen() -> t.Optional[str]:
+    def _put(self, params: Params, wanted: t.Mapping[str, t.Any]) -> None:
+        with _as_step_error():
+            openstack.set_service_status(self.systems.cloud, params["service_id"], wanted["status"], wanted["reason"])
+
+    def _wait(
+        self, params: Params, what: str, enough: t.Callable[[openstack.ProviderTraits], bool]
+    ) -> openstack.ProviderTraits:
+        seen: t.List[openstack.ProviderTraits] = []
+
+        def look() -> t.Optional[str]:
             with _as_step_error():
-                now = openstack.get_provider(self.systems.cloud, params["provider"]).generation
-            return f"inventory generation {before} -> {now}" if now > before else None
+                seen[:] = [openstack.get_provider_traits(self.systems.cloud, params["provider"])]
+            return "seen" if enough(seen[0]) else None
 
-        return self.systems.wait(lambda: "the inventory's generation moving", params["timeout"], seen)
+        told = f"resource provider {params['provider']}: nova-compute puts {DISABLED} {what}"
+        self.systems.wait(lambda: told, params["timeout"], look)
+        return seen[0]
 
 
 class CellRows:
@@ -228,8 +251,11 @@ class Neutron:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Move agents and ports to the new name."""
-        return Done(self._move(params, params["old"], params["new"]))
+        """Move agents and ports to the new name. Noted: the last heartbeat that was written in the agents' place."""
+        told = self._move(params, params["old"], params["new"])
+        with _as_step_error():
+            agents = openstack.list_agents(self.systems.cloud, params["new"])
+        return Done(told, {"heartbeats": {agent.id: agent.heartbeat_timestamp for agent in agents}})
 
     def undo(self, params: Params) -> None:
         """Move agents and ports to the old name."""
@@ -251,22 +277,37 @@ class Neutron:
 
 
 class AgentsAlive:
-    """Wait until the agents of the new name report themselves: nova-compute must not start before."""
+    """Wait until the agents of the new name report themselves: nova-compute must not start before.
+
+    C(alive) alone proves nothing here: the heartbeat that renamed the agent's row lasts for agent_down_time (75 s),
+    and so does the last one of an agent that was just stopped. A heartbeat that is another than that is the agent's.
+    """
 
     def __init__(self, systems: Systems) -> None:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Wait for every agent."""
-        wanted = set(params["agents"])
+        """Wait for every agent to be alive, and for a heartbeat of its own of those that were stopped."""
+        noted = dict(memory.get("neutron", {}).get("heartbeats") or {})
+        restarted = set(params.get("restarted", params["agents"]))
+        late: t.List[str] = []
+
+        def reports(agent: t.Optional[ApiAgent]) -> bool:
+            if agent is None or not agent.alive:
+                return False
+            now = agent.heartbeat_timestamp
+            # Not noted, by an older journal: the first one seen may be anybody's, the next one is the agent's.
+            before = noted.setdefault(agent.id, now)
+            return agent.id not in restarted or (now is not None and before is not None and now != before)
 
         def seen() -> t.Optional[str]:
             with _as_step_error():
-                agents = openstack.list_agents(self.systems.cloud, params["new"])
-            alive = {agent.id for agent in agents if agent.alive}
-            return f"{len(wanted)} agents alive" if wanted <= alive else None
+                found = {agent.id: agent for agent in openstack.list_agents(self.systems.cloud, params["new"])}
+            late[:] = [wanted for wanted in params["agents"] if not reports(found.get(wanted))]
+            return None if late else f"{len(params['agents'])} agents alive"
 
-        return Done(self.systems.wait(lambda: f"agents alive on {params['new']}", params["timeout"], seen))
+        what = f"heartbeats of agents on {params['new']}"
+        return Done(self.systems.wait(lambda: f"{what} ({', '.join(late)})", params["timeout"], seen))
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""

@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils import releases
+from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS, OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
     flight,
     hostnames,
@@ -57,10 +58,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
 
-#: Agents that wire ports on a compute host: renamed with it.
-L2_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "NIC Switch agent", "Macvtap agent")
-#: Their ports follow the Chassis' hostname, which comes from Open vSwitch's external_ids (facts of nova, 3.1).
-OVN_AGENTS = ("OVN Controller agent", "OVN Controller Gateway agent", "OVN Metadata agent", "OVN Neutron agent")
 _HOST_PARTS = (
     "addresses",
     "compute_id_files",

@@ -24,6 +24,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import names as naming
+from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ApiService,
     Bundle,
@@ -408,11 +409,10 @@ def _external_ids(context: _Context) -> t.Dict[str, t.Dict[str, str]]:
 
 
 def _agents_alive(context: _Context) -> Step:
-    agents = [
-        agent.id for agent in _needed(context.cloud.agents, "network agents") if agent.host == context.before.host
-    ]
+    agents = [agent for agent in _needed(context.cloud.agents, "network agents") if agent.host == context.before.host]
     params = {
-        "agents": agents,
+        "agents": [agent.id for agent in agents],
+        "restarted": [agent.id for agent in agents if agent.agent_type in L2_AGENTS],
         "old": context.before.host,
         "new": context.after.host,
         "timeout": context.request.agent_timeout,

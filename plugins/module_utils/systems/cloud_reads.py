@@ -428,6 +428,7 @@ def list_agents(connection: t.Any, host: t.Optional[str] = None) -> t.List[facts
             host=item["host"],
             alive=bool(item["alive"]),
             admin_state_up=bool(item["admin_state_up"]),
+            heartbeat_timestamp=item.get("heartbeat_timestamp"),
         )
         for item in items
     ]
