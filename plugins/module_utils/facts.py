@@ -539,7 +539,7 @@ class ApiAgent:
 
 @dataclasses.dataclass(frozen=True)
 class ApiPort:
-    """A neutron port bound to a host."""
+    """A neutron port: bound to a host that was asked for, or a server's, wherever it is bound."""
 
     id: str
     binding_host_id: t.Optional[str]
@@ -570,6 +570,8 @@ class CloudFacts:
     agents: t.Optional[t.List[ApiAgent]]
     ports: t.Optional[t.List[ApiPort]]
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Narrowed: servers whose ports were asked for wherever those are bound. Unnarrowed, all ports were.
+    port_devices: t.List[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -170,6 +170,7 @@ def _in_place(case: _Case) -> Items:
     yield from _links(case)
     yield from _network(case)
     yield from _ports(case)
+    yield from _guest_ports(case)
     yield from _child_providers(case)
     yield from _grants(case)
     if case.host is not None:
@@ -551,6 +552,31 @@ def _ports(case: _Case) -> Items:
             remedy = "It is bound to the new name with the others. Find out whether its server lives elsewhere."
             subject = Subject("port", port.id, port.device_id, port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)
+
+
+def _guest_ports(case: _Case) -> Items:
+    """SG306: a guest's port that is not bound to the guest's host would be left out. SG709: ports not asked for."""
+    cloud = case.bundle.cloud
+    if cloud is None or cloud.ports is None:
+        return  # SG709
+    guests = {row.uuid for _cell, row in case.index.instances_by_host.get(case.old, [])}
+    unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
+    if unasked:
+        reason = f"ports of {len(unasked)} of the host's {len(guests)} servers were not asked for: {unasked[0]}, ..."
+        yield _missing(case, "cloud.ports.devices", reason, "Read the APIs and the databases again, together.")
+    for port in cloud.ports:
+        if port.device_id not in guests or not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+            continue
+        if port.binding_host_id != case.old:
+            subject = Subject("port", port.id, host=port.binding_host_id)
+            evidence = {
+                "device": port.device_id,
+                "binding:host_id": port.binding_host_id,
+                "binding:vif_type": port.binding_vif_type,
+                "instances.host": case.old,
+            }
+            remedy = "Set its binding:host_id to the guest's host again: a rename moves only ports bound to that."
+            yield finding("SG306", subject, evidence, remedy)
 
 
 # --- placement and databases ----------------------------------------------------------------------------------

@@ -81,6 +81,16 @@ def test_no_plan_is_made_of_what_is_spoiled_unless_the_checks_say_so(some, names
         rename_plan.plan(cloud.bundle, some.request)
 
 
+@pytest.mark.parametrize(("asked", "lacking"), [("none", True), ("all but one", True), ("all", False)])
+def test_ports_of_every_guest_must_have_been_asked_for(asked, lacking):
+    some = fleet()
+    cloud = some.narrowed(some.cloud)
+    devices = {"none": [], "all but one": cloud.bundle.cloud.port_devices[1:], "all": cloud.bundle.cloud.port_devices}
+    checked = preflight_rename(cloud.cloud(port_devices=devices[asked]).bundle, some.request)
+    parts = {item.evidence.get("part") for item in checked.findings if item.code == "SG709"}
+    assert parts == ({"cloud.ports.devices"} if lacking else set())
+
+
 @pytest.mark.parametrize("name", sorted(HARMLESS))
 def test_what_is_harmless_forbids_nothing(name):
     spoil, expected = HARMLESS[name]
