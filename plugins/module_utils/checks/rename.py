@@ -334,10 +334,13 @@ def _tree(case: _Case) -> t.List[ResourceProvider]:
 
 
 def _taken_request(case: _Case) -> taken.Request:
-    after = case.after
     new = {case.request.rename_to, *([case.request.hypervisor_hostname] if case.request.hypervisor_hostname else [])}
-    if after is not None:
-        new |= {after.host, after.hypervisor_hostname, *([after.os] if after.os else [])}
+    if isinstance(case.told, tuple):
+        before, after = case.told
+        new |= {after.host, *([after.os] if after.os else [])}
+        if after.hypervisor_hostname != before.hypervisor_hostname:
+            # Kept, it is nothing new: whoever else bears it is told as a duplicate (SG205).
+            new.add(after.hypervisor_hostname)
     node, service = case.node, case.service
     return taken.Request(
         inventory_name=case.request.inventory_name,

@@ -54,6 +54,13 @@ def test_a_corruption_is_told_by_its_codes_alone(name, narrow):
     )
 
 
+@pytest.mark.parametrize("style", sorted(builders.STYLES))
+def test_a_second_node_of_a_name_that_stays_is_a_duplicate_and_no_taken_name(style):
+    some = fleet(style=style)
+    spoil, expected = CORRUPTIONS["second_node_of_the_same_hypervisor_hostname"]
+    assert blockers(spoil(some), some.request) == set(expected)
+
+
 @settings(max_examples=200)
 @given(fleets(l2_agents=True, releases=(28, 29, 30, 31, 32, 33, 34)), st.sampled_from(sorted(CORRUPTIONS)))
 def test_in_any_fleet_a_corruption_is_told_by_its_codes_alone(some, name):
