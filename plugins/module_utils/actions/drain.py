@@ -399,44 +399,6 @@ class DeleteService:
         return "service, node, provider and memberships are gone"
 
 
-class DeleteAgents:
-    """Records of agents that will never report again."""
-
-    def __init__(self, systems: Systems) -> None:
-        self.systems = systems
-
-    def apply(self, params: Params, memory: Memory) -> Done:
-        """Delete each."""
-        with _as_step_error():
-            for agent in params["agents"]:
-                moves.delete_agent(self.systems.cloud, agent["id"])
-        return Done(f"{len(params['agents'])} agents")
-
-    def undo(self, params: Params) -> None:
-        """Nothing: an agent that starts makes its own record."""
-
-
-class NewAgents:
-    """Agents registered under the new name: nova-compute must not start before."""
-
-    def __init__(self, systems: Systems) -> None:
-        self.systems = systems
-
-    def apply(self, params: Params, memory: Memory) -> Done:
-        """Wait for one alive agent of each kind."""
-
-        def seen() -> t.Optional[str]:
-            with _as_step_error():
-                agents = openstack.list_agents(self.systems.cloud, params["host"])
-            alive = {agent.binary for agent in agents if agent.alive}
-            return f"{', '.join(params['binaries'])} alive" if alive.issuperset(params["binaries"]) else None
-
-        return Done(self.systems.wait(lambda: f"agents alive on {params['host']}", params["timeout"], seen))
-
-    def undo(self, params: Params) -> None:
-        """Nothing was changed."""
-
-
 class Register:
     """nova-compute's new service seen, disabled at once, and its host mapped to its cell."""
 
@@ -657,8 +619,6 @@ def actions(systems: Systems) -> t.Dict[str, Action]:
         "move_guests": MoveGuests(systems),
         "host_empty": HostEmpty(systems),
         "delete_service": DeleteService(systems),
-        "delete_agents": DeleteAgents(systems),
-        "new_agents": NewAgents(systems),
         "register": Register(systems),
         "join_aggregates": JoinAggregates(systems),
         "drain_audit": DrainAudit(systems),

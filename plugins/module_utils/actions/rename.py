@@ -25,7 +25,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import BLOCKER, Checked, standing
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, Request, Result, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db, openstack, row_changes
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
+    database,
+    moves,
+    nova_db,
+    openstack,
+    row_changes,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
 
 DISABLED = openstack.DISABLED_TRAIT
@@ -313,6 +319,117 @@ class AgentsAlive:
         """Nothing was changed."""
 
 
+class Ports:
+    """Ports follow an agent that has registered under the new name: the way without neutron's database.
+
+    Nothing to take back here: at that time no agent of the old name runs. See :class:`PortsHome`.
+    """
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Bind every port to the new name, and see those that worked work again."""
+        return Done(self.bind(params, params["old"], params["new"]))
+
+    def undo(self, params: Params) -> None:
+        """Nothing: a port bound to a name without a live agent fails."""
+
+    def bind(self, params: Params, before: str, after: str) -> str:
+        """Bind every port to a name that has live agents; wait until those that were ACTIVE are."""
+        ports = params["ports"]
+        with _as_step_error():
+            openstack.rebind_ports(self.systems.cloud, ports, before, after)
+        wanted = {port["id"] for port in ports if port["active"]}
+        left: t.List[str] = []
+
+        def seen() -> t.Optional[str]:
+            with _as_step_error():
+                found = {port.id: port for port in openstack.list_ports(self.systems.cloud, after)}
+            # One that is not there was deleted by its owner: the rebinding saw every other one.
+            left[:] = sorted(key for key in wanted & set(found) if found[key].status != "ACTIVE")
+            return None if left else f"{len(ports)} ports on {after}, {len(wanted)} of them ACTIVE"
+
+        return self.systems.wait(lambda: f"ports ACTIVE on {after} ({', '.join(left[:5])})", params["timeout"], seen)
+
+
+class PortsHome:
+    """Nothing forward. Back, it comes when the agents of the old name run again and before nova-compute does."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Nothing to do: the plan bears the list."""
+        return Done(f"{len(params['ports'])} ports on {params['old']}")
+
+    def undo(self, params: Params) -> None:
+        """Wait for the old name's agents, bind the ports to it, and delete the agents' records of the new name."""
+        cloud, old, new = self.systems.cloud, params["old"], params["new"]
+        agents = NewAgents(self.systems)
+        # The last heartbeat of the agent that was stopped may do for binding: the sooner the ports are home, the less
+        # is cut off. That the agent itself is back is seen afterwards.
+        first = agents.wait(params["binaries"], old, params["timeout"])
+        Ports(self.systems).bind(params, new, old)
+        agents.wait(params["binaries"], old, params["timeout"], first)
+        with _as_step_error():
+            for agent in openstack.list_agents(cloud, new):
+                if agent.binary in params["binaries"]:
+                    moves.delete_agent(cloud, agent.id)
+
+
+class NewAgents:
+    """Agents registered under the new name: nova-compute must not start before."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Wait for one alive agent of each kind. Nobody but the agent itself makes a record of that name."""
+        self.wait(params["binaries"], params["host"], params["timeout"])
+        return Done(f"{', '.join(params['binaries'])} alive")
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+    def wait(
+        self, binaries: t.Sequence[str], host: str, timeout: float, other_than: t.Optional[t.Mapping[str, str]] = None
+    ) -> t.Dict[str, str]:
+        """Wait for one alive agent of each kind, and return the heartbeat of each.
+
+        ``other_than``: heartbeats that are no proof, since they were there before.
+        """
+        beats: t.Dict[str, str] = {}
+
+        def seen() -> t.Optional[str]:
+            with _as_step_error():
+                agents = [agent for agent in openstack.list_agents(self.systems.cloud, host) if agent.alive]
+            beats.clear()
+            beats.update({agent.binary: str(agent.heartbeat_timestamp) for agent in agents})
+            late = [name for name in binaries if beats.get(name) in (None, (other_than or {}).get(name))]
+            return None if late else "alive"
+
+        self.systems.wait(lambda: f"agents alive on {host}", timeout, seen)
+        return dict(beats)
+
+
+class DeleteAgents:
+    """Records of agents that will never report again."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Delete each."""
+        with _as_step_error():
+            for agent in params["agents"]:
+                moves.delete_agent(self.systems.cloud, agent["id"])
+        return Done(f"{len(params['agents'])} agents")
+
+    def undo(self, params: Params) -> None:
+        """Nothing: an agent that starts makes its own record."""
+
+
 class ComputeUp:
     """nova-compute proves itself: by its log, which must not refuse, and by a heartbeat under the new name.
 
@@ -440,6 +557,10 @@ def actions(systems: Systems) -> t.Dict[str, Action]:
         "providers": Providers(systems),
         "neutron": Neutron(systems),
         "agents_alive": AgentsAlive(systems),
+        "ports_home": PortsHome(systems),
+        "ports": Ports(systems),
+        "new_agents": NewAgents(systems),
+        "delete_agents": DeleteAgents(systems),
         "compute_up": ComputeUp(systems),
         "audit": Audit(systems),
     }

@@ -511,8 +511,8 @@ def _agent(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str] = N
 def _l2_agent(case: _Case, agent: ApiAgent) -> Items:
     if not case.request.has_neutron_db:
         why = (
-            "without neutron's database the agent cannot be renamed: it registers anew, and until then its guests' "
-            "ports are on the dead VLAN (12 s and more), or their binding fails"
+            "without neutron's database the agent's record cannot be renamed: it registers anew, and the host's guests "
+            "are cut off from its first synchronisation until their ports are bound to the new name (some seconds)"
         )
         yield _agent(agent, why, "Give neutron_db_url (grants on agents); or accept that interruption by override.")
         return

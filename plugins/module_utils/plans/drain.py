@@ -99,11 +99,11 @@ def plan(
     if drain.identity_files:
         steps.append(_identity(drain))
     if drain.agents:
-        steps.append(_delete_agents(drain))
+        steps.append(in_place.delete_agents(drain.old, drain.agents))
     if agent_units:
         steps.append(in_place._start(base, "start_agents", "L2 agent", agent_units, False))
         if drain.agents:
-            steps.append(_new_agents(drain))
+            steps.append(in_place.new_agents(drain.new, drain.agents, drain.request.agent_timeout))
     steps += [in_place._start(base, "start_compute", "nova-compute", compute_units, True), _register(drain)]
     steps += [_aggregates(drain), _audit(drain), _enable(drain)]
     if drain.options.bring_back and drain.guests:
@@ -194,25 +194,6 @@ def _identity(drain: _Drain) -> Step:
     changes = [Change(where, "compute_id file", str(file["path"]), str(file["kept_as"])) for file in files]
     title = "put the old compute_id out of the way: the host gets a new identity"
     return Step("identity_file", title, HOST, "identity_file", {"files": files}, changes)
-
-
-def _delete_agents(drain: _Drain) -> Step:
-    agents = [{"id": agent.id, "type": agent.agent_type} for agent in drain.agents]
-    changes = [
-        Change(f"network agent {agent['id']} ({agent['type']})", "host", drain.old, "deleted") for agent in agents
-    ]
-    params = {"agents": agents, "host": drain.old}
-    title = f"neutron: delete {len(agents)} agents of the old name"
-    return Step("delete_agents", title, CONTROLLER, "delete_agents", params, changes)
-
-
-def _new_agents(drain: _Drain) -> Step:
-    params = {
-        "host": drain.new,
-        "binaries": sorted({agent.binary for agent in drain.agents}),
-        "timeout": drain.request.agent_timeout,
-    }
-    return Step("new_agents", "see the L2 agent alive under the new name", CONTROLLER, "new_agents", params)
 
 
 def _register(drain: _Drain) -> Step:
