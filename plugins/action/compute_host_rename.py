@@ -42,6 +42,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import drain
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import Commands, RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 INFO_MODULE = "stackguard.nova.compute_host_info"
@@ -182,7 +183,8 @@ class ActionModule(ActionBase):
         report = self._report(bundle, checked, overrides, request)
         refused = findings.standing(checked.findings, overrides)
         if refused or report["verdict"] == "block":
-            msg = f"refused, nothing was changed: {len(refused)} reasons\n{text.findings_text(checked, overrides)}"
+            reasons = f"{count(len(refused), 'reason')}\n{text.findings_text(checked, overrides)}"
+            msg = f"refused, nothing was changed: {reasons}"
             return {"failed": True, "changed": False, "msg": msg, "report": report, "state": "refused"}
         try:
             plan = make_plan()
@@ -222,7 +224,7 @@ class ActionModule(ActionBase):
         if self._play_context.diff or self._task.diff:
             answer["diff"] = text.plan_diff(plan)
         if self._task.check_mode:
-            self._say(text.plan_text(plan))
+            self._say(text.plan_text(plan, values="diff" not in answer))
             return {"changed": True, "state": "planned", "msg": f"would rename {plan.subject}", **answer}
         about = {
             "rename_from": request.rename_from,

@@ -30,6 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.drain import
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, StepError, plan_of
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import drain_db, moves, nova_db, openstack
 from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 Json = t.Dict[str, t.Any]
 
@@ -96,7 +97,7 @@ class Mover:
                 self.systems.sleep(POLL)
         if self.failed:
             told = "; ".join(self.failed)
-            left = f" ({len(waiting)} others were not begun)" if waiting else ""
+            left = f" ({count(len(waiting), 'guest')} not begun)" if waiting else ""
             raise StepError(f"{told}{left}. Every guest runs on where it is; run the same command again to carry on")
 
     def _look(self, guest: _Move, number: int, total: int) -> bool:
@@ -213,7 +214,7 @@ class GuestsAtHome:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Nothing to do: the plan bears the list."""
-        return Done(f"{len(params['guests'])} guests on {params['host']}")
+        return Done(f"{count(len(params['guests']), 'guest')} on {params['host']}")
 
     def undo(self, params: Params) -> None:
         """Bring the guests back, if that is asked for with the rollback."""
@@ -239,7 +240,7 @@ class ReturnGuests:
             ) from error
         gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
         left = f", left where they are: {', '.join(mover.left)}" if mover.left else ""
-        return Done(f"{len(mover.moved)} guests on {params['host']}{gone}{left}")
+        return Done(f"{count(len(mover.moved), 'guest')} on {params['host']}{gone}{left}")
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""
@@ -300,7 +301,7 @@ class MoveGuests:
         mover = Mover(self.systems, params, lambda host: host != params["host"])
         mover.move(guests)
         gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
-        return Done(f"{len(mover.moved)} guests moved{gone}", {"moved": mover.moved})
+        return Done(f"{count(len(mover.moved), 'guest')} moved{gone}", {"moved": mover.moved})
 
     def undo(self, params: Params) -> None:
         """Guests stay where they are: each move is whole, and a move back is another risk. See ``guests_at_home``."""
@@ -483,9 +484,8 @@ class JoinAggregates:
         provider = memory["register"]["provider"]
         for entry in params["aggregates"]:
             self._join(entry, params["host"], provider, params["timeout"])
-        return Done(
-            f"{len(params['aggregates'])} aggregates: {', '.join(entry['name'] for entry in params['aggregates'])}"
-        )
+        joined = ", ".join(entry["name"] for entry in params["aggregates"])
+        return Done(f"{count(len(params['aggregates']), 'aggregate')}: {joined}")
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""

@@ -33,6 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     row_changes,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 DISABLED = openstack.DISABLED_TRAIT
 Params = t.Mapping[str, t.Any]
@@ -221,9 +222,9 @@ def _rows(params: Params) -> t.List[RowChange]:
 
 
 def _outcome(outcome: t.Any) -> str:
-    text = f"{outcome.changed} rows changed"
+    text = f"{count(outcome.changed, 'row')} changed"
     if outcome.already:
-        text += f", {outcome.already} were so already"
+        text += f", {outcome.already} so already"
     if outcome.gone:
         text += f"; deleted by their owners meanwhile: {', '.join(map(str, outcome.gone))}"
     return text
@@ -238,7 +239,7 @@ class Providers:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Give each its new name."""
         self._rename(params, "before", "after")
-        return Done(f"{len(params['providers'])} names")
+        return Done(count(len(params["providers"]), "name"))
 
     def undo(self, params: Params) -> None:
         """Give each its old name."""
@@ -275,7 +276,7 @@ class Neutron:
             openstack.rebind_ports(
                 self.systems.cloud, params["ports"], before, after, lambda: self._beat(database, agents, after)
             )
-        return f"{len(agents) if database else 0} agents, {len(params['ports'])} ports on {after}"
+        return f"{count(len(agents) if database else 0, 'agent')}, {count(len(params['ports']), 'port')} on {after}"
 
     def _beat(self, database: bool, agents: t.Sequence[str], host: str) -> None:
         if database:
@@ -310,7 +311,7 @@ class AgentsAlive:
             with _as_step_error():
                 found = {agent.id: agent for agent in openstack.list_agents(self.systems.cloud, params["new"])}
             late[:] = [wanted for wanted in params["agents"] if not reports(found.get(wanted))]
-            return None if late else f"{len(params['agents'])} agents alive"
+            return None if late else f"{count(len(params['agents']), 'agent')} alive"
 
         what = f"heartbeats of agents on {params['new']}"
         return Done(self.systems.wait(lambda: f"{what} ({', '.join(late)})", params["timeout"], seen))
@@ -348,7 +349,7 @@ class Ports:
                 found = {port.id: port for port in openstack.list_ports(self.systems.cloud, after)}
             # One that is not there was deleted by its owner: the rebinding saw every other one.
             left[:] = sorted(key for key in wanted & set(found) if found[key].status != "ACTIVE")
-            return None if left else f"{len(ports)} ports on {after}, {len(wanted)} of them ACTIVE"
+            return None if left else f"{count(len(ports), 'port')} on {after}, {len(wanted)} ACTIVE"
 
         return self.systems.wait(lambda: f"ports ACTIVE on {after} ({', '.join(left[:5])})", params["timeout"], seen)
 
@@ -361,7 +362,7 @@ class PortsHome:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Nothing to do: the plan bears the list."""
-        return Done(f"{len(params['ports'])} ports on {params['old']}")
+        return Done(f"{count(len(params['ports']), 'port')} on {params['old']}")
 
     def undo(self, params: Params) -> None:
         """Wait for the old name's agents, bind the ports to it, and delete the agents' records of the new name."""
@@ -424,7 +425,7 @@ class DeleteAgents:
         with _as_step_error():
             for agent in params["agents"]:
                 moves.delete_agent(self.systems.cloud, agent["id"])
-        return Done(f"{len(params['agents'])} agents")
+        return Done(count(len(params["agents"]), "agent"))
 
     def undo(self, params: Params) -> None:
         """Nothing: an agent that starts makes its own record."""
@@ -517,8 +518,8 @@ class Audit:
         told = [item for item in checked.findings if item.severity != BLOCKER]
         if told or checked.unchecked:
             self.systems.remark(findings_text(Checked(tuple(told), checked.unchecked)))
-        count = len(expected.instance_ids)
-        return Done(f"the old name is gone; ids, uuids and allocations are what they were ({count} instances)")
+        instances = count(len(expected.instance_ids), "instance")
+        return Done(f"the old name is gone; ids, uuids and allocations are what they were ({instances})")
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""

@@ -69,7 +69,7 @@ def _agents(case: rename._Case) -> Items:
         if port.binding_host_id == case.old and not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = "Move what owns it to another host: only guests are moved by a drain."
-            yield finding("SG306", Subject("port", port.id, port.device_id, port.binding_host_id), evidence, remedy)
+            yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
 
 def can_drain(

@@ -549,11 +549,11 @@ def _ports(case: _Case) -> Items:
         if not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = "Move what owns it to another host: its identity follows from the host's name (DHCP, routers)."
-            yield finding("SG306", Subject("port", port.id, port.device_id, port.binding_host_id), evidence, remedy)
+            yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
         elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
             remedy = "It is bound to the new name with the others. Find out whether its server lives elsewhere."
-            subject = Subject("port", port.id, port.device_id, port.binding_host_id)
+            subject = Subject("port", port.id, host=port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)
 
 

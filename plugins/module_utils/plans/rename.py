@@ -55,6 +55,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import
     Step,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 KIND = "rename"
 ETC_HOSTS = "/etc/hosts"
@@ -265,7 +266,7 @@ def _cell_database(context: _Context) -> Step:
         "old": {"host": old.host, "node": old.hypervisor_hostname},
         "new": {"host": new.host, "node": new.hypervisor_hostname},
     }
-    title = f"cell database {cell.name}: 1 service, 1 compute node, {instances} instances"
+    title = f"cell database {cell.name}: 1 service, 1 compute node, {count(instances, 'instance')}"
     return Step("cell_database", title, CONTROLLER, "cell_rows", params, _row_changes(rows))
 
 
@@ -316,7 +317,7 @@ def _api_database(context: _Context) -> Step:
         "new": new,
         "aggregates": sorted({row.aggregate_id for row in members}),
     }
-    title = f"API database: 1 host mapping, {len(members)} aggregate memberships"
+    title = f"API database: 1 host mapping, {count(len(members), 'aggregate membership')}"
     return Step("api_database", title, CONTROLLER, "api_rows", params, _row_changes(rows))
 
 
@@ -329,7 +330,7 @@ def _placement(context: _Context) -> Step:
     changes = [
         Change(f"resource provider {entry['uuid']}", "name", entry["before"], entry["after"]) for entry in providers
     ]
-    title = f"placement: {len(providers)} resource providers"
+    title = f"placement: {count(len(providers), 'resource provider')}"
     return Step("placement", title, CONTROLLER, "providers", {"providers": providers}, changes)
 
 
@@ -368,7 +369,7 @@ def _neutron(context: _Context) -> t.Optional[Step]:
     }
     changes = [Change(f"network agent {agent['id']} ({agent['type']})", "host", old, new) for agent in agents]
     changes += _port_changes(ports, old, new)
-    title = f"neutron: {len(agents)} agents, {len(ports)} ports"
+    title = f"neutron: {count(len(agents), 'agent')}, {count(len(ports), 'port')}"
     return Step("neutron", title, CONTROLLER, "neutron", params, changes)
 
 
@@ -425,13 +426,13 @@ def _port_params(context: _Context) -> t.Dict[str, t.Any]:
 
 def _ports_home(context: _Context) -> Step:
     params = _port_params(context)
-    title = f"note where {_count(params['ports'], 'port')} must be bound to if this is taken back"
+    title = f"note where {count(len(params['ports']), 'port')} must be bound to if this is taken back"
     return Step("ports_home", title, CONTROLLER, "ports_home", params)
 
 
 def _ports(context: _Context) -> Step:
     params, ports = _port_params(context), _own_ports(context)
-    title = f"neutron: {_count(ports, 'port')}, as soon as the agent is there"
+    title = f"neutron: {count(len(ports), 'port')}, as soon as the agent is there"
     changes = _port_changes(ports, context.before.host, context.after.host)
     return Step("ports", title, CONTROLLER, "ports", params, changes)
 
@@ -447,12 +448,8 @@ def delete_agents(host: str, agents: t.Sequence[ApiAgent]) -> Step:
     gone = [{"id": agent.id, "type": agent.agent_type} for agent in agents]
     changes = [Change(f"network agent {agent['id']} ({agent['type']})", "host", host, "deleted") for agent in gone]
     params = {"agents": gone, "host": host}
-    title = f"neutron: delete {_count(gone, 'agent')} of the old name"
+    title = f"neutron: delete {count(len(gone), 'agent')} of the old name"
     return Step("delete_agents", title, CONTROLLER, "delete_agents", params, changes)
-
-
-def _count(things: t.Sized, what: str) -> str:
-    return f"{len(things)} {what}" + ("" if len(things) == 1 else "s")
 
 
 def _host_names(context: _Context) -> Step:
@@ -556,7 +553,7 @@ def _guests(context: _Context, name: str, strict: bool) -> Step:
     ]
     params = {"domains": domains, "uri": _needed(context.host.libvirt, "libvirt").uri, "strict": strict}
     when = "before" if strict else "after"
-    title = f"{len(domains)} domains are what they were, {when} nova-compute starts: process, uuid, definition"
+    title = f"compare {count(len(domains), 'domain')}, {when} nova-compute starts: process, uuid, definition"
     return Step(name, title, HOST, "guests_unchanged", params)
 
 
@@ -587,7 +584,7 @@ def _notes(context: _Context) -> t.List[str]:
     ]
     if _agents_register_anew(context):
         notes.append(
-            f"Guests are cut off (some seconds, {_count(_own_ports(context), 'port')}): from the L2 agent's first "
+            f"Guests are cut off (some seconds, {count(len(_own_ports(context)), 'port')}): from the L2 agent's first "
             "synchronisation under the new name until their ports are bound to it. A rollback cuts them off once more."
         )
     if context.after.os is None:

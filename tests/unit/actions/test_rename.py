@@ -193,7 +193,7 @@ def test_an_agents_own_heartbeat_is_waited_for(monkeypatch, memory):
             cloud.agents = [dataclasses.replace(OVS, heartbeat_timestamp="2026-11-21 06:00:05")]
 
     cloud.every_second = beat
-    assert rename.AgentsAlive(cloud.systems()).apply(ALIVE, memory).remark == "1 agents alive"
+    assert rename.AgentsAlive(cloud.systems()).apply(ALIVE, memory).remark == "1 agent alive"
     assert cloud.now == 5
 
 
