@@ -175,6 +175,7 @@ class ActionModule(ActionBase):
                 "evidence_dir is needed to begin a rename: the evidence that decides is read from it"
             )
         bundle = evidence.load_dir(self._args["evidence_dir"])
+        self._keep(bundle)
         request = self._request()
         overrides = findings.parse_overrides(self._args["overrides"])
         if renamed.already_renamed(bundle, request.inventory_name, request.rename_from, request.rename_to):
@@ -193,6 +194,13 @@ class ActionModule(ActionBase):
         if checked.findings or checked.unchecked:
             self._say(text.findings_text(checked, overrides))
         return self._execute_plan(plan, request, report)
+
+    def _keep(self, bundle: Bundle) -> None:
+        """Leave what decides as one file, whatever comes of it: the operator keeps it beside the report."""
+        try:
+            evidence.save_whole(self._args["evidence_dir"], bundle)
+        except OSError as error:
+            raise StackguardError(f"evidence_dir {self._args['evidence_dir']}: {error.strerror}") from error
 
     def _judge(self, bundle: Bundle, request: RenameRequest) -> t.Tuple[findings.Checked, t.Callable[[], Plan]]:
         """Return what stands against the rename, and how its plan is made, by strategy."""
