@@ -237,6 +237,7 @@ class HostFacts:
     #: Addresses configured on this host's interfaces (without prefix length), loopback left out.
     addresses: t.Optional[t.List[str]]
     machine_id: t.Optional[str]
+    #: Of the firmware; empty: this machine has no DMI (s390x, arm64 without SMBIOS, containers); None: unread.
     dmi_uuid: t.Optional[str]
     compute_id_files: t.Optional[t.List[ComputeIdFile]]
     nova_conf: t.Optional[NovaConf]
