@@ -30,6 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.drain import
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, StepError, plan_of
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import drain_db, moves, nova_db, openstack
 from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 Json = t.Dict[str, t.Any]
 
@@ -96,7 +97,7 @@ class Mover:
                 self.systems.sleep(POLL)
         if self.failed:
             told = "; ".join(self.failed)
-            left = f" ({len(waiting)} others were not begun)" if waiting else ""
+            left = f" ({count(len(waiting), 'guest')} not begun)" if waiting else ""
             raise StepError(f"{told}{left}. Every guest runs on where it is; run the same command again to carry on")
 
     def _look(self, guest: _Move, number: int, total: int) -> bool:
@@ -213,7 +214,7 @@ class GuestsAtHome:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Nothing to do: the plan bears the list."""
-        return Done(f"{len(params['guests'])} guests on {params['host']}")
+        return Done(f"{count(len(params['guests']), 'guest')} on {params['host']}")
 
     def undo(self, params: Params) -> None:
         """Bring the guests back, if that is asked for with the rollback."""
@@ -244,7 +245,7 @@ class ReturnGuests:
                 f"{error}. The rename itself is complete: -e rename_drain_return=false ends it without them"
             ) from error
         gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
-        return Done(f"{len(mover.moved)} guests on {params['host']}{gone}")
+        return Done(f"{count(len(mover.moved), 'guest')} on {params['host']}{gone}")
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""
@@ -268,7 +269,7 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     mover.move([_Move(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
     if mover.left:
         raise StepError(
-            f"{len(mover.moved)} guests are on {host}; left elsewhere, in a state that cannot be moved: "
+            f"{count(len(mover.moved), 'guest')} on {host}; left elsewhere, in a state that cannot be moved: "
             f"{', '.join(mover.left)}"
         )
     return mover
@@ -310,7 +311,7 @@ class MoveGuests:
         mover = Mover(self.systems, params, lambda host: host != params["host"])
         mover.move(guests)
         gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
-        return Done(f"{len(mover.moved)} guests moved{gone}", {"moved": mover.moved})
+        return Done(f"{count(len(mover.moved), 'guest')} moved{gone}", {"moved": mover.moved})
 
     def undo(self, params: Params) -> None:
         """Guests stay where they are: each move is whole, and a move back is another risk. See ``guests_at_home``.
@@ -460,44 +461,6 @@ class DeleteService:
         return "service, node, provider and memberships are gone"
 
 
-class DeleteAgents:
-    """Records of agents that will never report again."""
-
-    def __init__(self, systems: Systems) -> None:
-        self.systems = systems
-
-    def apply(self, params: Params, memory: Memory) -> Done:
-        """Delete each."""
-        with _as_step_error():
-            for agent in params["agents"]:
-                moves.delete_agent(self.systems.cloud, agent["id"])
-        return Done(f"{len(params['agents'])} agents")
-
-    def undo(self, params: Params) -> None:
-        """Nothing: an agent that starts makes its own record."""
-
-
-class NewAgents:
-    """Agents registered under the new name: nova-compute must not start before."""
-
-    def __init__(self, systems: Systems) -> None:
-        self.systems = systems
-
-    def apply(self, params: Params, memory: Memory) -> Done:
-        """Wait for one alive agent of each kind."""
-
-        def seen() -> t.Optional[str]:
-            with _as_step_error():
-                agents = openstack.list_agents(self.systems.cloud, params["host"])
-            alive = {agent.binary for agent in agents if agent.alive}
-            return f"{', '.join(params['binaries'])} alive" if alive.issuperset(params["binaries"]) else None
-
-        return Done(self.systems.wait(lambda: f"agents alive on {params['host']}", params["timeout"], seen))
-
-    def undo(self, params: Params) -> None:
-        """Nothing was changed."""
-
-
 class Register:
     """nova-compute's new service seen, disabled at once, and its host mapped to its cell."""
 
@@ -582,9 +545,8 @@ class JoinAggregates:
         provider = memory["register"]["provider"]
         for entry in params["aggregates"]:
             self._join(entry, params["host"], provider, params["timeout"])
-        return Done(
-            f"{len(params['aggregates'])} aggregates: {', '.join(entry['name'] for entry in params['aggregates'])}"
-        )
+        joined = ", ".join(entry["name"] for entry in params["aggregates"])
+        return Done(f"{count(len(params['aggregates']), 'aggregate')}: {joined}")
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""
@@ -718,8 +680,6 @@ def actions(systems: Systems) -> t.Dict[str, Action]:
         "move_guests": MoveGuests(systems),
         "host_empty": HostEmpty(systems),
         "delete_service": DeleteService(systems),
-        "delete_agents": DeleteAgents(systems),
-        "new_agents": NewAgents(systems),
         "register": Register(systems),
         "join_aggregates": JoinAggregates(systems),
         "drain_audit": DrainAudit(systems),
