@@ -30,6 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.drain import
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, StepError, plan_of
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import drain_db, moves, nova_db, openstack
 from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 Json = t.Dict[str, t.Any]
 
@@ -96,7 +97,7 @@ class Mover:
                 self.systems.sleep(POLL)
         if self.failed:
             told = "; ".join(self.failed)
-            left = f" ({len(waiting)} others were not begun)" if waiting else ""
+            left = f" ({count(len(waiting), 'guest')} not begun)" if waiting else ""
             raise StepError(f"{told}{left}. Every guest runs on where it is; run the same command again to carry on")
 
     def _look(self, guest: _Move, number: int, total: int) -> bool:
@@ -213,12 +214,18 @@ class GuestsAtHome:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Nothing to do: the plan bears the list."""
-        return Done(f"{len(params['guests'])} guests on {params['host']}")
+        return Done(f"{count(len(params['guests']), 'guest')} on {params['host']}")
 
     def undo(self, params: Params) -> None:
         """Bring the guests back, if that is asked for with the rollback."""
-        if self.systems.options.get("drain_return") and params["guests"]:
+        if not (self.systems.options.get("drain_return") and params["guests"]):
+            return
+        try:
             _come_home(self.systems, params)
+        except StepError as error:
+            raise StepError(
+                f"{error}. All else is taken back: -e rename_drain_return=false ends the rollback without them"
+            ) from error
 
 
 class ReturnGuests:
@@ -238,8 +245,7 @@ class ReturnGuests:
                 f"{error}. The rename itself is complete: -e rename_drain_return=false ends it without them"
             ) from error
         gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
-        left = f", left where they are: {', '.join(mover.left)}" if mover.left else ""
-        return Done(f"{len(mover.moved)} guests on {params['host']}{gone}{left}")
+        return Done(f"{count(len(mover.moved), 'guest')} on {params['host']}{gone}")
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""
@@ -261,6 +267,11 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     mover = Mover(systems, params, lambda found: found == host, lenient=True)
     # The scheduler learns that the host is enabled some seconds after the API said so: it is asked more than once.
     mover.move([_Move(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
+    if mover.left:
+        raise StepError(
+            f"{count(len(mover.moved), 'guest')} on {host}; left elsewhere, in a state that cannot be moved: "
+            f"{', '.join(mover.left)}"
+        )
     return mover
 
 
@@ -300,10 +311,61 @@ class MoveGuests:
         mover = Mover(self.systems, params, lambda host: host != params["host"])
         mover.move(guests)
         gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
-        return Done(f"{len(mover.moved)} guests moved{gone}", {"moved": mover.moved})
+        return Done(f"{count(len(mover.moved), 'guest')} moved{gone}", {"moved": mover.moved})
 
     def undo(self, params: Params) -> None:
-        """Guests stay where they are: each move is whole, and a move back is another risk. See ``guests_at_home``."""
+        """Guests stay where they are: each move is whole, and a move back is another risk. See ``guests_at_home``.
+
+        A move that is not whole is made so: what is on its way arrives, and a cold migration that was not confirmed
+        before the run was cut is reverted, which is Nova's own way home.
+        """
+        settling = _Settling(self.systems, params)
+        waiting = {guest["uuid"]: guest["name"] for guest in params["guests"]}
+
+        def settled() -> t.Optional[str]:
+            for uuid in [uuid for uuid, name in waiting.items() if settling.look(uuid, name)]:
+                del waiting[uuid]
+            return None if waiting else "no move is left unfinished"
+
+        self.systems.wait(lambda: f"the moves of {', '.join(waiting.values())}", params["timeout"], settled)
+
+
+class _Settling:
+    """Unfinished moves, ended."""
+
+    def __init__(self, systems: Systems, params: Params) -> None:
+        self.systems = systems
+        self.host = params["host"]
+        self.asked: t.Set[str] = set()
+
+    def look(self, uuid: str, name: str) -> bool:
+        """Look at one guest; whether no move of it is left unfinished."""
+        with _as_step_error():
+            server = moves.get_server(self.systems.cloud, uuid)
+        if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
+            return True
+        if server.get("OS-EXT-STS:task_state") is not None:
+            return False
+        if server["status"] != "VERIFY_RESIZE":
+            return True
+        with _as_step_error():
+            migration = moves.last_migration(self.systems.cloud, uuid) or {}
+        if migration.get("migration_type") != "migration" or migration.get("source_compute") != self.host:
+            # Its owner's resize, begun since: his to confirm or to revert.
+            return True
+        if uuid not in self.asked:
+            self._revert(uuid, name)
+        return False
+
+    def _revert(self, uuid: str, name: str) -> None:
+        self.systems.remark(f"{name}: its cold migration is not confirmed yet; reverted, back to {self.host}")
+        try:
+            moves.revert(self.systems.cloud, uuid)
+        except ApiError as error:
+            # 409: an earlier run asked already.
+            if error.data.get("status") != 409:
+                raise StepError(f"{name}: {error}") from error
+        self.asked.add(uuid)
 
 
 class HostEmpty:
@@ -399,44 +461,6 @@ class DeleteService:
         return "service, node, provider and memberships are gone"
 
 
-class DeleteAgents:
-    """Records of agents that will never report again."""
-
-    def __init__(self, systems: Systems) -> None:
-        self.systems = systems
-
-    def apply(self, params: Params, memory: Memory) -> Done:
-        """Delete each."""
-        with _as_step_error():
-            for agent in params["agents"]:
-                moves.delete_agent(self.systems.cloud, agent["id"])
-        return Done(f"{len(params['agents'])} agents")
-
-    def undo(self, params: Params) -> None:
-        """Nothing: an agent that starts makes its own record."""
-
-
-class NewAgents:
-    """Agents registered under the new name: nova-compute must not start before."""
-
-    def __init__(self, systems: Systems) -> None:
-        self.systems = systems
-
-    def apply(self, params: Params, memory: Memory) -> Done:
-        """Wait for one alive agent of each kind."""
-
-        def seen() -> t.Optional[str]:
-            with _as_step_error():
-                agents = openstack.list_agents(self.systems.cloud, params["host"])
-            alive = {agent.binary for agent in agents if agent.alive}
-            return f"{', '.join(params['binaries'])} alive" if alive.issuperset(params["binaries"]) else None
-
-        return Done(self.systems.wait(lambda: f"agents alive on {params['host']}", params["timeout"], seen))
-
-    def undo(self, params: Params) -> None:
-        """Nothing was changed."""
-
-
 class Register:
     """nova-compute's new service seen, disabled at once, and its host mapped to its cell."""
 
@@ -521,9 +545,8 @@ class JoinAggregates:
         provider = memory["register"]["provider"]
         for entry in params["aggregates"]:
             self._join(entry, params["host"], provider, params["timeout"])
-        return Done(
-            f"{len(params['aggregates'])} aggregates: {', '.join(entry['name'] for entry in params['aggregates'])}"
-        )
+        joined = ", ".join(entry["name"] for entry in params["aggregates"])
+        return Done(f"{count(len(params['aggregates']), 'aggregate')}: {joined}")
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""
@@ -657,8 +680,6 @@ def actions(systems: Systems) -> t.Dict[str, Action]:
         "move_guests": MoveGuests(systems),
         "host_empty": HostEmpty(systems),
         "delete_service": DeleteService(systems),
-        "delete_agents": DeleteAgents(systems),
-        "new_agents": NewAgents(systems),
         "register": Register(systems),
         "join_aggregates": JoinAggregates(systems),
         "drain_audit": DrainAudit(systems),

@@ -219,6 +219,10 @@ def duplicates(index: Index) -> Items:
         facts = index.bundle.hosts[name]
         for kind, value in _identities(facts):
             keys[kind, value].append(facts)
+        if facts.machine_id is None:
+            yield Unchecked("SG107", name, "its machine-id was not read: it may be another host's too")
+        if facts.libvirt is not None and not facts.libvirt.host_uuid:
+            yield Unchecked("SG107", name, "libvirt did not say its host uuid: it may be another host's too")
     for (kind, value), owners in sorted(keys.items(), key=lambda item: item[0]):
         for facts in owners if len(owners) > 1 else []:
             others = [other.inventory_name for other in owners if other is not facts]

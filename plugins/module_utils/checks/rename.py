@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils import releases
+from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS, OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
     flight,
     hostnames,
@@ -57,10 +58,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
 
-#: Agents that wire ports on a compute host: renamed with it.
-L2_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "NIC Switch agent", "Macvtap agent")
-#: Their ports follow the Chassis' hostname, which comes from Open vSwitch's external_ids (facts of nova, 3.1).
-OVN_AGENTS = ("OVN Controller agent", "OVN Controller Gateway agent", "OVN Metadata agent", "OVN Neutron agent")
 _HOST_PARTS = (
     "addresses",
     "compute_id_files",
@@ -173,6 +170,7 @@ def _in_place(case: _Case) -> Items:
     yield from _links(case)
     yield from _network(case)
     yield from _ports(case)
+    yield from _guest_ports(case)
     yield from _child_providers(case)
     yield from _grants(case)
     if case.host is not None:
@@ -336,10 +334,13 @@ def _tree(case: _Case) -> t.List[ResourceProvider]:
 
 
 def _taken_request(case: _Case) -> taken.Request:
-    after = case.after
     new = {case.request.rename_to, *([case.request.hypervisor_hostname] if case.request.hypervisor_hostname else [])}
-    if after is not None:
-        new |= {after.host, after.hypervisor_hostname, *([after.os] if after.os else [])}
+    if isinstance(case.told, tuple):
+        before, after = case.told
+        new |= {after.host, *([after.os] if after.os else [])}
+        if after.hypervisor_hostname != before.hypervisor_hostname:
+            # Kept, it is nothing new: whoever else bears it is told as a duplicate (SG205).
+            new.add(after.hypervisor_hostname)
     node, service = case.node, case.service
     return taken.Request(
         inventory_name=case.request.inventory_name,
@@ -510,8 +511,8 @@ def _agent(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str] = N
 def _l2_agent(case: _Case, agent: ApiAgent) -> Items:
     if not case.request.has_neutron_db:
         why = (
-            "without neutron's database the agent cannot be renamed: it registers anew, and until then its guests' "
-            "ports are on the dead VLAN (12 s and more), or their binding fails"
+            "without neutron's database the agent's record cannot be renamed: it registers anew, and the host's guests "
+            "are cut off from its first synchronisation until their ports are bound to the new name (some seconds)"
         )
         yield _agent(agent, why, "Give neutron_db_url (grants on agents); or accept that interruption by override.")
         return
@@ -548,12 +549,37 @@ def _ports(case: _Case) -> Items:
         if not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = "Move what owns it to another host: its identity follows from the host's name (DHCP, routers)."
-            yield finding("SG306", Subject("port", port.id, port.device_id, port.binding_host_id), evidence, remedy)
+            yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
         elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
             remedy = "It is bound to the new name with the others. Find out whether its server lives elsewhere."
-            subject = Subject("port", port.id, port.device_id, port.binding_host_id)
+            subject = Subject("port", port.id, host=port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)
+
+
+def _guest_ports(case: _Case) -> Items:
+    """SG306: a guest's port that is not bound to the guest's host would be left out. SG709: ports not asked for."""
+    cloud = case.bundle.cloud
+    if cloud is None or cloud.ports is None:
+        return  # SG709
+    guests = {row.uuid for _cell, row in case.index.instances_by_host.get(case.old, [])}
+    unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
+    if unasked:
+        reason = f"ports of {len(unasked)} of the host's {len(guests)} servers were not asked for: {unasked[0]}, ..."
+        yield _missing(case, "cloud.ports.devices", reason, "Read the APIs and the databases again, together.")
+    for port in cloud.ports:
+        if port.device_id not in guests or not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+            continue
+        if port.binding_host_id != case.old:
+            subject = Subject("port", port.id, host=port.binding_host_id)
+            evidence = {
+                "device": port.device_id,
+                "binding:host_id": port.binding_host_id,
+                "binding:vif_type": port.binding_vif_type,
+                "instances.host": case.old,
+            }
+            remedy = "Set its binding:host_id to the guest's host again: a rename moves only ports bound to that."
+            yield finding("SG306", subject, evidence, remedy)
 
 
 # --- placement and databases ----------------------------------------------------------------------------------

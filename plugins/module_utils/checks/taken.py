@@ -164,7 +164,7 @@ def _neutron(index: Index, request: Request) -> t.Iterator[Bearer]:
             yield Subject("host", row.id, row.agent_type, row.host), "neutron database agents", row.host
     for port in (cloud.ports if cloud else None) or []:
         if port.binding_host_id != request.old:
-            subject = Subject("port", port.id, port.device_id, port.binding_host_id)
+            subject = Subject("port", port.id, host=port.binding_host_id)
             yield subject, "neutron port bindings", port.binding_host_id
 
 

@@ -17,6 +17,12 @@ Ids and uuids never change; only names do. The order matters more than anything 
 5. The L2 agent is started and seen alive before nova-compute (else binding_failed), nova-compute is started and
    proves itself: its log line, the service up, the inventory's generation moving.
 6. Everything is read once more; then the service gets back the status it had.
+
+Without neutron's database the agents' rows cannot be renamed, so 3 to 5 are in another order (an operator who
+overrides SG305 by name accepts what it costs): the host's name, the L2 agent under its new name, which registers
+anew, then the ports, then the old agents' records. From the agent's first synchronisation (some 12 s) until its port
+is bound to the new name a guest is cut off. Taken back, the ports must follow the *old* agent, when that runs again:
+so their way home is a step of its own that comes before the agent is stopped, and is undone after it is started.
 """
 
 from __future__ import annotations
@@ -24,7 +30,10 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import names as naming
+from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ApiAgent,
+    ApiPort,
     ApiService,
     Bundle,
     CellFacts,
@@ -46,6 +55,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import
     Step,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 KIND = "rename"
 ETC_HOSTS = "/etc/hosts"
@@ -90,15 +100,10 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     context = _Context(bundle, request)
     agents = _agent_units(context)
     steps = [_disable(context), _stop(context, "stop_compute", "nova-compute", _compute_units(context), True)]
-    if agents:
-        steps.append(_stop(context, "stop_agents", "L2 agent", agents, False))
-    steps += [_cell_database(context), _api_database(context), _placement(context)]
-    neutron = _neutron(context)
-    if neutron is not None:
-        steps.append(neutron)
-    steps.append(_host_names(context))
-    if agents:
-        steps += [_start(context, "start_agents", "L2 agent", agents, False), _agents_alive(context)]
+    if _agents_register_anew(context):
+        steps += _middle_with_new_agents(context, agents)
+    else:
+        steps += _middle(context, agents)
     steps += [
         _guests(context, "guests", True),
         _start(context, "start_compute", "nova-compute", _compute_units(context), True),
@@ -109,6 +114,35 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     ]
     subject = f"{context.before.host} -> {context.after.host}"
     return Plan(KIND, request.operation_id, subject, steps, _notes(context))
+
+
+def _middle(context: _Context, agents: t.Sequence[Unit]) -> t.List[Step]:
+    """From nova-compute stopped to the agents alive, agents' rows renamed in neutron's database."""
+    steps = [_stop(context, "stop_agents", "L2 agent", agents, False)] if agents else []
+    steps += [_cell_database(context), _api_database(context), _placement(context)]
+    neutron = _neutron(context)
+    if neutron is not None:
+        steps.append(neutron)
+    steps.append(_host_names(context))
+    if agents:
+        steps += [_start(context, "start_agents", "L2 agent", agents, False), _agents_alive(context)]
+    return steps
+
+
+def _middle_with_new_agents(context: _Context, agents: t.Sequence[Unit]) -> t.List[Step]:
+    """The same without neutron's database: nothing may come between the agent's start and its ports."""
+    return [
+        _ports_home(context),
+        _stop(context, "stop_agents", "L2 agent", agents, False),
+        _cell_database(context),
+        _api_database(context),
+        _placement(context),
+        _host_names(context),
+        _start(context, "start_agents", "L2 agent", agents, False),
+        new_agents(context.after.host, _l2_agents(context), context.request.agent_timeout),
+        _ports(context),
+        delete_agents(context.before.host, _l2_agents(context)),
+    ]
 
 
 def reason_of(operation_id: str) -> str:
@@ -232,7 +266,7 @@ def _cell_database(context: _Context) -> Step:
         "old": {"host": old.host, "node": old.hypervisor_hostname},
         "new": {"host": new.host, "node": new.hypervisor_hostname},
     }
-    title = f"cell database {cell.name}: 1 service, 1 compute node, {instances} instances"
+    title = f"cell database {cell.name}: 1 service, 1 compute node, {count(instances, 'instance')}"
     return Step("cell_database", title, CONTROLLER, "cell_rows", params, _row_changes(rows))
 
 
@@ -283,7 +317,7 @@ def _api_database(context: _Context) -> Step:
         "new": new,
         "aggregates": sorted({row.aggregate_id for row in members}),
     }
-    title = f"API database: 1 host mapping, {len(members)} aggregate memberships"
+    title = f"API database: 1 host mapping, {count(len(members), 'aggregate membership')}"
     return Step("api_database", title, CONTROLLER, "api_rows", params, _row_changes(rows))
 
 
@@ -296,7 +330,7 @@ def _placement(context: _Context) -> Step:
     changes = [
         Change(f"resource provider {entry['uuid']}", "name", entry["before"], entry["after"]) for entry in providers
     ]
-    title = f"placement: {len(providers)} resource providers"
+    title = f"placement: {count(len(providers), 'resource provider')}"
     return Step("placement", title, CONTROLLER, "providers", {"providers": providers}, changes)
 
 
@@ -322,19 +356,10 @@ def _provider_name(provider: ResourceProvider, old: str, new: str) -> str:
 
 def _neutron(context: _Context) -> t.Optional[Step]:
     old, new = context.before.host, context.after.host
-    agents = [
-        {"id": agent.id, "type": agent.agent_type}
-        for agent in _needed(context.cloud.agents, "network agents")
-        if agent.host == old
-    ]
-    ports = [port for port in _needed(context.cloud.ports, "ports") if port.binding_host_id == old]
+    agents = [{"id": agent.id, "type": agent.agent_type} for agent in _own_agents(context)]
+    ports = _own_ports(context)
     if old == new or not (agents or ports):
         return None
-    if agents and not context.request.has_neutron_db:
-        raise PlanError(
-            "network agents of this host need neutron_db_url: without it every port would be bound to a name that no "
-            "live agent bears, and the guests would be cut off. An override of SG305 does not change that"
-        )
     params = {
         "old": old,
         "new": new,
@@ -343,9 +368,88 @@ def _neutron(context: _Context) -> t.Optional[Step]:
         "ports": [{"id": port.id, "vif_type": port.binding_vif_type} for port in ports],
     }
     changes = [Change(f"network agent {agent['id']} ({agent['type']})", "host", old, new) for agent in agents]
-    changes += [Change(f"port {port.id}", "binding:host_id", old, new) for port in ports]
-    title = f"neutron: {len(agents)} agents, {len(ports)} ports"
+    changes += _port_changes(ports, old, new)
+    title = f"neutron: {count(len(agents), 'agent')}, {count(len(ports), 'port')}"
     return Step("neutron", title, CONTROLLER, "neutron", params, changes)
+
+
+def _own_agents(context: _Context) -> t.List[ApiAgent]:
+    agents = _needed(context.cloud.agents, "network agents")
+    return [agent for agent in agents if agent.host == context.before.host]
+
+
+def _own_ports(context: _Context) -> t.List[ApiPort]:
+    ports = _needed(context.cloud.ports, "ports")
+    return [port for port in ports if port.binding_host_id == context.before.host]
+
+
+def _port_changes(ports: t.Sequence[ApiPort], old: str, new: str) -> t.List[Change]:
+    return [Change(f"port {port.id}", "binding:host_id", old, new) for port in ports]
+
+
+def _agents_register_anew(context: _Context) -> bool:
+    """Whether the agents cannot keep their rows. Raises PlanError where they could not register anew either."""
+    agents = _own_agents(context)
+    if context.request.has_neutron_db or not agents or context.before.host == context.after.host:
+        return False
+    strange = sorted({agent.agent_type for agent in agents if agent.agent_type not in L2_AGENTS})
+    if strange:
+        raise PlanError(
+            f"network agents of this host need neutron_db_url: {', '.join(strange)} would not register anew under the "
+            "new name by a restart. An override of SG305 does not change that"
+        )
+    dead = sorted(agent.agent_type for agent in agents if not agent.alive)
+    if dead or not _agent_units(context):
+        raise PlanError(
+            f"without neutron_db_url the ports follow an agent that registers anew, and {', '.join(dead) or 'no unit'} "
+            "is known to be alive here: nothing would bind them"
+        )
+    return True
+
+
+def _l2_agents(context: _Context) -> t.List[ApiAgent]:
+    return [agent for agent in _own_agents(context) if agent.agent_type in L2_AGENTS]
+
+
+def _port_params(context: _Context) -> t.Dict[str, t.Any]:
+    return {
+        "old": context.before.host,
+        "new": context.after.host,
+        "binaries": sorted({agent.binary for agent in _l2_agents(context)}),
+        "ports": [
+            {"id": port.id, "vif_type": port.binding_vif_type, "active": port.status == "ACTIVE"}
+            for port in _own_ports(context)
+        ],
+        "timeout": context.request.agent_timeout,
+    }
+
+
+def _ports_home(context: _Context) -> Step:
+    params = _port_params(context)
+    title = f"note where {count(len(params['ports']), 'port')} must be bound to if this is taken back"
+    return Step("ports_home", title, CONTROLLER, "ports_home", params)
+
+
+def _ports(context: _Context) -> Step:
+    params, ports = _port_params(context), _own_ports(context)
+    title = f"neutron: {count(len(ports), 'port')}, as soon as the agent is there"
+    changes = _port_changes(ports, context.before.host, context.after.host)
+    return Step("ports", title, CONTROLLER, "ports", params, changes)
+
+
+def new_agents(host: str, agents: t.Sequence[ApiAgent], timeout: int) -> Step:
+    """Wait until agents of the same kinds have registered under the new name."""
+    params = {"host": host, "binaries": sorted({agent.binary for agent in agents}), "timeout": timeout}
+    return Step("new_agents", "see the L2 agent alive under the new name", CONTROLLER, "new_agents", params)
+
+
+def delete_agents(host: str, agents: t.Sequence[ApiAgent]) -> Step:
+    """Delete the records of agents that will never report under the old name again."""
+    gone = [{"id": agent.id, "type": agent.agent_type} for agent in agents]
+    changes = [Change(f"network agent {agent['id']} ({agent['type']})", "host", host, "deleted") for agent in gone]
+    params = {"agents": gone, "host": host}
+    title = f"neutron: delete {count(len(gone), 'agent')} of the old name"
+    return Step("delete_agents", title, CONTROLLER, "delete_agents", params, changes)
 
 
 def _host_names(context: _Context) -> Step:
@@ -408,11 +512,10 @@ def _external_ids(context: _Context) -> t.Dict[str, t.Dict[str, str]]:
 
 
 def _agents_alive(context: _Context) -> Step:
-    agents = [
-        agent.id for agent in _needed(context.cloud.agents, "network agents") if agent.host == context.before.host
-    ]
+    agents = _own_agents(context)
     params = {
-        "agents": agents,
+        "agents": [agent.id for agent in agents],
+        "restarted": [agent.id for agent in agents if agent.agent_type in L2_AGENTS],
         "old": context.before.host,
         "new": context.after.host,
         "timeout": context.request.agent_timeout,
@@ -450,7 +553,7 @@ def _guests(context: _Context, name: str, strict: bool) -> Step:
     ]
     params = {"domains": domains, "uri": _needed(context.host.libvirt, "libvirt").uri, "strict": strict}
     when = "before" if strict else "after"
-    title = f"{len(domains)} domains are what they were, {when} nova-compute starts: process, uuid, definition"
+    title = f"compare {count(len(domains), 'domain')}, {when} nova-compute starts: process, uuid, definition"
     return Step(name, title, HOST, "guests_unchanged", params)
 
 
@@ -479,6 +582,11 @@ def _notes(context: _Context) -> t.List[str]:
         f"The message broker keeps queues named compute.{context.before.host} until somebody deletes them.",
         "Not changed here: DNS, certificates, ssh known hosts, monitoring, /etc/hosts of other hosts.",
     ]
+    if _agents_register_anew(context):
+        notes.append(
+            f"Guests are cut off (some seconds, {count(len(_own_ports(context)), 'port')}): from the L2 agent's first "
+            "synchronisation under the new name until their ports are bound to it. A rollback cuts them off once more."
+        )
     if context.after.os is None:
         notes.append(f"The host's own name ({context.host.kernel_hostname}) is not Nova's: it stays as it is.")
     return notes
@@ -530,8 +638,7 @@ def _compute_units(context: _Context) -> t.List[Unit]:
 
 
 def _agent_units(context: _Context) -> t.List[Unit]:
-    agents = _needed(context.cloud.agents, "network agents")
-    if not any(agent.host == context.before.host for agent in agents):
+    if not _own_agents(context):
         return []
     return _units(context.host, context.request.agent_units)
 
