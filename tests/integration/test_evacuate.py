@@ -1,0 +1,200 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Evacuation: what unguarded Nova does, then the same guarded. Disks are compared by bytes, writers by watchers.
+
+Each test boots the guests that it needs, and puts the lab back.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+from labkit import evacuation, state, waiting
+from labkit import guests as guestkit
+
+SOURCE, OTHER = "compute1", "compute2"
+MARK = "PRECIOUS-DATA"
+
+
+@pytest.fixture
+def clean(lab):
+    """No guests before and after; all hosts on, joined and up; nothing held."""
+    tidy(lab)
+    yield lab
+    tidy(lab)
+
+
+def tidy(lab):
+    for host in lab.hosts:
+        lab.command("host", host, "join", check=False)
+        if not lab.is_on(host):
+            lab.command("host", host, "power-on")
+        service = lab.service(host)
+        if service["forced_down"] or service["status"] != "enabled":
+            body = {"status": "enabled", "forced_down": False}
+            lab.compute("PUT", f"/os-services/{service['id']}", body, "2.53")
+        guestkit.wait_compute(lab, host)
+    lab.command("guests", "delete", "--all", check=False)
+    for entry in json.loads(lab.command("ceph", "osd", "blocklist", "ls", "--format", "json").stdout or "[]"):
+        lab.command("ceph", "osd", "blocklist", "rm", entry["addr"], check=False)
+    for path in pathlib.Path("/var/lib/stackguard").glob("evacuate.json*"):
+        path.unlink()
+
+
+def boot(lab, prefix, count=1, *more):
+    guestkit.create(lab, prefix, str(count), "--on", SOURCE, *more)
+    return {row["name"]: row["id"] for row in guestkit.every(lab).values() if row["name"].startswith(prefix)}
+
+
+def evacuate(playbooks, *words, fence="blocklist", variables=None, flags=(), **given):
+    chosen = {"evacuate_host": SOURCE, "evacuate_fence": fence, **(variables or {})}
+    process = playbooks.start("evacuate_host", words, variables=chosen, flags=flags, **given)
+    return playbooks.finish(process, timeout=900)
+
+
+def disks(lab, uuid):
+    return {name for name in evacuation.images(lab) if name.startswith(uuid)}
+
+
+# --- unguarded ------------------------------------------------------------------------------------------------
+
+
+def test_unguarded_a_failed_spawn_deletes_the_root_disk(clean):
+    lab = clean
+    (uuid,) = boot(lab, "lost", 1, "--flavor", "big", "--swap", "64").values()
+    evacuation.mark(lab, OTHER, f"{uuid}_disk", MARK)
+    with evacuation.no_memory(lab, OTHER):
+        evacuation.kill(lab, SOURCE)
+        lab.command("rbd", "rm", f"vms/{uuid}_disk.swap")
+        assert evacuation.evacuate_unguarded(lab, uuid, OTHER)["status"] == "ERROR"
+        waiting.until("the root disk gone", lambda: f"{uuid}_disk" not in evacuation.images(lab), 120, 2)
+
+
+def test_guarded_the_same_is_refused_and_the_disk_is_there(clean, playbooks):
+    lab = clean
+    (uuid,) = boot(lab, "kept", 1, "--flavor", "big", "--swap", "64").values()
+    evacuation.mark(lab, OTHER, f"{uuid}_disk", MARK)
+    with evacuation.no_memory(lab, OTHER):
+        evacuation.kill(lab, SOURCE)
+        lab.command("rbd", "rm", f"vms/{uuid}_disk.swap")
+        before = state.databases(lab)
+        result = evacuate(playbooks).failed()
+        assert "SG504" in result.codes
+        state.assert_same(before, state.databases(lab), "a refused run changed something")
+        assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == MARK
+        assert evacuation.snapshots(lab, f"{uuid}_disk") == []
+        word = [{"code": code, "object": uuid, "reason": "the test wants to see it"} for code in ("SG504", "SG501")]
+        evacuate(playbooks, variables={"stackguard_overrides": word}).failed()
+        assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == MARK, "the guard kept the data"
+        assert evacuation.snapshots(lab, f"{uuid}_disk") == [], "and was removed"
+
+
+def test_unguarded_a_host_that_lives_ends_in_two_writers(clean):
+    lab = clean
+    (uuid,) = boot(lab, "twice").values()
+    lab.ssh(SOURCE, "systemctl kill -s KILL nova-compute; systemctl mask --runtime nova-compute")
+    try:
+        evacuation.wait_down(lab, SOURCE)
+        assert evacuation.evacuate_unguarded(lab, uuid, OTHER)["status"] == "ACTIVE"
+        assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 2
+    finally:
+        lab.ssh(SOURCE, f"virsh destroy {uuid}; systemctl unmask --runtime nova-compute; systemctl start nova-compute")
+
+
+@pytest.mark.parametrize("fence", ["blocklist", "attested"])
+def test_guarded_a_host_that_lives_is_refused(clean, playbooks, fence):
+    lab = clean
+    (uuid,) = boot(lab, "once").values()
+    lab.ssh(SOURCE, "systemctl kill -s KILL nova-compute; systemctl mask --runtime nova-compute")
+    try:
+        evacuation.wait_down(lab, SOURCE)
+        word = [{"code": "SG506", "object": SOURCE, "reason": "I am sure"}]
+        result = evacuate(playbooks, fence=fence, variables={"stackguard_overrides": word}).failed()
+        assert "SG506" in result.codes
+        assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1
+        assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == SOURCE
+    finally:
+        lab.ssh(SOURCE, "systemctl unmask --runtime nova-compute; systemctl start nova-compute")
+
+
+# --- guarded --------------------------------------------------------------------------------------------------
+
+
+def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playbooks):
+    lab = clean
+    guests = {**boot(lab, "run", 3), **boot(lab, "still", 1, "--stopped"), **boot(lab, "swap", 1, "--swap", "64")}
+    for uuid in guests.values():
+        evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
+    evacuation.kill(lab, SOURCE)
+    before = {uuid: disks(lab, uuid) for uuid in guests.values()}
+    checked = evacuate(playbooks, flags=["--check", "--diff"]).ok()
+    assert "evacuate 5 servers" in checked.output
+    assert not evacuation.snapshots(lab, f"{guests['run1']}_disk")
+    evacuate(playbooks).ok()
+    for name, uuid in guests.items():
+        server = lab.server(uuid)
+        assert server["OS-EXT-SRV-ATTR:host"] == OTHER
+        assert server["status"] == ("SHUTOFF" if name.startswith("still") else "ACTIVE")
+        assert disks(lab, uuid) == before[uuid]
+        assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
+        assert len(evacuation.watchers(lab, f"{uuid}_disk")) == int(not name.startswith("still"))
+        assert evacuation.snapshots(lab, f"{uuid}_disk") == []
+    again = evacuate(playbooks)
+    assert again.rc == 0
+    assert "0 of 0 servers" in again.output
+
+
+def test_a_host_that_was_cut_off_is_fenced_by_the_blocklist(clean, playbooks):
+    lab = clean
+    (uuid,) = boot(lab, "cut").values()
+    evacuation.mark(lab, OTHER, f"{uuid}_disk", MARK)
+    lab.command("host", SOURCE, "cut")
+    evacuation.wait_down(lab, SOURCE)
+    refused = evacuate(playbooks, fence="attested").failed()
+    assert "SG506" in refused.codes
+    evacuate(playbooks, fence="blocklist").ok()
+    assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
+    lab.command("host", SOURCE, "join")
+    # The old QEMU is still there. Whatever it writes, Ceph refuses.
+    waiting.until("the host answers", lambda: lab.ssh(SOURCE, "true", check=False) is not None, 60)
+    with pytest.raises(AssertionError):
+        evacuation.mark(lab, SOURCE, f"{uuid}_disk", "WRITTEN-BY-A-DEAD-HOST")
+    assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == MARK
+    assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1
+    lab.ssh(SOURCE, f"virsh destroy {uuid}", check=False)
+
+
+def test_killed_in_the_middle_and_run_again_nobody_is_evacuated_twice(clean, playbooks):
+    lab = clean
+    guests = boot(lab, "half", 4)
+    evacuation.kill(lab, SOURCE)
+    chosen = {"evacuate_host": SOURCE, "evacuate_fence": "blocklist", "evacuate_max_parallel": 1}
+    process = playbooks.start("evacuate_host", variables=chosen)
+    moved = lambda: any(lab.server(uuid)["OS-EXT-SRV-ATTR:host"] != SOURCE for uuid in guests.values())  # noqa: E731
+    waiting.until("one has moved", moved, 300, 1)
+    process.kill()
+    process.wait()
+    evacuate(playbooks, variables={"evacuate_max_parallel": 1}).ok()
+    for uuid in guests.values():
+        assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
+        count = lab.value(
+            "cell1",
+            "SELECT COUNT(*) AS c FROM migrations WHERE instance_uuid = %s AND migration_type = 'evacuation'",
+            uuid,
+        )
+        assert count == 1
+        assert evacuation.snapshots(lab, f"{uuid}_disk") == []
+
+
+def test_a_pin_to_a_zone_whose_only_host_died_is_refused_before_nova_makes_it_an_error(clean, playbooks):
+    lab = clean
+    guestkit.create(lab, "alone", "1", "--zone", "az2")
+    (uuid,) = (row["id"] for row in guestkit.every(lab).values())
+    evacuation.kill(lab, "compute3")
+    result = evacuate(playbooks, variables={"evacuate_host": "compute3"}).failed()
+    assert "SG512" in result.codes
+    assert lab.server(uuid)["status"] == "ACTIVE"
