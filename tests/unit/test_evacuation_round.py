@@ -16,7 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiE
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import FENCE, disks, image, scene
-from ansible_collections.stackguard.nova.tests.unit.small_nova import Clock, Nova
+from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock, Nova
 
 ONE, TWO = guest(1, 1), guest(1, 2)
 BOTH = [ONE, TWO]
@@ -208,6 +208,14 @@ def test_a_port_left_behind_is_told():
     world.nova.ports = [port, {**port, "id": "p2", "device_id": "somebody else's"}]
     done = world.round()
     assert [(item.code, item.object.id) for item in done.findings] == [("SG511", "p1")]
+
+
+def test_ports_that_cannot_be_read_are_told_and_lose_no_outcome():
+    world = World()
+    world.nova.network.request = lambda *_args, **_given: Answer(503, {"error": {"message": "neutron is away"}})
+    done = world.round()
+    assert {entry.outcome for entry in done.outcomes} == {"arrived"}
+    assert codes(done) == ["SG709"]
 
 
 def test_servers_that_cannot_be_read_are_not_taken_for_gone():

@@ -41,6 +41,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation i
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, moves
 
+#: What is read of the APIs: agents and the catalogue decide nothing here.
+PARTS = tuple(part for part in cloud_reads.PARTS if part not in ("catalog", "agents"))
+
 #: Power state that a server must have afterwards, by its status before; others may have either.
 _EXPECTED = {"ACTIVE": "ACTIVE", "SHUTOFF": "SHUTOFF"}
 
@@ -82,7 +85,7 @@ class Round:
 
 def collect(connection: t.Any, host: str, directory: str) -> t.Tuple[Bundle, EvacuationFacts]:
     """Return what was read on the hosts, with the APIs read now. Raises :class:`FactsError` or :class:`ApiError`."""
-    cloud = cloud_reads.read_cloud(connection, [host])
+    cloud = cloud_reads.read_cloud(connection, [host], PARTS)
     about = evacuations.read_evacuation(connection, cloud, host)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
     return bundle, about
@@ -207,6 +210,11 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
     """SG511: releases from 31 do not bind them anew by themselves (heal_instance_info_cache_interval is -1)."""
     if not uuids:
         return []
+    try:
+        left = evacuations.ports_left(connection, source, uuids)
+    except ApiError as error:
+        evidence_ = {"ports": error.message}
+        return [finding("SG709", Subject("host", source), evidence_, "Make neutron answer, then look at the ports.")]
     return [
         finding(
             "SG511",
@@ -214,5 +222,5 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
             {"server": port.device_id, "binding:host_id": port.binding_host_id},
             "Its server has left: bind it anew (openstack port set --host), or reboot the server hard.",
         )
-        for port in evacuations.ports_left(connection, source, uuids)
+        for port in left
     ]
