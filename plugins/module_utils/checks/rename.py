@@ -31,7 +31,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     Index,
     Item,
     Items,
-    conf_host,
     gather,
     instance_subject,
     same_name,
@@ -56,6 +55,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
 
 _HOST_PARTS = (
@@ -633,12 +633,7 @@ def _needed_updates(case: Case) -> t.Iterator[t.Tuple[str, str]]:
 
 
 def _loaded(units: t.Sequence[Unit], wanted: t.Sequence[str]) -> t.List[Unit]:
-    full = {name if name.endswith(".service") else f"{name}.service" for name in wanted}
-    return [unit for unit in units if unit.load_state in ("loaded", "masked") and _full(unit.name) in full]
-
-
-def _full(name: str) -> str:
-    return name if name.endswith(".service") else f"{name}.service"
+    return [unit for unit in naming.units_named(units, wanted) if unit.load_state in ("loaded", "masked")]
 
 
 def unit_items(case: Case, host: HostFacts) -> Items:

@@ -650,17 +650,13 @@ def agent_units_of(context: Context) -> t.List[Unit]:
 
 
 def _units(host: HostFacts, names: t.Sequence[str]) -> t.List[Unit]:
-    wanted = {name if name.endswith(".service") else f"{name}.service" for name in names}
-    return [unit for unit in _needed(host.units, "units") if unit.load_state == "loaded" and _full(unit.name) in wanted]
+    found = naming.units_named(_needed(host.units, "units"), names)
+    return [unit for unit in found if unit.load_state == "loaded"]
 
 
 def log_file_of(context: Context) -> t.Optional[str]:
     """Return the file that nova-compute logs to; None: the systemd journal. Raises PlanError where that is unread."""
     return _needed(context.host.nova_conf, "nova.conf").log_file
-
-
-def _full(name: str) -> str:
-    return name if name.endswith(".service") else f"{name}.service"
 
 
 def _row_changes(rows: t.Sequence[RowChange]) -> t.List[Change]:
