@@ -81,9 +81,7 @@ def now(lab: Lab) -> str:
     return control.mysql(lab, "-N", "-e", "SELECT utc_timestamp()").strip()
 
 
-ENABLED = (
-    "SELECT COUNT(*) FROM services WHERE `binary`='nova-compute' AND deleted=0 AND disabled=0 AND forced_down=0"
-)
+ENABLED = "SELECT COUNT(*) FROM services WHERE `binary`='nova-compute' AND deleted=0 AND disabled=0 AND forced_down=0"
 
 
 def enabled(lab: Lab) -> int:

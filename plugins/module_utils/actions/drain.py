@@ -218,8 +218,14 @@ class GuestsAtHome:
 
     def undo(self, params: Params) -> None:
         """Bring the guests back, if that is asked for with the rollback."""
-        if self.systems.options.get("drain_return") and params["guests"]:
+        if not (self.systems.options.get("drain_return") and params["guests"]):
+            return
+        try:
             _come_home(self.systems, params)
+        except StepError as error:
+            raise StepError(
+                f"{error}. All else is taken back: -e rename_drain_return=false ends the rollback without them"
+            ) from error
 
 
 class ReturnGuests:
@@ -239,8 +245,7 @@ class ReturnGuests:
                 f"{error}. The rename itself is complete: -e rename_drain_return=false ends it without them"
             ) from error
         gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
-        left = f", left where they are: {', '.join(mover.left)}" if mover.left else ""
-        return Done(f"{count(len(mover.moved), 'guest')} on {params['host']}{gone}{left}")
+        return Done(f"{count(len(mover.moved), 'guest')} on {params['host']}{gone}")
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""
@@ -262,6 +267,11 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     mover = Mover(systems, params, lambda found: found == host, lenient=True)
     # The scheduler learns that the host is enabled some seconds after the API said so: it is asked more than once.
     mover.move([_Move(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
+    if mover.left:
+        raise StepError(
+            f"{count(len(mover.moved), 'guest')} on {host}; left elsewhere, in a state that cannot be moved: "
+            f"{', '.join(mover.left)}"
+        )
     return mover
 
 
@@ -304,7 +314,58 @@ class MoveGuests:
         return Done(f"{count(len(mover.moved), 'guest')} moved{gone}", {"moved": mover.moved})
 
     def undo(self, params: Params) -> None:
-        """Guests stay where they are: each move is whole, and a move back is another risk. See ``guests_at_home``."""
+        """Guests stay where they are: each move is whole, and a move back is another risk. See ``guests_at_home``.
+
+        A move that is not whole is made so: what is on its way arrives, and a cold migration that was not confirmed
+        before the run was cut is reverted, which is Nova's own way home.
+        """
+        settling = _Settling(self.systems, params)
+        waiting = {guest["uuid"]: guest["name"] for guest in params["guests"]}
+
+        def settled() -> t.Optional[str]:
+            for uuid in [uuid for uuid, name in waiting.items() if settling.look(uuid, name)]:
+                del waiting[uuid]
+            return None if waiting else "no move is left unfinished"
+
+        self.systems.wait(lambda: f"the moves of {', '.join(waiting.values())}", params["timeout"], settled)
+
+
+class _Settling:
+    """Unfinished moves, ended."""
+
+    def __init__(self, systems: Systems, params: Params) -> None:
+        self.systems = systems
+        self.host = params["host"]
+        self.asked: t.Set[str] = set()
+
+    def look(self, uuid: str, name: str) -> bool:
+        """Look at one guest; whether no move of it is left unfinished."""
+        with _as_step_error():
+            server = moves.get_server(self.systems.cloud, uuid)
+        if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
+            return True
+        if server.get("OS-EXT-STS:task_state") is not None:
+            return False
+        if server["status"] != "VERIFY_RESIZE":
+            return True
+        with _as_step_error():
+            migration = moves.last_migration(self.systems.cloud, uuid) or {}
+        if migration.get("migration_type") != "migration" or migration.get("source_compute") != self.host:
+            # Its owner's resize, begun since: his to confirm or to revert.
+            return True
+        if uuid not in self.asked:
+            self._revert(uuid, name)
+        return False
+
+    def _revert(self, uuid: str, name: str) -> None:
+        self.systems.remark(f"{name}: its cold migration is not confirmed yet; reverted, back to {self.host}")
+        try:
+            moves.revert(self.systems.cloud, uuid)
+        except ApiError as error:
+            # 409: an earlier run asked already.
+            if error.data.get("status") != 409:
+                raise StepError(f"{name}: {error}") from error
+        self.asked.add(uuid)
 
 
 class HostEmpty:
