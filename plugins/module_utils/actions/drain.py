@@ -340,7 +340,7 @@ class _Settling:
 
     def look(self, uuid: str, name: str) -> bool:
         """Look at one guest; whether no move of it is left unfinished."""
-        with _as_step_error():
+        with as_step_error():
             server = moves.get_server(self.systems.cloud, uuid)
         if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
             return True
@@ -348,7 +348,7 @@ class _Settling:
             return False
         if server["status"] != "VERIFY_RESIZE":
             return True
-        with _as_step_error():
+        with as_step_error():
             migration = moves.last_migration(self.systems.cloud, uuid) or {}
         if migration.get("migration_type") != "migration" or migration.get("source_compute") != self.host:
             # Its owner's resize, begun since: his to confirm or to revert.
