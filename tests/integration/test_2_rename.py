@@ -11,6 +11,7 @@ more for what cannot be put back (evacuation, deletion).
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import jsonschema
