@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename imp
     Memory,
     Params,
     Systems,
-    _as_step_error,
+    as_step_error,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import drain as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
@@ -102,7 +102,7 @@ class Mover:
 
     def _look(self, guest: _Move, number: int, total: int) -> bool:
         """Look at one guest and do what is next; whether it is finished, well or not."""
-        with _as_step_error():
+        with as_step_error():
             server = moves.get_server(self.systems.cloud, guest.uuid)
         if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
             self.gone.append(guest.name)
@@ -134,7 +134,7 @@ class Mover:
         if server["status"] == "VERIFY_RESIZE":
             return self._confirm(guest, server)
         if server["status"] == "ERROR":
-            with _as_step_error():
+            with as_step_error():
                 said = moves.why(self.systems.cloud, server)
             return self._fail(guest, f"is on {host} but in ERROR: {said}")
         self.moved[guest.uuid] = host
@@ -145,7 +145,7 @@ class Mover:
     def _confirm(self, guest: _Move, server: Json) -> bool:
         if guest.confirmed:
             return self._wait(guest, server)
-        with _as_step_error():
+        with as_step_error():
             migration = moves.last_migration(self.systems.cloud, guest.uuid) or {}
         if migration.get("migration_type") != "migration":
             return self._fail(guest, "its resize waits for its owner's confirmation")
@@ -178,7 +178,7 @@ class Mover:
         self.systems.remark(f"{guest.name}: {method} migration to {target}")
 
     def _note_failure(self, guest: _Move, server: Json) -> None:
-        with _as_step_error():
+        with as_step_error():
             said = moves.why(self.systems.cloud, server)
         guest.reasons.append(f"{guest.target}: {said}")
         self.systems.remark(f"{guest.name}: not to {guest.target}: {said}")
@@ -194,7 +194,7 @@ class Mover:
             return self._fail(guest, f"is still {server['status']} ({task}) after {int(self.timeout)} s")
         if now - guest.told >= TELL:
             guest.told = now
-            with _as_step_error():
+            with as_step_error():
                 far = moves.progress(self.systems.cloud, guest.uuid)
             state = far or server.get("OS-EXT-STS:task_state") or server["status"]
             self.systems.remark(f"{guest.name}: {state}, {int(now - guest.started)} s")
@@ -256,7 +256,7 @@ def _come_home(systems: Systems, params: Params) -> Mover:
 
     def up() -> t.Optional[str]:
         # A fresh heartbeat: a migration asked for while nova-compute initialises can end in ERROR.
-        with _as_step_error():
+        with as_step_error():
             service = moves.find_service(systems.cloud, host)
         if service is None:
             return None
@@ -280,7 +280,7 @@ def _usable(service: ApiService) -> bool:
 
 
 def _name(systems: Systems, uuid: str) -> str:
-    with _as_step_error():
+    with as_step_error():
         server = moves.get_server(systems.cloud, uuid)
     return str(server["name"]) if server else uuid
 
@@ -294,7 +294,7 @@ class MoveGuests:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Move every guest to another host of the zone."""
         planned = {guest["uuid"]: guest for guest in params["guests"]}
-        with _as_step_error():
+        with as_step_error():
             servers = moves.servers_on(self.systems.cloud, params["host"])
         order = {uuid: index for index, uuid in enumerate(planned)}
         guests = [
@@ -340,7 +340,7 @@ class _Settling:
 
     def look(self, uuid: str, name: str) -> bool:
         """Look at one guest; whether no move of it is left unfinished."""
-        with _as_step_error():
+        with as_step_error():
             server = moves.get_server(self.systems.cloud, uuid)
         if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
             return True
@@ -348,7 +348,7 @@ class _Settling:
             return False
         if server["status"] != "VERIFY_RESIZE":
             return True
-        with _as_step_error():
+        with as_step_error():
             migration = moves.last_migration(self.systems.cloud, uuid) or {}
         if migration.get("migration_type") != "migration" or migration.get("source_compute") != self.host:
             # Its owner's resize, begun since: his to confirm or to revert.
@@ -390,7 +390,7 @@ class HostEmpty:
 
 def _left(systems: Systems, params: Params) -> t.List[str]:
     """Name what still is on the host."""
-    with _as_step_error():
+    with as_step_error():
         servers = moves.servers_on(systems.cloud, params["host"])
         databases = nova_db.read_databases(systems.options, sorted({params["host"], params["node"]}))
     left = [f"server {server.name} ({server.id})" for server in servers]
@@ -417,13 +417,13 @@ class DeleteService:
             left = _left(self.systems, params)
             if left:
                 raise StepError(f"not deleted, the host is not empty: {', '.join(left[:5])}")
-            with _as_step_error():
+            with as_step_error():
                 others = drain_db.other_nodes_of_service(
                     self.systems.url(f"cell:{params['cell']}"), params["service"], params["host"]
                 )
             if others:
                 raise StepError(f"not deleted, it would take compute nodes of others with it: {', '.join(others)}")
-            with _as_step_error():
+            with as_step_error():
                 openstack.delete_service(self.systems.cloud, params["service_id"])
         return Done(self._verify(params))
 
@@ -436,13 +436,13 @@ class DeleteService:
             )
 
     def _exists(self, params: Params) -> bool:
-        with _as_step_error():
+        with as_step_error():
             service = moves.find_service(self.systems.cloud, params["host"])
         return service is not None and service.id == params["service_id"]
 
     def _verify(self, params: Params) -> str:
         cloud, provider = self.systems.cloud, params["provider"]
-        with _as_step_error():
+        with as_step_error():
             consumers = moves.provider_consumers(cloud, provider)
             if consumers:
                 raise StepError(f"resource provider {provider} is left, with allocations of {', '.join(consumers)}")
@@ -483,7 +483,7 @@ class Register:
         found: t.List[str] = []
 
         def seen() -> t.Optional[str]:
-            with _as_step_error():
+            with as_step_error():
                 service = moves.find_service(self.systems.cloud, params["host"])
                 if service is not None and service.disabled_reason != params["reason"]:
                     openstack.set_service_status(self.systems.cloud, service.id, "disabled", params["reason"])
@@ -515,7 +515,7 @@ class Register:
         host = params["host"]
 
         def seen() -> t.Optional[str]:
-            with _as_step_error():
+            with as_step_error():
                 node = moves.find_node(self.systems.cloud, host)
                 if node is None or moves.provider_aggregates(self.systems.cloud, node.id) is None:
                     return None
@@ -588,7 +588,7 @@ class NewServiceStatus:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Set it."""
-        with _as_step_error():
+        with as_step_error():
             service_id = memory["register"]["service_id"]
             openstack.set_service_status(self.systems.cloud, service_id, params["status"], params["reason"])
         return Done(f"{params['status']}" + (f" ({params['reason']})" if params["reason"] else ""))
@@ -617,7 +617,7 @@ class DrainAudit:
             guests=tuple(params["guests"]),
         )
         bundle = self._collect(params)
-        with _as_step_error():
+        with as_step_error():
             servers = {uuid: moves.get_server(self.systems.cloud, uuid) for uuid in expected.guests}
         zones = {
             uuid: server.get("OS-EXT-AZ:availability_zone") if server else None for uuid, server in servers.items()
@@ -637,7 +637,7 @@ class DrainAudit:
     def _collect(self, params: Params) -> Bundle:
         scope = sorted({*params["old"].values(), *params["new"].values()} - {None})
         facts = self.systems.host.facts(self.systems.info_arguments)
-        with _as_step_error():
+        with as_step_error():
             databases = nova_db.read_databases(self.systems.options, scope)
             cloud = openstack.read_cloud(self.systems.cloud, scope)
         return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)
@@ -645,7 +645,7 @@ class DrainAudit:
 
 def read_targets(systems: Systems) -> t.List[Target]:
     """Return every host of the cloud that guests could go to, and what it has room for."""
-    with _as_step_error():
+    with as_step_error():
         return moves.read_targets(systems.cloud)
 
 
@@ -655,7 +655,7 @@ def other_nodes(systems: Systems, bundle: Bundle, host: str) -> t.List[str]:
     for cell in (bundle.databases.cells if bundle.databases else None) or []:
         for service in cell.services or []:
             if service.host == host and service.binary == "nova-compute" and not service.deleted:
-                with _as_step_error():
+                with as_step_error():
                     found += drain_db.other_nodes_of_service(systems.url(f"cell:{cell.name}"), service.id, host)
     return found
 

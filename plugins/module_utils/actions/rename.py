@@ -90,7 +90,8 @@ class Systems:
 
 
 @contextlib.contextmanager
-def _as_step_error() -> t.Iterator[None]:
+def as_step_error() -> t.Iterator[None]:
+    """Turn errors of the databases and the APIs into StepErrors; a Conflict is a value that changed meanwhile."""
     try:
         yield
     except Conflict as error:
@@ -153,7 +154,7 @@ class ServiceStatus:
         return f"enabled, inventory generation {before.generation} -> {after.generation}"
 
     def _put(self, params: Params, wanted: t.Mapping[str, t.Any]) -> None:
-        with _as_step_error():
+        with as_step_error():
             openstack.set_service_status(self.systems.cloud, params["service_id"], wanted["status"], wanted["reason"])
 
     def _wait(
@@ -162,7 +163,7 @@ class ServiceStatus:
         seen: t.List[openstack.ProviderTraits] = []
 
         def look() -> t.Optional[str]:
-            with _as_step_error():
+            with as_step_error():
                 seen[:] = [openstack.get_provider_traits(self.systems.cloud, params["provider"])]
             return "seen" if enough(seen[0]) else None
 
@@ -187,7 +188,7 @@ class CellRows:
 
     def _write(self, params: Params, rows: t.Sequence[RowChange], leaving: t.Mapping[str, str]) -> str:
         url = self.systems.url(params["database"])
-        with _as_step_error():
+        with as_step_error():
             outcome = row_changes.apply_row_changes(
                 url, rows, row_changes.Completeness(leaving["host"], leaving["node"])
             )
@@ -210,7 +211,7 @@ class ApiRows:
 
     def _write(self, params: Params, rows: t.Sequence[RowChange], leaving: str) -> str:
         url = self.systems.url(params["database"])
-        with _as_step_error():
+        with as_step_error():
             outcome = row_changes.apply_row_changes(url, rows, row_changes.Completeness(leaving))
             for aggregate in params["aggregates"]:
                 openstack.refresh_aggregate(self.systems.cloud, aggregate)
@@ -246,7 +247,7 @@ class Providers:
         self._rename(params, "after", "before")
 
     def _rename(self, params: Params, before: str, after: str) -> None:
-        with _as_step_error():
+        with as_step_error():
             for entry in params["providers"]:
                 openstack.rename_provider(self.systems.cloud, entry["uuid"], entry[before], entry[after])
 
@@ -260,7 +261,7 @@ class Neutron:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Move agents and ports to the new name. Noted: the last heartbeat that was written in the agents' place."""
         told = self._move(params, params["old"], params["new"])
-        with _as_step_error():
+        with as_step_error():
             agents = openstack.list_agents(self.systems.cloud, params["new"])
         return Done(told, {"heartbeats": {agent.id: agent.heartbeat_timestamp for agent in agents}})
 
@@ -270,7 +271,7 @@ class Neutron:
 
     def _move(self, params: Params, before: str, after: str) -> str:
         agents, database = params["agents"], params["database"]
-        with _as_step_error():
+        with as_step_error():
             if database:
                 row_changes.rename_agents(self.systems.url("neutron"), agents, before, after)
             openstack.rebind_ports(
@@ -308,7 +309,7 @@ class AgentsAlive:
             return agent.id not in restarted or (now is not None and before is not None and now != before)
 
         def seen() -> t.Optional[str]:
-            with _as_step_error():
+            with as_step_error():
                 found = {agent.id: agent for agent in openstack.list_agents(self.systems.cloud, params["new"])}
             late[:] = [wanted for wanted in params["agents"] if not reports(found.get(wanted))]
             return None if late else f"{count(len(params['agents']), 'agent')} alive"
@@ -339,13 +340,13 @@ class Ports:
     def bind(self, params: Params, before: str, after: str) -> str:
         """Bind every port to a name that has live agents; wait until those that were ACTIVE are."""
         ports = params["ports"]
-        with _as_step_error():
+        with as_step_error():
             openstack.rebind_ports(self.systems.cloud, ports, before, after)
         wanted = {port["id"] for port in ports if port["active"]}
         left: t.List[str] = []
 
         def seen() -> t.Optional[str]:
-            with _as_step_error():
+            with as_step_error():
                 found = {port.id: port for port in openstack.list_ports(self.systems.cloud, after)}
             # One that is not there was deleted by its owner: the rebinding saw every other one.
             left[:] = sorted(key for key in wanted & set(found) if found[key].status != "ACTIVE")
@@ -373,7 +374,7 @@ class PortsHome:
         first = agents.wait(params["binaries"], old, params["timeout"])
         Ports(self.systems).bind(params, new, old)
         agents.wait(params["binaries"], old, params["timeout"], first)
-        with _as_step_error():
+        with as_step_error():
             for agent in openstack.list_agents(cloud, new):
                 if agent.binary in params["binaries"]:
                     moves.delete_agent(cloud, agent.id)
@@ -403,7 +404,7 @@ class NewAgents:
         beats: t.Dict[str, str] = {}
 
         def seen() -> t.Optional[str]:
-            with _as_step_error():
+            with as_step_error():
                 agents = [agent for agent in openstack.list_agents(self.systems.cloud, host) if agent.alive]
             beats.clear()
             beats.update({agent.binary: str(agent.heartbeat_timestamp) for agent in agents})
@@ -422,7 +423,7 @@ class DeleteAgents:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Delete each."""
-        with _as_step_error():
+        with as_step_error():
             for agent in params["agents"]:
                 moves.delete_agent(self.systems.cloud, agent["id"])
         return Done(count(len(params["agents"]), "agent"))
@@ -454,13 +455,13 @@ class ComputeUp:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Wait for both proofs; a line that refuses ends the wait at once."""
-        with _as_step_error():
+        with as_step_error():
             first = openstack.get_service(self.systems.cloud, params["service_id"])
         proofs: t.Dict[str, str] = {}
 
         def seen() -> t.Optional[str]:
             self._read_log(params, memory, proofs)
-            with _as_step_error():
+            with as_step_error():
                 service = openstack.get_service(self.systems.cloud, params["service_id"])
             if service.host == params["host"] and service.state == "up" and service.updated_at != first.updated_at:
                 proofs["service"] = f"service up as {service.host}"
@@ -527,7 +528,7 @@ class Audit:
     def _collect(self, params: Params) -> Bundle:
         scope = sorted({*params["old"].values(), *params["new"].values()} - {None})
         facts = self.systems.host.facts(self.systems.info_arguments)
-        with _as_step_error():
+        with as_step_error():
             databases = nova_db.read_databases(self.systems.options, scope)
             cloud = openstack.read_cloud(self.systems.cloud, scope, node_uuids=[params["node"]["uuid"]])
         return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)

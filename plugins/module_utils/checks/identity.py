@@ -19,7 +19,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     Item,
     Items,
     Node,
-    conf_host,
     domain_subject,
     file_uuid,
     gather,
@@ -48,6 +47,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 #: Parts of a host that its identity is told from.
 IDENTITY_PARTS = ("compute_id_files", "nova_conf", "libvirt", "domains")

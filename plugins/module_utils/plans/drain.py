@@ -47,7 +47,7 @@ class _Drain:
         request: RenameRequest,
         options: moving.DrainOptions,
     ) -> None:
-        self.base = in_place._Context(bundle, request)
+        self.base = in_place.Context(bundle, request)
         self.request = request
         self.options = options
         self.old, self.new = self.base.before.host, self.base.after.host
@@ -79,7 +79,7 @@ class _Drain:
     @property
     def agent_units(self) -> t.List[str]:
         """Names of the L2 agents' units."""
-        return [unit.name for unit in in_place._agent_units(self.base)]
+        return [unit.name for unit in in_place.agent_units_of(self.base)]
 
 
 def plan(
@@ -91,21 +91,21 @@ def plan(
     """Return the plan of a rename by draining. Raises :class:`PlanError` or C(names.NamesError)."""
     drain = _Drain(bundle, targets, request, options or moving.DrainOptions())
     base = drain.base
-    compute_units, agent_units = in_place._compute_units(base), in_place._agent_units(base)
-    steps = [_home(drain), in_place._disable(base), _move(drain), _empty(drain)]
-    steps.append(in_place._stop(base, "stop_compute", "nova-compute", compute_units, True))
+    compute_units, agent_units = in_place.compute_units_of(base), in_place.agent_units_of(base)
+    steps = [_home(drain), in_place.disable(base), _move(drain), _empty(drain)]
+    steps.append(in_place.stop(base, "stop_compute", "nova-compute", compute_units, True))
     if agent_units:
-        steps.append(in_place._stop(base, "stop_agents", "L2 agent", agent_units, False))
-    steps += [_delete(drain), in_place._host_names(base)]
+        steps.append(in_place.stop(base, "stop_agents", "L2 agent", agent_units, False))
+    steps += [_delete(drain), in_place.host_names(base)]
     if drain.identity_files:
         steps.append(_identity(drain))
     if drain.agents:
         steps.append(in_place.delete_agents(drain.old, drain.agents))
     if agent_units:
-        steps.append(in_place._start(base, "start_agents", "L2 agent", agent_units, False))
+        steps.append(in_place.start(base, "start_agents", "L2 agent", agent_units, False))
         if drain.agents:
             steps.append(in_place.new_agents(drain.new, drain.agents, drain.request.agent_timeout))
-    steps += [in_place._start(base, "start_compute", "nova-compute", compute_units, True), _register(drain)]
+    steps += [in_place.start(base, "start_compute", "nova-compute", compute_units, True), _register(drain)]
     steps += [_aggregates(drain), _audit(drain), _enable(drain)]
     if drain.options.bring_back and drain.guests:
         steps.append(_return(drain))
@@ -205,8 +205,8 @@ def _register(drain: _Drain) -> Step:
         "old_service": base.api_service.id,
         "old_node": base.node.uuid,
         "reason": in_place.reason_of(drain.request.operation_id),
-        "log_file": in_place._log_file(base),
-        "units": [unit.name for unit in in_place._compute_units(base)],
+        "log_file": in_place.log_file_of(base),
+        "units": [unit.name for unit in in_place.compute_units_of(base)],
         "timeout": drain.request.start_timeout,
         "discover_timeout": drain.options.discover_timeout,
     }
