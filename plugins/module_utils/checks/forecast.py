@@ -27,7 +27,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     conf_host,
     domain_subject,
     open_evacuation,
-    same_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import RUNNING
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Domain, HostFacts, InstanceRow
@@ -38,6 +37,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.words import same_name
 
 DESTROYED = "destroyed"
 DESTROYED_WITH_DISKS = "destroyed, and its disks deleted"
