@@ -24,9 +24,9 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
     Index,
     Items,
-    conf_host,
     domain_subject,
     open_evacuation,
+    same_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import RUNNING
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Domain, HostFacts, InstanceRow
@@ -37,7 +37,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.words import same_name
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 DESTROYED = "destroyed"
 DESTROYED_WITH_DISKS = "destroyed, and its disks deleted"
