@@ -16,6 +16,8 @@ import pytest
 from labkit import evacuation, state, waiting
 from labkit import guests as guestkit
 
+pytestmark = pytest.mark.matrix
+
 SOURCE, OTHER = "compute1", "compute2"
 MARK = "PRECIOUS-DATA"
 
