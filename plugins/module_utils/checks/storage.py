@@ -20,7 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     same_address,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import RUNNING, Guest, by_nova_name, images_of
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, HostFacts, RbdFacts, RbdImage
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, HostFacts, RbdImage
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     BLOCKER,
     WARNING,
@@ -70,10 +70,12 @@ def seen(bundle: Bundle, uuids: t.Optional[t.Container[str]] = None) -> t.Dict[s
     """
     found: t.Dict[str, t.Dict[t.Tuple[t.Optional[str], str], Seen]] = {}
     for name, facts in sorted(by_nova_name(bundle).items()):
-        for image in (facts.rbd.images if facts.rbd else None) or []:
+        rbd = facts.rbd
+        if rbd is None:
+            continue
+        for image in rbd.images or []:
             if uuids is not None and image.name.partition("_")[0] not in uuids:
                 continue
-            rbd = t.cast("RbdFacts", facts.rbd)
             places = found.setdefault(image.name, {})
             key = (rbd.fsid, rbd.pool)
             before = places.get(key)
