@@ -102,3 +102,16 @@ class EvacuationRequest:
     max_hosts: int = 1
     max_share: float = 0.34
     fence: t.Optional[Fence] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ReturnRequest:
+    """A host that was evacuated comes back. ``host`` is what Nova calls it."""
+
+    host: str
+    #: The host's key in the bundle.
+    inventory_name: str
+    #: The key of the host that looked into Ceph: not the one that comes back, whose clients Ceph may refuse.
+    ceph_name: t.Optional[str] = None
+    #: Operation whose evacuation of this host is still open, if any.
+    open_operation: t.Optional[str] = None

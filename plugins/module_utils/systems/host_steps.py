@@ -429,6 +429,48 @@ class GuestsUnchanged:
         return {}
 
 
+class EndDomains:
+    """End domains whose servers live elsewhere, each guarded by the process that was seen. It cannot be taken back."""
+
+    def is_done(self, params: Params) -> Result:
+        """Whether no domain and no QEMU of them is left."""
+        return {"done": not self._left(params)}
+
+    def apply(self, params: Params) -> Result:
+        """Look at all of them first, then end one after the other."""
+        uri = str(params["uri"])
+        now = {domain.uuid: domain for domain in libvirt.read_domains(uri)}
+        planned = [item for item in params["domains"] if str(item["uuid"]) in now]
+        for item in planned:
+            found = now[str(item["uuid"])]
+            # One that was ended already, by an earlier run, has no process any more.
+            if found.pid is not None and (found.pid, found.pid_start) != (item["pid"], item["pid_start"]):
+                raise StepError(
+                    f"nothing was ended: {found.name} ({found.uuid}) has process {found.pid}, not {item['pid']}",
+                    changed_meanwhile=True,
+                )
+        for item in planned:
+            libvirt.end_domain(uri, str(item["uuid"]))
+        return {}
+
+    def verify(self, params: Params) -> Result:
+        """See that neither libvirt nor the process table has any of them."""
+        left = self._left(params)
+        if left:
+            raise StepError(f"still here: {', '.join(left)}")
+        return {"remark": f"{count(len(params['domains']), 'domain')} ended"}
+
+    def undo(self, params: Params) -> Result:
+        """Nothing can be taken back: their servers live elsewhere."""
+        raise StepError("a domain that was ended is not brought back: its server lives elsewhere")
+
+    @staticmethod
+    def _left(params: Params) -> t.List[str]:
+        wanted = {str(item["uuid"]) for item in params["domains"]}
+        known = {domain.uuid for domain in libvirt.read_domains(str(params["uri"]))}
+        return sorted(wanted & (known | set(processes.qemu_by_uuid())))
+
+
 def compare(before: t.Sequence[Params], now: t.Sequence[Domain]) -> t.List[str]:
     """Return every difference between domains as they were and as they are, in words. Pure."""
     current = {domain.uuid: dataclasses.asdict(domain) for domain in now}
@@ -487,6 +529,7 @@ class Runner:
             "host_names": HostNames(state_dir),
             "guests_unchanged": GuestsUnchanged(),
             "identity_file": IdentityFile(),
+            "end_domains": EndDomains(),
         }
         self._reads: t.Dict[str, t.Callable[[Params], Result]] = {
             "journal_read": lambda request: {"journal": journal.read(state_dir, request["kind"])},

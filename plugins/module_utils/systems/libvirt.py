@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""libvirt on a compute host, through its Python binding and a read-only connection.
+"""libvirt on a compute host, through its Python binding and, but for :func:`end_domain`, a read-only connection.
 
 One call lists all domains, one fetches each domain's XML: nothing here starts a process.
 """
@@ -29,8 +29,11 @@ class LibvirtError(HostError):
 
 
 @contextlib.contextmanager
-def connection(uri: str) -> t.Iterator[t.Any]:
-    """Open a read-only connection, and close it. Raises :class:`LibvirtError`, also for what is asked within."""
+def connection(uri: str, write: bool = False) -> t.Iterator[t.Any]:
+    """Open a connection (read-only unless ``write``), and close it.
+
+    Raises :class:`LibvirtError`, also for what is asked within.
+    """
     try:
         import libvirt
     except ImportError as error:
@@ -39,7 +42,7 @@ def connection(uri: str) -> t.Iterator[t.Any]:
     libvirt.registerErrorHandler(lambda _context, _error: None, None)
     opened = None
     try:
-        opened = libvirt.openReadOnly(uri)
+        opened = libvirt.open(uri) if write else libvirt.openReadOnly(uri)
         yield opened
     except libvirt.libvirtError as error:
         raise LibvirtError(f"{uri}: {error}") from error
@@ -104,6 +107,32 @@ def domains(opened: t.Any, proc: str = "/proc") -> t.List[Domain]:
             if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
                 raise
     return sorted(result, key=lambda domain: domain.uuid)
+
+
+def end_domain(uri: str, uuid: str) -> None:
+    """Destroy a domain where it is active, and undefine it where it is defined. Its disks, NVRAM and TPM state stay.
+
+    One that is not there is no error. Raises as :func:`read_identity` does.
+    """
+
+    def end() -> None:
+        import libvirt
+
+        with connection(uri, write=True) as opened:
+            try:
+                handle = opened.lookupByUUIDString(uuid)
+                persistent = handle.isPersistent()
+                if handle.isActive():
+                    handle.destroy()
+                if persistent:
+                    # Older libvirts know no flag for the TPM, and keep its state.
+                    keep = libvirt.VIR_DOMAIN_UNDEFINE_KEEP_NVRAM | getattr(libvirt, "VIR_DOMAIN_UNDEFINE_KEEP_TPM", 0)
+                    handle.undefineFlags(keep)
+            except libvirt.libvirtError as error:
+                if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
+                    raise
+
+    within(PATIENCE, f"{uri}: end of {uuid}", end)
 
 
 def _domain(handle: t.Any, guests: t.Mapping[str, t.Sequence[int]], proc: str) -> Domain:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import types
 
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_names, host_steps, libvirt
+from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.systems import killing
 
 OLD_HOSTS = "127.0.0.1 localhost\n10.0.0.1 old\n"
@@ -323,3 +325,58 @@ def test_a_stop_in_parts(tmp_path, monkeypatch):
             polls += runner.run([{"op": "stop_poll", **what}]).results
     assert [poll["stopped"] for poll in polls] == [False, True]
     assert runner.run([{"op": "verify", **what}]).error is None
+
+
+# --- end of domains ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ending(monkeypatch):
+    """Two domains with their QEMUs; what is ended leaves both lists, unless it is in ``stays``."""
+    here = {row.uuid: row for row in (builders.domain(1, 1), builders.domain(1, 2))}
+    world = types.SimpleNamespace(
+        here=here, qemu={uuid: [row.pid] for uuid, row in here.items()}, ended=[], stays=set()
+    )
+    monkeypatch.setattr(libvirt, "read_domains", lambda uri: list(here.values()) if uri == "u:///" else None)
+    monkeypatch.setattr(host_steps.processes, "qemu_by_uuid", lambda: world.qemu)
+
+    def end(uri, uuid):
+        assert uri == "u:///"
+        world.ended.append(uuid)
+        here.pop(uuid, None)
+        if uuid not in world.stays:
+            world.qemu.pop(uuid, None)
+
+    monkeypatch.setattr(libvirt, "end_domain", end)
+    world.params = {"uri": "u:///", "domains": [dataclasses.asdict(row) for row in here.values()]}
+    return world
+
+
+def test_domains_are_ended_and_a_second_time_nothing_is_left_to_do(ending):
+    action = host_steps.EndDomains()
+    assert action.is_done(ending.params) == {"done": False}
+    action.apply(ending.params)
+    assert action.verify(ending.params) == {"remark": "2 domains ended"}
+    action.apply(ending.params)
+    assert len(ending.ended) == 2
+
+
+def test_a_process_that_was_not_planned_for_ends_nothing(ending):
+    ending.params["domains"][1]["pid"] = 5
+    with pytest.raises(host_steps.StepError, match="nothing was ended") as caught:
+        host_steps.EndDomains().apply(ending.params)
+    assert caught.value.changed_meanwhile
+    assert ending.ended == []
+
+
+def test_a_qemu_that_libvirt_does_not_know_any_more_is_still_there(ending):
+    action = host_steps.EndDomains()
+    ending.stays = {ending.params["domains"][0]["uuid"]}
+    action.apply(ending.params)
+    with pytest.raises(host_steps.StepError, match="still here"):
+        action.verify(ending.params)
+
+
+def test_the_end_of_a_domain_is_not_taken_back(ending):
+    with pytest.raises(host_steps.StepError, match="not brought back"):
+        host_steps.EndDomains().undo(ending.params)

@@ -179,3 +179,67 @@ def test_the_real_binding(tmp_path, monkeypatch):
         assert libvirt.identity(opened, "test:///default").uri == "test:///default"
     with pytest.raises(libvirt.LibvirtError, match="nowhere"):
         libvirt.hostname("nowhere:///")
+
+
+class Ending:
+    """A domain that can be ended. ``told``: what was asked of it, in order."""
+
+    def __init__(self, active=True, persistent=True, error=None):
+        self.active, self.persistent, self.error, self.told = active, persistent, error, []
+
+    def isActive(self):  # noqa: N802
+        return self.active
+
+    def isPersistent(self):  # noqa: N802
+        return self.persistent
+
+    def destroy(self):
+        if self.error:
+            raise self.error
+        self.told.append("destroy")
+
+    def undefineFlags(self, flags):  # noqa: N802
+        self.told.append(("undefine", flags))
+
+
+def writable(binding, found):
+    """Let the binding open for writing, and find this domain."""
+    opened = binding.openReadOnly("qemu:///system")
+
+    def look_up(uuid):
+        assert uuid == UUID
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    opened.lookupByUUIDString = look_up
+    binding.VIR_DOMAIN_UNDEFINE_KEEP_NVRAM = 8
+    binding.open = lambda _uri: opened
+
+
+@pytest.mark.parametrize(
+    ("domain", "told"),
+    [
+        (Ending(), ["destroy", ("undefine", 8)]),
+        (Ending(active=False), [("undefine", 8)]),
+        (Ending(persistent=False), ["destroy"]),
+    ],
+)
+def test_a_domain_is_ended(binding, domain, told):
+    writable(binding, domain)
+    libvirt.end_domain("qemu:///system", UUID)
+    assert domain.told == told
+    assert binding.closed == 1
+
+
+def test_a_domain_that_is_gone_is_ended(binding):
+    writable(binding, Gone())
+    libvirt.end_domain("qemu:///system", UUID)
+
+
+def test_a_domain_that_cannot_be_destroyed_stays_defined(binding):
+    domain = Ending(error=BindingError("device busy"))
+    writable(binding, domain)
+    with pytest.raises(libvirt.LibvirtError, match="device busy"):
+        libvirt.end_domain("qemu:///system", UUID)
+    assert domain.told == []

@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Controller side of return_plan: may nova-compute start on a host that was evacuated, and what goes before?"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings, text
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import returning as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import returning as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import ReturnRequest
+
+Result = t.Dict[str, t.Any]
+
+ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "return_host": {"type": "str", "required": True},
+    "inventory_name": {"type": "str", "required": True},
+    "ceph_name": {"type": "str"},
+    "evidence_dir": {"type": "path", "required": True},
+    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "open_journal": {"type": "dict"},
+    "status": {"type": "str", "default": "enabled", "choices": ["enabled", "disabled"]},
+    "libvirt_uri": {"type": "str", "default": "qemu:///system"},
+}
+
+
+class ActionModule(ActionBase):
+    """Judge from the evidence, and plan."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
+        """Return the plan, or every reason why not."""
+        super().run(tmp, task_vars)
+        _validation, args = self.validate_argument_spec(ARGUMENTS)
+        try:
+            return self._judged(args)
+        except (FactsError, findings.OverrideError) as error:
+            return {"failed": True, "changed": False, "state": "refused", "msg": str(error)}
+
+    def _judged(self, args: Result) -> Result:
+        overrides = findings.parse_overrides(args["overrides"])
+        bundle = evidence.load_dir(self._loader.path_dwim(str(args["evidence_dir"])))
+        request = ReturnRequest(
+            args["return_host"],
+            args["inventory_name"],
+            args["ceph_name"],
+            _open(args["open_journal"], args["return_host"]),
+        )
+        decision = checks.judge(bundle, request)
+        servers = len((bundle.cloud.servers if bundle.cloud else None) or [])
+        report = findings.report(decision.checked, bundle.collected_at, 1, servers, overrides)
+        answer: Result = {"changed": False, "report": report}
+        told = text.findings_text(decision.checked, overrides)
+        refused = findings.standing(decision.checked.findings, overrides)
+        if refused:
+            msg = f"refused, nothing was changed: {len(refused)} reasons to keep nova-compute stopped\n{told}"
+            return {**answer, "failed": True, "state": "refused", "msg": msg}
+        plan = plans.plan(request.host, decision.clearing, args["status"], args["libvirt_uri"])
+        if told:
+            Display().display(told)
+        Display().display(text.plan_text(plan) if plan.steps else f"nothing to clear on {request.host}")
+        if plan.steps and (self._play_context.diff or self._task.diff):
+            answer["diff"] = text.plan_diff(plan)
+        return {
+            **answer,
+            "state": "planned" if plan.steps else "clear",
+            "plan": to_plain(plan),
+            "domains": plans.domain_params(decision.clearing, args["libvirt_uri"]),
+            "addresses": list(decision.clearing.addresses),
+            "reason": decision.clearing.reason or "",
+            "msg": f"{len(plan.steps)} steps before nova-compute may start on {request.host}",
+        }
+
+
+def _open(journal: t.Optional[Result], host: str) -> t.Optional[str]:
+    """Return the operation of an open evacuation of this host."""
+    if not journal or journal["about"]["host"] != host:
+        return None
+    return str(journal["operation_id"])

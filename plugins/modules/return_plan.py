@@ -1,0 +1,104 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: return_plan
+short_description: Judge whether nova-compute may start on a host that was evacuated, and plan what to clear before
+version_added: 0.1.0
+description:
+  - Decides from the evidence directory what a start of nova-compute would do to each domain of the host, and what an
+    evacuation left behind. Returns the plan of what is safe to clear, or every reason why not. Nothing is changed.
+  - The evidence must hold the host itself, another host that looked into Ceph for the images of the host's domains and
+    the OSD blocklist, the databases with the rows of all domains of the host, and the APIs.
+  - Runs on the controller.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.info_module
+  - stackguard.nova.attributes.action
+options:
+  return_host:
+    type: str
+    required: true
+    description: What Nova calls the host.
+  inventory_name:
+    type: str
+    required: true
+    description: The host's name in the inventory.
+  ceph_name:
+    type: str
+    description: Inventory name of the host that looked into Ceph. Never the host itself, whose clients Ceph may refuse.
+  evidence_dir:
+    type: path
+    required: true
+    description: Directory with the evidence.
+  overrides:
+    type: list
+    elements: dict
+    default: []
+    description: Findings that are passed, each with C(code), C(object) and C(reason).
+  open_journal:
+    type: dict
+    description: The journal of an evacuation that is open, whatever its host.
+  status:
+    type: str
+    default: enabled
+    choices: [enabled, disabled]
+    description: The status that the compute service gets when the evacuation's hold is released.
+  libvirt_uri:
+    type: str
+    default: qemu:///system
+    description: Where libvirt is reached on the host.
+seealso:
+  - module: stackguard.nova.compute_service_hold
+  - module: stackguard.nova.rbd_blocklist
+"""
+
+EXAMPLES = r"""
+- name: May nova-compute start on compute1?
+  stackguard.nova.return_plan:
+    return_host: compute1
+    inventory_name: compute1
+    ceph_name: compute2
+    evidence_dir: /run/stackguard-evidence
+  register: planned
+"""
+
+RETURN = r"""
+state:
+  description: C(refused), C(planned), or C(clear) where nothing is left to clear.
+  returned: always
+  type: str
+  sample: planned
+plan:
+  description: Every step, with what it changes.
+  returned: unless it is refused
+  type: dict
+  sample: {kind: return, operation_id: none, subject: compute1, steps: [], notes: []}
+domains:
+  description: The parameters of C(end_domains) of M(stackguard.nova.compute_host_step); C(domains) may be empty.
+  returned: unless it is refused
+  type: dict
+  sample: {uri: "qemu:///system", domains: []}
+addresses:
+  description: Addresses to take off the OSD blocklist.
+  returned: unless it is refused
+  type: list
+  elements: str
+  sample: [192.0.2.11]
+reason:
+  description: The reason under which an evacuation holds the compute service; empty where none does.
+  returned: unless it is refused
+  type: str
+  sample: "stackguard:evacuate:5f0a6f0f7a11"
+report:
+  description: The findings, as in C(report.json).
+  returned: always
+  type: dict
+  sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
+"""
