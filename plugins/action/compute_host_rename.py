@@ -118,12 +118,15 @@ class ActionModule(ActionBase):
             return self._dispatch(self._args["action"])
         except (steps.StepError, StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
             needs = {"needs": error.needs} if isinstance(error, drain_actions.DiscoveryError) else {}
-            return {"failed": True, "changed": self._changed, "msg": str(error), **needs, **self._where_it_stands()}
+            told = {"failed": True, "changed": self._changed, "msg": str(error), **needs, **self._told}
+            return {**told, **self._where_it_stands()}
 
     # --- what was asked for
 
     _changed = False
     _journal: t.Optional[t.Dict[str, t.Any]] = None
+    #: What was found beforehand: kept where the operation itself fails.
+    _told: t.Mapping[str, t.Any] = {}
 
     def _dispatch(self, action: str) -> t.Dict[str, t.Any]:
         (found,) = self._host.call([{"op": "journal_read", "kind": rename_plan.KIND}])
@@ -247,6 +250,7 @@ class ActionModule(ActionBase):
             "strategy": self._args["strategy"],
             "overrides": to_plain(findings.parse_overrides(self._args["overrides"])),
         }
+        self._told = {"report": report}
         with self._lock() as self._held:
             self._changed = True
             self._journal = self._runner().start(plan, about)
