@@ -91,6 +91,8 @@ class ActionModule(ActionBase):
         }
         uuids = {guest.uuid for guest in decision.guests}
         answer = {
+            # What a run would change; and Ansible shows no diff of what is not changed.
+            "changed": bool(seats) and self._task.check_mode,
             "state": "planned",
             "operation_id": plan.operation_id,
             "journal": {**steps.new_journal(plan, about, _now()), "run": _this_run()},

@@ -72,6 +72,8 @@ class ActionModule(ActionBase):
             answer["diff"] = text.plan_diff(plan)
         return {
             **answer,
+            # What a run would change; and Ansible shows no diff of what is not changed.
+            "changed": bool(plan.steps) and self._task.check_mode,
             "state": "planned" if plan.steps else "clear",
             "plan": to_plain(plan),
             "domains": plans.domain_params(decision.clearing, args["libvirt_uri"]),

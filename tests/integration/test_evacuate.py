@@ -10,11 +10,12 @@ Each test boots the guests that it needs, and puts the lab back.
 from __future__ import annotations
 
 import json
-import pathlib
+import shutil
 
 import pytest
 from labkit import evacuation, state, waiting
 from labkit import guests as guestkit
+from labkit import lab as lab_module
 
 pytestmark = pytest.mark.matrix
 
@@ -43,8 +44,12 @@ def tidy(lab):
     lab.command("guests", "delete", "--all", check=False)
     for entry in json.loads(lab.command("ceph", "osd", "blocklist", "ls", "--format", "json").stdout or "[]"):
         lab.command("ceph", "osd", "blocklist", "rm", entry["addr"], check=False)
-    for path in pathlib.Path("/var/lib/stackguard").glob("evacuate.json*"):
-        path.unlink()
+    shutil.rmtree(state_dir(lab), ignore_errors=True)
+
+
+def state_dir(lab):
+    """Journals of this lab: other labs of this machine have their own."""
+    return lab_module.ROOT / ".build" / f"evacuations-i{lab.instance}"
 
 
 def boot(lab, prefix, count=1, *more):
@@ -53,9 +58,19 @@ def boot(lab, prefix, count=1, *more):
 
 
 def evacuate(playbooks, *words, fence="blocklist", variables=None, flags=(), **given):
-    chosen = {"evacuate_host": SOURCE, "evacuate_fence": fence, **(variables or {})}
-    process = playbooks.start("evacuate_host", words, variables=chosen, flags=flags, **given)
+    process = start(playbooks, words, fence, variables, flags, **given)
     return playbooks.finish(process, timeout=900)
+
+
+def start(playbooks, words=(), fence="blocklist", variables=None, flags=(), **given):
+    own = {"stackguard_state_dir": str(state_dir(playbooks.lab))}
+    chosen = {"evacuate_host": SOURCE, "evacuate_fence": fence, **own, **(variables or {})}
+    return playbooks.start("evacuate_host", words, variables=chosen, flags=flags, **given)
+
+
+def come_back(playbooks, flags=()):
+    chosen = {"return_host": SOURCE, "stackguard_state_dir": str(state_dir(playbooks.lab))}
+    return playbooks.run("return_host", variables=chosen, flags=flags)
 
 
 def disks(lab, uuid):
@@ -162,20 +177,51 @@ def test_a_host_that_was_cut_off_is_fenced_by_the_blocklist(clean, playbooks):
     assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
     lab.command("host", SOURCE, "join")
     # The old QEMU is still there. Whatever it writes, Ceph refuses.
-    waiting.until("the host answers", lambda: lab.ssh(SOURCE, "true", check=False) is not None, 60)
-    with pytest.raises(AssertionError):
+    waiting.until("the host answers", lambda: "here" in lab.ssh(SOURCE, "echo here", check=False) or None, 60)
+    assert uuid in lab.ssh(SOURCE, "virsh list --uuid")
+    with pytest.raises(AssertionError, match=r"ESHUTDOWN|ConnectionShutdown|errno 108|shutdown"):
         evacuation.mark(lab, SOURCE, f"{uuid}_disk", "WRITTEN-BY-A-DEAD-HOST")
     assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == MARK
     assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1
-    lab.ssh(SOURCE, f"virsh destroy {uuid}", check=False)
+    the_host_returns(lab, playbooks, uuid)
+
+
+def the_host_returns(lab, playbooks, uuid):
+    """While nova-compute runs there is no way back; stopped, the old QEMU ends before the blocklist is lifted."""
+    assert "SG510" in come_back(playbooks).failed().codes
+    lab.ssh(SOURCE, "systemctl kill -s KILL nova-compute; systemctl mask --runtime nova-compute")
+    try:
+        checked = come_back(playbooks, ["--check", "--diff"]).ok()
+        assert "End 1 domain" in checked.output
+        assert uuid in lab.ssh(SOURCE, "virsh list --uuid")
+        assert blocklist(lab)
+        come_back(playbooks).ok()
+        assert uuid not in lab.ssh(SOURCE, "virsh list --all --uuid")
+        assert not blocklist(lab)
+        service = lab.service(SOURCE)
+        assert (service["status"], service["forced_down"]) == ("enabled", False)
+        assert "nothing to clear" in come_back(playbooks).ok().output
+    finally:
+        lab.ssh(SOURCE, "systemctl unmask --runtime nova-compute; systemctl start nova-compute")
+    guestkit.wait_compute(lab, SOURCE)
+    ended = "SELECT status FROM migrations WHERE instance_uuid = %s AND migration_type = 'evacuation'"
+    waiting.until("the record is completed", lambda: lab.value("cell1", ended, uuid) == "completed" or None, 120, 2)
+    assert lab.server(uuid)["status"] == "ACTIVE"
+    assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == MARK
+    assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1
+
+
+def blocklist(lab):
+    """Entries that refuse all clients of an address. Those of single clients are Ceph's own."""
+    entries = json.loads(lab.command("ceph", "osd", "blocklist", "ls", "--format", "json").stdout or "[]")
+    return [entry["addr"] for entry in entries if entry["addr"].endswith(":0/0")]
 
 
 def test_killed_in_the_middle_and_run_again_nobody_is_evacuated_twice(clean, playbooks):
     lab = clean
     guests = boot(lab, "half", 4)
     evacuation.kill(lab, SOURCE)
-    chosen = {"evacuate_host": SOURCE, "evacuate_fence": "blocklist", "evacuate_max_parallel": 1}
-    process = playbooks.start("evacuate_host", variables=chosen)
+    process = start(playbooks, variables={"evacuate_max_parallel": 1})
     moved = lambda: any(lab.server(uuid)["OS-EXT-SRV-ATTR:host"] != SOURCE for uuid in guests.values())  # noqa: E731
     waiting.until("one has moved", moved, 300, 1)
     process.kill()
