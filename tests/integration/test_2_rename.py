@@ -11,6 +11,7 @@ more for what cannot be put back (evacuation, deletion).
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import jsonschema
@@ -85,9 +86,15 @@ def assert_guests_untouched(before, after):
 
 
 def assert_log_clean(text, new, node):
-    assert f"Verified node {node} matches my host {new}" in text
+    """The nova-compute that runs under the new name complains of nothing.
+
+    Its own lines only: one that is stopped while it asks Ceph for its size says "Error updating resources", too.
+    """
+    verified = re.search(rf"^\S+ \S+ (\d+) .*Verified node {node} matches my host {re.escape(new)}", text, re.MULTILINE)
+    assert verified, "no node was verified under the new name"
+    own = [line for line in text.splitlines() if line.split()[2:3] == [verified.group(1)]]
     for bad in ("Error updating resources", "Moving ComputeNode", "refusing to start", "binding_failed"):
-        assert bad not in text, [line for line in text.splitlines() if bad in line]
+        assert [line for line in own if bad in line] == []
 
 
 def test_five_guests_run_on_the_host_one_with_swap_one_with_an_ephemeral_disk_one_stopped(lab, guests, story):
@@ -149,7 +156,6 @@ def test_no_live_row_of_any_database_says_the_old_name(lab, story):
     assert len(renamed) >= 1 + 2 + 3 * 6 + 1 + 1 + 1 + 6 + 6, renamed
 
 
-@pytest.mark.matrix
 def test_only_names_changed_in_the_databases(lab, story):
     """Every differing value differs by the name, and by nothing else."""
     before = state.renamed(story["before"]["databases"], OLD, NEW)
@@ -306,7 +312,6 @@ def test_delete_on_the_renamed_host(lab, guests, renamed_again):
     assert identity not in images
 
 
-@pytest.mark.matrix
 def test_evacuation_from_the_renamed_host_and_its_return(lab, guests, renamed_again):
     identity = guests["swap1"]["id"]
     service = lab.service(NEW)["id"]
