@@ -516,6 +516,8 @@ class CellLinks:
     pci_devices: t.Optional[t.List[LinkPciDevice]]
     totals: t.Dict[str, int]
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Live instances in scope, right or wrong.
+    servers: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -396,7 +396,7 @@ class Links:
 
     def _service_by_file(self, wrong: Wrong) -> Verdict:
         """The link names another's service: whose the node is, its uuid in a compute_id file decides."""
-        cell, row = wrong.cell, wrong.row
+        row = wrong.row
         holders = self.hosts_by_file.get(uuid_key(row.uuid), []) if row.uuid else []
         if len(holders) != 1:
             return uncertain(

@@ -136,6 +136,7 @@ def subject_of(wrong: Wrong) -> Subject:
 def _evidence(wrong: Wrong) -> t.Dict[str, t.Any]:
     row = wrong.row
     seen = dict(wrong.seen or {})
+    names: t.Tuple[str, ...]
     if isinstance(row, LinkInstance):
         names = ("host", "node", "compute_id", "vm_state")
     elif isinstance(row, LinkMigration):
@@ -198,6 +199,7 @@ def _codes_of(part: str) -> t.Sequence[str]:
         "moving": BY_INSTANCE,
         "has_compute_id": (*SINCE_28, *BY_INSTANCE),
         "revision": (),  # SG705
+        "servers": (),  # a number for the report
     }
     return by_part.get(part, CODES)
 

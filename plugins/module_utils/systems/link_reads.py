@@ -120,6 +120,7 @@ class _Reader:
             pci_devices=self._part("SG231", self._pci_devices),
             totals=self._totals,
             unread=self._unread,
+            servers=self._part("servers", self._servers) or 0,
         )
 
     def _part(self, name: str, read: t.Callable[[], _Row]) -> t.Optional[_Row]:
@@ -189,6 +190,11 @@ class _Reader:
             facts.ComputeNodeRow(*(*row[:6], None if row[6] is None else str(row[6]), *row[7:]))
             for row in self._stream(statement)
         ]
+
+    def _servers(self) -> int:
+        i = schema.table(schema.CELL, "instances").c
+        statement = sa.select(sa.func.count(i.id)).where(i.deleted == 0, self._in_scope())
+        return int(self._connection.execute(statement).scalar_one())
 
     def _moving(self) -> t.Set[str]:
         c = schema.table(schema.CELL, "migrations").c
