@@ -188,7 +188,7 @@ def test_a_killed_rollback_is_gone_on_with(mixed: World, state: State, kill: tup
     with pytest.raises(Killed):
         links.rollback(run(mixed.options(), state))
     state.kill = None
-    with pytest.raises(StackguardError, match="SG706.*rollback"):
+    with pytest.raises(StackguardError, match=r"SG706.*rollback"):
         links.apply(run(mixed.options(), state), request())
     assert links.rollback(run(mixed.options(), state))["state"] == "rolled-back"
     assert mixed.rows("cell", "instances", *IDS) == before
