@@ -197,6 +197,7 @@ def _codes_of(part: str) -> t.Sequence[str]:
         "services": BY_NODE[:4],
         "compute_nodes": (*BY_NODE, *BY_INSTANCE, "SG221"),
         "moving": BY_INSTANCE,
+        "scan": ("SG214", "SG216", "SG217"),
         "has_compute_id": (*SINCE_28, *BY_INSTANCE),
         "revision": (),  # SG705
         "servers": (),  # a number for the report

@@ -5,8 +5,8 @@
 """Reads the links between services, compute nodes, instances and migrations out of every cell, as sets.
 
 Each cell is read in one read-only transaction that sees one moment. Services and nodes are few and read whole, one
-statement each; of instances, migrations and PCI devices only those come over the wire that look wrong, one statement
-for each kind of finding, streamed. What each kind means is said in the facts of C(checks/links.py).
+statement each; of instances, migrations and PCI devices only those come over the wire that look wrong, at most one
+statement for each kind of finding, streamed. What each kind means is said in the facts of C(checks/links.py).
 
 Names are compared byte by byte: MySQL's own comparison takes C(compute1) and C(COMPUTE1) for one name.
 """
@@ -98,14 +98,8 @@ class _Reader:
         self._compute_id = bool(exists)
         moving = self._part("moving", self._moving)
         instances: t.Dict[str, t.List[facts.LinkInstance]] = {}
-        for code, kind in self._instances().items():
-            # Without the migrations nobody knows what is in flight; without the column's truth, what it says.
-            if exists is None or moving is None:
-                self._unread.append(facts.Unread(code, "it is not known which instances move, or which columns exist"))
-                continue
-            rows = self._part(code, functools.partial(self._instance_rows, code, kind, moving))
-            if rows is not None:
-                instances[code] = rows
+        if exists is not None and moving is not None:
+            instances = self._instances(moving)
         return facts.CellLinks(
             name=self._cell.name,
             uuid=self._cell.uuid,
@@ -136,14 +130,14 @@ class _Reader:
     def _stream(self, statement: _Statement) -> t.Iterator[t.Any]:
         return iter(self._connection.execute(statement, execution_options={"yield_per": nova_db.FETCH}))
 
-    def _kept(self, code: str, rows: t.Iterable[_Row]) -> t.List[_Row]:
+    def _kept(self, code: str, rows: t.Iterable[t.Any], make: t.Callable[[t.Any], _Row]) -> t.List[_Row]:
         """Keep the first of a stream, and count them all."""
         kept: t.List[_Row] = []
         total = 0
         for row in rows:
             total += 1
             if total <= self._keep:
-                kept.append(row)
+                kept.append(make(row))
         self._totals[code] = total
         return kept
 
@@ -210,39 +204,102 @@ class _Reader:
     # Joins, no subqueries that compare names: MariaDB keeps the answers of a subquery by its arguments, compares those
     # as the table's collation says, and so gives compute1 the answer of COMPUTE1.
 
-    def _instances(self) -> t.Dict[str, _Kind]:
+    def _instances(self, moving: t.Set[str]) -> t.Dict[str, t.List[facts.LinkInstance]]:
+        """Finding code to instances. Those that an index leads to have a statement each; the rest share one scan."""
+        found: t.Dict[str, t.List[facts.LinkInstance]] = {}
+        for code, kind in self._by_index().items():
+            rows = self._part(code, functools.partial(self._instance_rows, code, kind, moving))
+            if rows is not None:
+                found[code] = rows
+        scanned = self._part("scan", functools.partial(self._scan, moving))
+        return {**found, **(scanned or {})}
+
+    def _by_index(self) -> t.Dict[str, _Kind]:
         """Finding code to what is joined to the instances, and the condition that makes one of them wrong."""
         instances = schema.table(schema.CELL, "instances")
         i = instances.c
+        if not self._compute_id:
+            return {"SG215": (instances, sa.and_(i.host.is_(None), i.node.is_not(None)))}
+        node = schema.table(schema.CELL, "compute_nodes").alias("linked")
+        linked = node.c.id == i.compute_id
+        left = sa.or_(i.node.is_not(None), i.compute_id.is_not(None))
+        return {
+            "SG211": (instances, sa.and_(i.host.is_not(None), i.node.is_not(None), i.compute_id.is_(None))),
+            "SG212": (instances.outerjoin(node, linked), sa.and_(i.compute_id.is_not(None), node.c.id.is_(None))),
+            "SG213": (instances.join(node, linked), self._dead(node.c.deleted)),
+            "SG215": (instances, sa.and_(i.host.is_(None), left)),
+        }
+
+    def _scan(self, moving: t.Set[str]) -> t.Dict[str, t.List[facts.LinkInstance]]:
+        """SG214, SG216 and SG217: each would read every instance, so all three are found in one reading.
+
+        An instance whose link leads to a live node of its own names has such a node: only the others are looked up by
+        name.
+        """
+        instances = schema.table(schema.CELL, "instances")
+        i = instances.c
+        node = schema.table(schema.CELL, "compute_nodes").alias("linked")
         own = schema.table(schema.CELL, "compute_nodes").alias("own")
         names = sa.and_(
             own.c.deleted == 0, self._same(own.c.host, i.host), self._same(own.c.hypervisor_hostname, i.node)
         )
-        left = [i.node.is_not(None), *([i.compute_id.is_not(None)] if self._compute_id else [])]
-        found: t.Dict[str, _Kind] = {
-            "SG215": (instances, sa.and_(i.host.is_(None), sa.or_(*left))),
-            "SG216": (instances.outerjoin(own, names), sa.and_(i.host.is_not(None), own.c.id.is_(None))),
-            "SG217": (instances, sa.and_(i.host.is_not(None), i.vm_state == "shelved_offloaded")),
-        }
-        return {**self._by_id(), **found} if self._compute_id else found
+        shelved = sa.and_(i.vm_state.is_not(None), i.vm_state == "shelved_offloaded")
+        other: sa.ColumnElement[bool] = sa.false()
+        source: sa.FromClause = instances.outerjoin(own, names)
+        if self._compute_id:
+            other = sa.and_(node.c.id.is_not(None), self._elsewhere(i, node.c))
+            alone = sa.or_(node.c.id.is_(None), self._other_host(i, node.c), self._other_node(i, node.c))
+            source = instances.outerjoin(node, sa.and_(node.c.id == i.compute_id, node.c.deleted == 0))
+            source = source.outerjoin(own, sa.and_(alone, names))
+            nameless = sa.and_(alone, own.c.id.is_(None))
+        else:
+            nameless = own.c.id.is_(None)
+        kinds = {"SG214": other, "SG216": nameless, "SG217": shelved}
+        if not self._compute_id:
+            del kinds["SG214"]
+        columns = [*self._instance_columns(), *[sa.case((kind, 1), else_=0) for kind in kinds.values()]]
+        # "+ 0" keeps the server from the index on deleted, which would lead it through the whole table row by row.
+        wanted = (i.deleted + 0 == 0, i.host.is_not(None), sa.or_(*kinds.values()), self._in_scope())
+        found: t.Dict[str, t.List[facts.LinkInstance]] = {code: [] for code in kinds}
+        self._totals.update(dict.fromkeys(kinds, 0))
+        make = self._maker(moving)
+        for row in self._stream(sa.select(*columns).select_from(source).where(*wanted)):
+            for code, flag in zip(kinds, row[8:]):
+                if flag:
+                    self._totals[code] += 1
+                    if len(found[code]) < self._keep:
+                        found[code].append(make(row))
+        return {code: sorted(rows, key=lambda row: row.id) for code, rows in found.items()}
 
-    def _by_id(self) -> t.Dict[str, _Kind]:
-        instances = schema.table(schema.CELL, "instances")
-        i = instances.c
-        node = schema.table(schema.CELL, "compute_nodes").alias("linked")
-        linked = node.c.id == i.compute_id
-        other_host = self._exact(node.c.host).is_distinct_from(self._exact(i.host))
-        other_node = self._exact(node.c.hypervisor_hostname).is_distinct_from(self._exact(i.node))
+    def _other_host(self, i: t.Any, node: t.Any) -> sa.ColumnElement[bool]:
+        return self._exact(node.host).is_distinct_from(self._exact(i.host))
+
+    def _other_node(self, i: t.Any, node: t.Any) -> sa.ColumnElement[bool]:
+        return self._exact(node.hypervisor_hostname).is_distinct_from(self._exact(i.node))
+
+    def _elsewhere(self, i: t.Any, node: t.Any) -> sa.ColumnElement[bool]:
         # The host of an ironic node is whichever service holds it just now: its name alone is the link.
-        ironic = node.c.hypervisor_type == "ironic"
-        elsewhere = sa.or_(other_node, sa.and_(other_host, sa.not_(ironic)))
-        joined = instances.join(node, linked)
-        return {
-            "SG211": (instances, sa.and_(i.host.is_not(None), i.node.is_not(None), i.compute_id.is_(None))),
-            "SG212": (instances.outerjoin(node, linked), sa.and_(i.compute_id.is_not(None), node.c.id.is_(None))),
-            "SG213": (joined, self._dead(node.c.deleted)),
-            "SG214": (joined, sa.and_(i.host.is_not(None), node.c.deleted == 0, elsewhere)),
-        }
+        return sa.or_(
+            self._other_node(i, node), sa.and_(self._other_host(i, node), sa.not_(node.hypervisor_type == "ironic"))
+        )
+
+    def _instance_columns(self) -> t.List[t.Any]:
+        i = schema.table(schema.CELL, "instances").c
+        link = i.compute_id if self._compute_id else sa.null().label("compute_id")
+        return [i.id, i.uuid, i.display_name, i.host, i.node, link, i.vm_state, i.task_state]
+
+    @staticmethod
+    def _maker(moving: t.Set[str]) -> t.Callable[[t.Any], facts.LinkInstance]:
+        shared: t.Dict[t.Optional[str], t.Optional[str]] = {}
+
+        def make(row: t.Any) -> facts.LinkInstance:
+            # A million instances bear few thousand host names.
+            names = [shared.setdefault(value, value) for value in (row[3], row[4], row[6], row[7])]
+            return facts.LinkInstance(
+                row[0], row[1], row[2], names[0], names[1], row[5], names[2], names[3], row[1] in moving
+            )
+
+        return make
 
     @staticmethod
     def _dead(deleted: sa.ColumnElement[t.Any]) -> sa.ColumnElement[bool]:
@@ -251,20 +308,10 @@ class _Reader:
     def _instance_rows(self, code: str, kind: _Kind, moving: t.Set[str]) -> t.List[facts.LinkInstance]:
         source, where = kind
         i = schema.table(schema.CELL, "instances").c
-        link = i.compute_id if self._compute_id else sa.null().label("compute_id")
-        columns = [i.id, i.uuid, i.display_name, i.host, i.node, link, i.vm_state, i.task_state]
+        columns = self._instance_columns()
         statement = sa.select(*columns).select_from(source).where(i.deleted == 0, where, self._in_scope())
-        shared: t.Dict[t.Optional[str], t.Optional[str]] = {}
-
-        def rows() -> t.Iterator[facts.LinkInstance]:
-            for row in self._stream(statement):
-                # A million instances bear few thousand host names.
-                names = [shared.setdefault(value, value) for value in (row[3], row[4], row[6], row[7])]
-                yield facts.LinkInstance(
-                    row[0], row[1], row[2], names[0], names[1], row[5], names[2], names[3], row[1] in moving
-                )
-
-        return sorted(self._kept(code, rows()), key=lambda row: row.id)
+        make = self._maker(moving)
+        return sorted(self._kept(code, self._stream(statement), make), key=lambda row: row.id)
 
     def _in_scope(self) -> sa.ColumnElement[bool]:
         """Of a host or node that was asked for, by the instance's own names or by the node it links."""
@@ -294,8 +341,8 @@ class _Reader:
             )
             .group_by(*columns)
         )
-        rows = (facts.DeletedNode(*row) for row in self._stream(statement))
-        return sorted(self._kept("SG207", rows), key=lambda row: row.id)
+        rows = self._kept("SG207", self._stream(statement), lambda row: facts.DeletedNode(*row))
+        return sorted(rows, key=lambda row: row.id)
 
     def _migrations(self) -> t.List[facts.LinkMigration]:
         m = schema.table(schema.CELL, "migrations")
@@ -331,8 +378,8 @@ class _Reader:
                 ),
             )
         )
-        rows = (facts.LinkMigration(*row) for row in self._stream(statement))
-        return sorted(self._kept("SG221", rows), key=lambda row: row.id)
+        rows = self._kept("SG221", self._stream(statement), lambda row: facts.LinkMigration(*row))
+        return sorted(rows, key=lambda row: row.id)
 
     def _pci_devices(self) -> t.List[facts.LinkPciDevice]:
         device = schema.table(schema.CELL, "pci_devices").c
@@ -352,5 +399,5 @@ class _Reader:
             self._dead(node.deleted),
             schema.named(self._connection, self._hosts, node.host, node.hypervisor_hostname),
         )
-        rows = (facts.LinkPciDevice(*row) for row in self._stream(statement))
-        return sorted(self._kept("SG231", rows), key=lambda row: row.id)
+        rows = self._kept("SG231", self._stream(statement), lambda row: facts.LinkPciDevice(*row))
+        return sorted(rows, key=lambda row: row.id)
