@@ -42,6 +42,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import drain
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import Commands, RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 INFO_MODULE = "stackguard.nova.compute_host_info"
@@ -174,6 +175,7 @@ class ActionModule(ActionBase):
                 "evidence_dir is needed to begin a rename: the evidence that decides is read from it"
             )
         bundle = evidence.load_dir(self._args["evidence_dir"])
+        self._keep(bundle)
         request = self._request()
         overrides = findings.parse_overrides(self._args["overrides"])
         if renamed.already_renamed(bundle, request.inventory_name, request.rename_from, request.rename_to):
@@ -182,7 +184,8 @@ class ActionModule(ActionBase):
         report = self._report(bundle, checked, overrides, request)
         refused = findings.standing(checked.findings, overrides)
         if refused or report["verdict"] == "block":
-            msg = f"refused, nothing was changed: {len(refused)} reasons\n{text.findings_text(checked, overrides)}"
+            reasons = f"{count(len(refused), 'reason')}\n{text.findings_text(checked, overrides)}"
+            msg = f"refused, nothing was changed: {reasons}"
             return {"failed": True, "changed": False, "msg": msg, "report": report, "state": "refused"}
         try:
             plan = make_plan()
@@ -191,6 +194,13 @@ class ActionModule(ActionBase):
         if checked.findings or checked.unchecked:
             self._say(text.findings_text(checked, overrides))
         return self._execute_plan(plan, request, report)
+
+    def _keep(self, bundle: Bundle) -> None:
+        """Leave what decides as one file, whatever comes of it: the operator keeps it beside the report."""
+        try:
+            evidence.save_whole(self._args["evidence_dir"], bundle)
+        except OSError as error:
+            raise StackguardError(f"evidence_dir {self._args['evidence_dir']}: {error.strerror}") from error
 
     def _judge(self, bundle: Bundle, request: RenameRequest) -> t.Tuple[findings.Checked, t.Callable[[], Plan]]:
         """Return what stands against the rename, and how its plan is made, by strategy."""
@@ -222,7 +232,7 @@ class ActionModule(ActionBase):
         if self._play_context.diff or self._task.diff:
             answer["diff"] = text.plan_diff(plan)
         if self._task.check_mode:
-            self._say(text.plan_text(plan))
+            self._say(text.plan_text(plan, values="diff" not in answer))
             return {"changed": True, "state": "planned", "msg": f"would rename {plan.subject}", **answer}
         about = {
             "rename_from": request.rename_from,

@@ -9,6 +9,7 @@
     cloud.json                          to_plain(CloudFacts)
     databases.json                      to_plain(DatabaseFacts)
     links.json                          to_plain(LinkFacts)
+    evidence.json                       to_plain(Bundle): all of it, to be kept; nothing is decided by it
 
 Facts of many hosts never pass through Ansible variables. A part is written to a temporary file and takes its name in
 one rename, so that parallel readers and a killed run leave whole files only. Directories are 0700, files 0600.
@@ -43,6 +44,7 @@ UNREACHABLE = "unreachable"
 CLOUD = "cloud.json"
 DATABASES = "databases.json"
 LINKS = "links.json"
+WHOLE = "evidence.json"
 
 
 def save_part(directory: str, relative: str, plain: t.Any) -> str:
@@ -78,6 +80,11 @@ def save_unreachable(directory: str, inventory_name: str, reason: str) -> str:
     path = save_part(directory, relative(UNREACHABLE, inventory_name), {"reason": reason})
     _forget(directory, relative(HOSTS, inventory_name))
     return path
+
+
+def save_whole(directory: str, bundle: Bundle) -> str:
+    """Write all of the evidence as one file, beside its parts, and return its path. Raises OSError."""
+    return save_part(directory, WHOLE, bundle)
 
 
 def relative(folder: str, inventory_name: str) -> str:

@@ -237,6 +237,7 @@ class HostFacts:
     #: Addresses configured on this host's interfaces (without prefix length), loopback left out.
     addresses: t.Optional[t.List[str]]
     machine_id: t.Optional[str]
+    #: Of the firmware; empty: this machine has no DMI (s390x, arm64 without SMBIOS, containers); None: unread.
     dmi_uuid: t.Optional[str]
     compute_id_files: t.Optional[t.List[ComputeIdFile]]
     nova_conf: t.Optional[NovaConf]
@@ -626,7 +627,7 @@ class ApiMigration:
 
 @dataclasses.dataclass(frozen=True)
 class ApiAgent:
-    """A neutron agent."""
+    """A neutron agent. ``alive`` is computed from ``heartbeat_timestamp`` (the database's clock)."""
 
     id: str
     agent_type: str
@@ -634,11 +635,12 @@ class ApiAgent:
     host: str
     alive: bool
     admin_state_up: bool
+    heartbeat_timestamp: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)
 class ApiPort:
-    """A neutron port bound to a host."""
+    """A neutron port: bound to a host that was asked for, or a server's, wherever it is bound."""
 
     id: str
     binding_host_id: t.Optional[str]
@@ -669,6 +671,8 @@ class CloudFacts:
     agents: t.Optional[t.List[ApiAgent]]
     ports: t.Optional[t.List[ApiPort]]
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Narrowed: servers whose ports were asked for wherever those are bound. Unnarrowed, all ports were.
+    port_devices: t.List[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,7 +24,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     COMPUTE,
     FINISHED,
     OURS,
-    conf_host,
     file_uuid,
     same_name,
     same_uuid,
@@ -42,6 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     LinkPciDevice,
     ServiceRow,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 NODES = "compute_nodes"
 INSTANCES = "instances"

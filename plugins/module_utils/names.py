@@ -15,7 +15,7 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import HostFacts, HostsLine
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import HostFacts, HostsLine, Unit
 
 
 class NamesError(ValueError):
@@ -46,6 +46,16 @@ def conf_host(facts: HostFacts) -> t.Optional[str]:
     if facts.nova_conf is None:
         return None
     return facts.nova_conf.host or facts.kernel_hostname
+
+
+def units_named(units: t.Sequence[Unit], names: t.Sequence[str]) -> t.List[Unit]:
+    """Return the units that bear one of the names, each with or without C(.service)."""
+
+    def full(name: str) -> str:
+        return name if name.endswith(".service") else f"{name}.service"
+
+    wanted = {full(name) for name in names}
+    return [unit for unit in units if full(unit.name) in wanted]
 
 
 def rename(

@@ -17,6 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     overridden,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 _EVIDENCE_WIDTH = 400
 
@@ -43,11 +44,16 @@ def _finding_lines(item: Finding, overrides: t.Sequence[Override]) -> t.List[str
     ]
 
 
-def plan_text(plan: Plan) -> str:
-    """Return the plan as a numbered list, every value before and after below its step."""
-    lines = [f"{plan.kind} {plan.subject} (operation {plan.operation_id}), {len(plan.steps)} steps:"]
+def plan_text(plan: Plan, values: bool = True) -> str:
+    """Return the plan as a numbered list, every value before and after below its step.
+
+    ``values`` False: the steps alone, where a diff shows what they change.
+    """
+    lines = [f"{plan.kind} {plan.subject} (operation {plan.operation_id}), {count(len(plan.steps), 'step')}:"]
     for number, step in enumerate(plan.steps, 1):
         lines.append(f"{number:3}. {step.title}  [{step.where}]")
+        if not values:
+            continue
         lines += [f"       {change.where}: {change.what}: {change.before} -> {change.after}" for change in step.changes]
     lines += [f"note: {note}" for note in plan.notes]
     return "\n".join(lines)

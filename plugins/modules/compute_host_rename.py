@@ -58,7 +58,7 @@ options:
     type: path
     description:
       - Directory on the controller that M(stackguard.nova.compute_host_info), M(stackguard.nova.cloud_info) and
-        M(stackguard.nova.cell_info) wrote. Needed to begin.
+        M(stackguard.nova.cell_info) wrote. Needed to begin. All of it is left there as one file, C(evidence.json), too.
   overrides:
     type: list
     elements: dict

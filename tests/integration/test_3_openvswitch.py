@@ -133,3 +133,69 @@ def test_without_the_neutron_database_the_interruption_is_told_and_refused(ovs, 
     result = books.rename(variables={"neutron_db_url": None}).failed()
     assert re.search(r"SG305|SG311", result.output), result.told()
     state.assert_same(before, state.everything(ovs), "a refused run changed something")
+
+
+#: What an operator says who has no access to neutron's database.
+ACCEPTED = {
+    "neutron_db_url": None,
+    "stackguard_overrides": [{"code": "SG305", "object": "Open vSwitch agent", "reason": "interruption announced"}],
+}
+
+
+def agent_names(lab):
+    rows = lab.sql("neutron", "SELECT host FROM agents WHERE agent_type = 'Open vSwitch agent' ORDER BY host")
+    return [row["host"] for row in rows]
+
+
+def assert_wired(lab, servers, host):
+    """Every port bound to the host and ACTIVE, every tap with its tag, none cut off."""
+    assert set(ports(lab, servers).values()) == {("ACTIVE", host, "ovs")}
+    waiting.until("taps without a cut", lambda: _watched(lab).count("tag=1") >= len(servers), 30)
+    seen = _watched(lab)
+    assert "tag=4095" not in seen, seen
+    assert seen.count("cut=0") == seen.count("tap"), seen
+
+
+def _watched(lab):
+    with Watcher(lab) as watcher:
+        pass
+    return [watcher.first, *watcher.changes][-1]
+
+
+def test_by_override_the_agent_registers_anew_and_the_ports_follow(ovs, servers, books):
+    before, records = state.guests(ovs), state.identity(ovs, OLD)
+    told = books.rename(OLD, NEW, variables=ACCEPTED, flags=["--check"]).ok()
+    assert "cut off" in told.output
+    with Watcher(ovs) as watcher:
+        books.rename(OLD, NEW, variables=ACCEPTED).ok()
+    print("\nwithout neutron's database:", *[watcher.first, *watcher.changes], sep="\n  ")
+    state.assert_same(before, state.guests(ovs), "guests")
+    after = state.identity(ovs, NEW)
+    assert [row["agent_type"] for row in after.pop("agents")] == ["Open vSwitch agent"]
+    records.pop("agents")
+    state.assert_same(records, after, "records, but for the agent's")
+    assert agent_names(ovs) == sorted([NEW, *[host for host in ovs.hosts if host != OLD]])
+    assert_wired(ovs, servers, NEW)
+    assert state.written(ovs, OLD) == []
+
+
+@pytest.mark.parametrize("place", ["apply start_agents host apply", "apply ports acted", "apply delete_agents acted"])
+def test_killed_there_a_rollback_brings_the_ports_home_to_the_old_agent(ovs, servers, books, place):
+    before = state.guests(ovs)
+    assert books.rename(NEW, OLD, variables=ACCEPTED, kill=place).rc == -9
+    state.assert_same(before, state.guests(ovs), "guests, after the kill")
+    books.rename(NEW, OLD, "rollback", variables=ACCEPTED).ok()
+    state.assert_same(before, state.guests(ovs), "guests")
+    assert agent_names(ovs) == sorted([NEW, *[host for host in ovs.hosts if host != OLD]])
+    assert_wired(ovs, servers, NEW)
+    assert state.written(ovs, OLD) == []
+
+
+def test_killed_among_the_ports_the_same_command_carries_on(ovs, servers, books):
+    before = state.guests(ovs)
+    assert books.rename(NEW, OLD, variables=ACCEPTED, kill="apply ports http after PUT ports #2").rc == -9
+    books.rename(NEW, OLD, variables=ACCEPTED).ok()
+    state.assert_same(before, state.guests(ovs), "guests")
+    assert agent_names(ovs) == sorted(ovs.hosts)
+    assert_wired(ovs, servers, OLD)
+    assert state.written(ovs, NEW) == []

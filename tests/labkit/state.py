@@ -174,11 +174,24 @@ def difference(before, after, where=""):
 
 
 def renamed(snapshot, old, new):
-    """Return a snapshot of databases with one name in the place of another: as a value, and in the keys of rows."""
-    text = json.dumps(snapshot)
+    """Return a snapshot of databases as a rename is to leave it: the new name in every live row, history as it was."""
+    return {table: _rows_renamed(table, rows, old, new) for table, rows in snapshot.items()}
+
+
+def _rows_renamed(table, rows, old, new):
+    if table in HISTORY:
+        return json.loads(json.dumps(rows))
+    kept = {key: row for key, row in rows.items() if _is_history(table, row)}
+    text = json.dumps({key: row for key, row in rows.items() if key not in kept})
     for quote in ('"', "'"):
         text = text.replace(f"{quote}{old}{quote}", f"{quote}{new}{quote}")
-    return json.loads(text)
+    return {**json.loads(text), **json.loads(json.dumps(kept))}
+
+
+def _is_history(table, row):
+    if row.get("deleted") not in (None, "0", "False"):
+        return True
+    return table == "nova_cell1.migrations" and row["status"] in FINAL_MIGRATIONS
 
 
 def _short(value):
@@ -250,6 +263,12 @@ def written(lab, name, soft_deleted=False):
 # --- what stays the same over a rename ------------------------------------------------------------------------
 
 
+#: Nova 27 has no compute_id.
+INSTANCE_COLUMNS = (
+    "id", "uuid", "compute_id", "vm_state", "power_state", "task_state", "availability_zone", "launched_at",
+)  # fmt: skip
+
+
 def identity(lab, host):
     """Ids and uuids of a host's records, its allocations, its zone: everything about it but its name."""
     service = lab.sql("cell1", "SELECT id, uuid, version FROM services WHERE host = %s AND deleted = 0", host)
@@ -263,12 +282,10 @@ def identity(lab, host):
         "provider": lab.sql(
             "placement", "SELECT id, uuid, root_provider_id FROM resource_providers WHERE uuid = %s", uuid
         ),
-        "instances": lab.sql(
-            "cell1",
-            "SELECT id, uuid, compute_id, vm_state, power_state, task_state, availability_zone, launched_at"
-            " FROM instances WHERE host = %s AND deleted = 0 ORDER BY id",
-            host,
-        ),
+        "instances": [
+            {column: row.get(column) for column in INSTANCE_COLUMNS}
+            for row in lab.sql("cell1", "SELECT * FROM instances WHERE host = %s AND deleted = 0 ORDER BY id", host)
+        ],
         "allocations": lab.sql(
             "placement",
             "SELECT a.id, a.consumer_id, a.resource_class_id, a.used FROM allocations a JOIN"

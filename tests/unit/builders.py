@@ -269,6 +269,7 @@ class Cloud:
         )
         hypervisors = [row for row in cloud.hypervisors if named(row.service_host, row.hypervisor_hostname)]
         known = {row.id for row in hypervisors}
+        servers = {row.id for row in cloud.servers if named(row.host)}
         return result.cloud(
             services=[row for row in cloud.services if named(row.host)],
             hypervisors=hypervisors,
@@ -277,7 +278,8 @@ class Cloud:
                 row for row in cloud.providers if (row.root_provider_uuid or row.uuid) in known or named(row.name)
             ],
             agents=[row for row in cloud.agents if named(row.host)],
-            ports=[row for row in cloud.ports if named(row.binding_host_id)],
+            ports=[row for row in cloud.ports if named(row.binding_host_id) or row.device_id in servers],
+            port_devices=sorted(servers),
         )
 
 

@@ -221,6 +221,16 @@ def port_of_an_instance_elsewhere(fleet):
     return fleet.cloud.add("ports", port(1, 98, fleet.old, device_id=guest(2, 1)))
 
 
+@spoils("SG306")
+def port_of_a_guest_bound_to_a_third_host(fleet):
+    return fleet.cloud.change("ports", {"device_id": G1}, binding_host_id="host-9")
+
+
+@spoils("SG306")
+def port_of_a_guest_bound_to_no_host(fleet):
+    return fleet.cloud.change("ports", {"device_id": G1}, binding_host_id=None, binding_vif_type="unbound")
+
+
 @spoils("SG305", agents=True)
 def agent_dead(fleet):
     return fleet.cloud.change("agents", {"host": fleet.old}, alive=False)
@@ -607,6 +617,10 @@ HARMLESS = {
         lambda fleet: fleet.cloud.change("domains", {"uuid": G1}, state="shutoff", pid=None).change(
             "instances", {"uuid": G1}, vm_state="stopped", power_state=4
         ),
+        set(),
+    ),
+    "router_port_elsewhere": (
+        lambda fleet: fleet.cloud.add("ports", port(1, 97, "host-9", device_owner="network:router_interface")),
         set(),
     ),
     "ended_migrations": (

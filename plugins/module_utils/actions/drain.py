@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename imp
     Memory,
     Params,
     Systems,
-    _as_step_error,
+    as_step_error,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import drain as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
@@ -30,6 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.drain import
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, StepError, plan_of
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import drain_db, moves, nova_db, openstack
 from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 Json = t.Dict[str, t.Any]
 
@@ -96,12 +97,12 @@ class Mover:
                 self.systems.sleep(POLL)
         if self.failed:
             told = "; ".join(self.failed)
-            left = f" ({len(waiting)} others were not begun)" if waiting else ""
+            left = f" ({count(len(waiting), 'guest')} not begun)" if waiting else ""
             raise StepError(f"{told}{left}. Every guest runs on where it is; run the same command again to carry on")
 
     def _look(self, guest: _Move, number: int, total: int) -> bool:
         """Look at one guest and do what is next; whether it is finished, well or not."""
-        with _as_step_error():
+        with as_step_error():
             server = moves.get_server(self.systems.cloud, guest.uuid)
         if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
             self.gone.append(guest.name)
@@ -133,7 +134,7 @@ class Mover:
         if server["status"] == "VERIFY_RESIZE":
             return self._confirm(guest, server)
         if server["status"] == "ERROR":
-            with _as_step_error():
+            with as_step_error():
                 said = moves.why(self.systems.cloud, server)
             return self._fail(guest, f"is on {host} but in ERROR: {said}")
         self.moved[guest.uuid] = host
@@ -144,7 +145,7 @@ class Mover:
     def _confirm(self, guest: _Move, server: Json) -> bool:
         if guest.confirmed:
             return self._wait(guest, server)
-        with _as_step_error():
+        with as_step_error():
             migration = moves.last_migration(self.systems.cloud, guest.uuid) or {}
         if migration.get("migration_type") != "migration":
             return self._fail(guest, "its resize waits for its owner's confirmation")
@@ -177,7 +178,7 @@ class Mover:
         self.systems.remark(f"{guest.name}: {method} migration to {target}")
 
     def _note_failure(self, guest: _Move, server: Json) -> None:
-        with _as_step_error():
+        with as_step_error():
             said = moves.why(self.systems.cloud, server)
         guest.reasons.append(f"{guest.target}: {said}")
         self.systems.remark(f"{guest.name}: not to {guest.target}: {said}")
@@ -193,7 +194,7 @@ class Mover:
             return self._fail(guest, f"is still {server['status']} ({task}) after {int(self.timeout)} s")
         if now - guest.told >= TELL:
             guest.told = now
-            with _as_step_error():
+            with as_step_error():
                 far = moves.progress(self.systems.cloud, guest.uuid)
             state = far or server.get("OS-EXT-STS:task_state") or server["status"]
             self.systems.remark(f"{guest.name}: {state}, {int(now - guest.started)} s")
@@ -213,12 +214,18 @@ class GuestsAtHome:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Nothing to do: the plan bears the list."""
-        return Done(f"{len(params['guests'])} guests on {params['host']}")
+        return Done(f"{count(len(params['guests']), 'guest')} on {params['host']}")
 
     def undo(self, params: Params) -> None:
         """Bring the guests back, if that is asked for with the rollback."""
-        if self.systems.options.get("drain_return") and params["guests"]:
+        if not (self.systems.options.get("drain_return") and params["guests"]):
+            return
+        try:
             _come_home(self.systems, params)
+        except StepError as error:
+            raise StepError(
+                f"{error}. All else is taken back: -e rename_drain_return=false ends the rollback without them"
+            ) from error
 
 
 class ReturnGuests:
@@ -238,8 +245,7 @@ class ReturnGuests:
                 f"{error}. The rename itself is complete: -e rename_drain_return=false ends it without them"
             ) from error
         gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
-        left = f", left where they are: {', '.join(mover.left)}" if mover.left else ""
-        return Done(f"{len(mover.moved)} guests on {params['host']}{gone}{left}")
+        return Done(f"{count(len(mover.moved), 'guest')} on {params['host']}{gone}")
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""
@@ -250,7 +256,7 @@ def _come_home(systems: Systems, params: Params) -> Mover:
 
     def up() -> t.Optional[str]:
         # A fresh heartbeat: a migration asked for while nova-compute initialises can end in ERROR.
-        with _as_step_error():
+        with as_step_error():
             service = moves.find_service(systems.cloud, host)
         if service is None:
             return None
@@ -261,6 +267,11 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     mover = Mover(systems, params, lambda found: found == host, lenient=True)
     # The scheduler learns that the host is enabled some seconds after the API said so: it is asked more than once.
     mover.move([_Move(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
+    if mover.left:
+        raise StepError(
+            f"{count(len(mover.moved), 'guest')} on {host}; left elsewhere, in a state that cannot be moved: "
+            f"{', '.join(mover.left)}"
+        )
     return mover
 
 
@@ -269,7 +280,7 @@ def _usable(service: ApiService) -> bool:
 
 
 def _name(systems: Systems, uuid: str) -> str:
-    with _as_step_error():
+    with as_step_error():
         server = moves.get_server(systems.cloud, uuid)
     return str(server["name"]) if server else uuid
 
@@ -283,7 +294,7 @@ class MoveGuests:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Move every guest to another host of the zone."""
         planned = {guest["uuid"]: guest for guest in params["guests"]}
-        with _as_step_error():
+        with as_step_error():
             servers = moves.servers_on(self.systems.cloud, params["host"])
         order = {uuid: index for index, uuid in enumerate(planned)}
         guests = [
@@ -300,10 +311,61 @@ class MoveGuests:
         mover = Mover(self.systems, params, lambda host: host != params["host"])
         mover.move(guests)
         gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
-        return Done(f"{len(mover.moved)} guests moved{gone}", {"moved": mover.moved})
+        return Done(f"{count(len(mover.moved), 'guest')} moved{gone}", {"moved": mover.moved})
 
     def undo(self, params: Params) -> None:
-        """Guests stay where they are: each move is whole, and a move back is another risk. See ``guests_at_home``."""
+        """Guests stay where they are: each move is whole, and a move back is another risk. See ``guests_at_home``.
+
+        A move that is not whole is made so: what is on its way arrives, and a cold migration that was not confirmed
+        before the run was cut is reverted, which is Nova's own way home.
+        """
+        settling = _Settling(self.systems, params)
+        waiting = {guest["uuid"]: guest["name"] for guest in params["guests"]}
+
+        def settled() -> t.Optional[str]:
+            for uuid in [uuid for uuid, name in waiting.items() if settling.look(uuid, name)]:
+                del waiting[uuid]
+            return None if waiting else "no move is left unfinished"
+
+        self.systems.wait(lambda: f"the moves of {', '.join(waiting.values())}", params["timeout"], settled)
+
+
+class _Settling:
+    """Unfinished moves, ended."""
+
+    def __init__(self, systems: Systems, params: Params) -> None:
+        self.systems = systems
+        self.host = params["host"]
+        self.asked: t.Set[str] = set()
+
+    def look(self, uuid: str, name: str) -> bool:
+        """Look at one guest; whether no move of it is left unfinished."""
+        with as_step_error():
+            server = moves.get_server(self.systems.cloud, uuid)
+        if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
+            return True
+        if server.get("OS-EXT-STS:task_state") is not None:
+            return False
+        if server["status"] != "VERIFY_RESIZE":
+            return True
+        with as_step_error():
+            migration = moves.last_migration(self.systems.cloud, uuid) or {}
+        if migration.get("migration_type") != "migration" or migration.get("source_compute") != self.host:
+            # Its owner's resize, begun since: his to confirm or to revert.
+            return True
+        if uuid not in self.asked:
+            self._revert(uuid, name)
+        return False
+
+    def _revert(self, uuid: str, name: str) -> None:
+        self.systems.remark(f"{name}: its cold migration is not confirmed yet; reverted, back to {self.host}")
+        try:
+            moves.revert(self.systems.cloud, uuid)
+        except ApiError as error:
+            # 409: an earlier run asked already.
+            if error.data.get("status") != 409:
+                raise StepError(f"{name}: {error}") from error
+        self.asked.add(uuid)
 
 
 class HostEmpty:
@@ -328,7 +390,7 @@ class HostEmpty:
 
 def _left(systems: Systems, params: Params) -> t.List[str]:
     """Name what still is on the host."""
-    with _as_step_error():
+    with as_step_error():
         servers = moves.servers_on(systems.cloud, params["host"])
         databases = nova_db.read_databases(systems.options, sorted({params["host"], params["node"]}))
     left = [f"server {server.name} ({server.id})" for server in servers]
@@ -355,13 +417,13 @@ class DeleteService:
             left = _left(self.systems, params)
             if left:
                 raise StepError(f"not deleted, the host is not empty: {', '.join(left[:5])}")
-            with _as_step_error():
+            with as_step_error():
                 others = drain_db.other_nodes_of_service(
                     self.systems.url(f"cell:{params['cell']}"), params["service"], params["host"]
                 )
             if others:
                 raise StepError(f"not deleted, it would take compute nodes of others with it: {', '.join(others)}")
-            with _as_step_error():
+            with as_step_error():
                 openstack.delete_service(self.systems.cloud, params["service_id"])
         return Done(self._verify(params))
 
@@ -374,13 +436,13 @@ class DeleteService:
             )
 
     def _exists(self, params: Params) -> bool:
-        with _as_step_error():
+        with as_step_error():
             service = moves.find_service(self.systems.cloud, params["host"])
         return service is not None and service.id == params["service_id"]
 
     def _verify(self, params: Params) -> str:
         cloud, provider = self.systems.cloud, params["provider"]
-        with _as_step_error():
+        with as_step_error():
             consumers = moves.provider_consumers(cloud, provider)
             if consumers:
                 raise StepError(f"resource provider {provider} is left, with allocations of {', '.join(consumers)}")
@@ -397,44 +459,6 @@ class DeleteService:
             if self._exists(params):
                 raise StepError(f"compute service {params['service_id']} is still there")
         return "service, node, provider and memberships are gone"
-
-
-class DeleteAgents:
-    """Records of agents that will never report again."""
-
-    def __init__(self, systems: Systems) -> None:
-        self.systems = systems
-
-    def apply(self, params: Params, memory: Memory) -> Done:
-        """Delete each."""
-        with _as_step_error():
-            for agent in params["agents"]:
-                moves.delete_agent(self.systems.cloud, agent["id"])
-        return Done(f"{len(params['agents'])} agents")
-
-    def undo(self, params: Params) -> None:
-        """Nothing: an agent that starts makes its own record."""
-
-
-class NewAgents:
-    """Agents registered under the new name: nova-compute must not start before."""
-
-    def __init__(self, systems: Systems) -> None:
-        self.systems = systems
-
-    def apply(self, params: Params, memory: Memory) -> Done:
-        """Wait for one alive agent of each kind."""
-
-        def seen() -> t.Optional[str]:
-            with _as_step_error():
-                agents = openstack.list_agents(self.systems.cloud, params["host"])
-            alive = {agent.binary for agent in agents if agent.alive}
-            return f"{', '.join(params['binaries'])} alive" if alive.issuperset(params["binaries"]) else None
-
-        return Done(self.systems.wait(lambda: f"agents alive on {params['host']}", params["timeout"], seen))
-
-    def undo(self, params: Params) -> None:
-        """Nothing was changed."""
 
 
 class Register:
@@ -459,7 +483,7 @@ class Register:
         found: t.List[str] = []
 
         def seen() -> t.Optional[str]:
-            with _as_step_error():
+            with as_step_error():
                 service = moves.find_service(self.systems.cloud, params["host"])
                 if service is not None and service.disabled_reason != params["reason"]:
                     openstack.set_service_status(self.systems.cloud, service.id, "disabled", params["reason"])
@@ -491,7 +515,7 @@ class Register:
         host = params["host"]
 
         def seen() -> t.Optional[str]:
-            with _as_step_error():
+            with as_step_error():
                 node = moves.find_node(self.systems.cloud, host)
                 if node is None or moves.provider_aggregates(self.systems.cloud, node.id) is None:
                     return None
@@ -521,9 +545,8 @@ class JoinAggregates:
         provider = memory["register"]["provider"]
         for entry in params["aggregates"]:
             self._join(entry, params["host"], provider, params["timeout"])
-        return Done(
-            f"{len(params['aggregates'])} aggregates: {', '.join(entry['name'] for entry in params['aggregates'])}"
-        )
+        joined = ", ".join(entry["name"] for entry in params["aggregates"])
+        return Done(f"{count(len(params['aggregates']), 'aggregate')}: {joined}")
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""
@@ -565,7 +588,7 @@ class NewServiceStatus:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Set it."""
-        with _as_step_error():
+        with as_step_error():
             service_id = memory["register"]["service_id"]
             openstack.set_service_status(self.systems.cloud, service_id, params["status"], params["reason"])
         return Done(f"{params['status']}" + (f" ({params['reason']})" if params["reason"] else ""))
@@ -594,7 +617,7 @@ class DrainAudit:
             guests=tuple(params["guests"]),
         )
         bundle = self._collect(params)
-        with _as_step_error():
+        with as_step_error():
             servers = {uuid: moves.get_server(self.systems.cloud, uuid) for uuid in expected.guests}
         zones = {
             uuid: server.get("OS-EXT-AZ:availability_zone") if server else None for uuid, server in servers.items()
@@ -614,7 +637,7 @@ class DrainAudit:
     def _collect(self, params: Params) -> Bundle:
         scope = sorted({*params["old"].values(), *params["new"].values()} - {None})
         facts = self.systems.host.facts(self.systems.info_arguments)
-        with _as_step_error():
+        with as_step_error():
             databases = nova_db.read_databases(self.systems.options, scope)
             cloud = openstack.read_cloud(self.systems.cloud, scope)
         return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)
@@ -622,7 +645,7 @@ class DrainAudit:
 
 def read_targets(systems: Systems) -> t.List[Target]:
     """Return every host of the cloud that guests could go to, and what it has room for."""
-    with _as_step_error():
+    with as_step_error():
         return moves.read_targets(systems.cloud)
 
 
@@ -632,7 +655,7 @@ def other_nodes(systems: Systems, bundle: Bundle, host: str) -> t.List[str]:
     for cell in (bundle.databases.cells if bundle.databases else None) or []:
         for service in cell.services or []:
             if service.host == host and service.binary == "nova-compute" and not service.deleted:
-                with _as_step_error():
+                with as_step_error():
                     found += drain_db.other_nodes_of_service(systems.url(f"cell:{cell.name}"), service.id, host)
     return found
 
@@ -657,8 +680,6 @@ def actions(systems: Systems) -> t.Dict[str, Action]:
         "move_guests": MoveGuests(systems),
         "host_empty": HostEmpty(systems),
         "delete_service": DeleteService(systems),
-        "delete_agents": DeleteAgents(systems),
-        "new_agents": NewAgents(systems),
         "register": Register(systems),
         "join_aggregates": JoinAggregates(systems),
         "drain_audit": DrainAudit(systems),

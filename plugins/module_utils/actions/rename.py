@@ -15,13 +15,27 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import identity, names, renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import SCHEMA, Bundle, HostFacts, from_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    SCHEMA,
+    ApiAgent,
+    Bundle,
+    HostFacts,
+    from_plain,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import BLOCKER, Checked, standing
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, Request, Result, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db, openstack, row_changes
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
+    database,
+    moves,
+    nova_db,
+    openstack,
+    row_changes,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
+DISABLED = openstack.DISABLED_TRAIT
 Params = t.Mapping[str, t.Any]
 Memory = t.Mapping[str, t.Any]
 
@@ -76,7 +90,8 @@ class Systems:
 
 
 @contextlib.contextmanager
-def _as_step_error() -> t.Iterator[None]:
+def as_step_error() -> t.Iterator[None]:
+    """Turn errors of the databases and the APIs into StepErrors; a Conflict is a value that changed meanwhile."""
     try:
         yield
     except Conflict as error:
@@ -102,8 +117,9 @@ class ServiceStatus:
     """The compute service's status and reason. Enabling it proves more than a heartbeat does.
 
     The API tells nova-compute over RPC, by the host's name; nova-compute takes COMPUTE_STATUS_DISABLED off its
-    provider, which it finds in its own tree by the node's name; placement counts that in the provider's generation
-    (compute/manager.py, set_host_enabled). A restart alone moves no generation where the inventory is the same.
+    provider, and placement counts that in the provider's generation (compute/manager.py, set_host_enabled). A restart
+    alone moves no generation where the inventory is the same; a guest's allocation moves it without nova-compute. So
+    the trait must be seen there, then gone, at a higher generation.
     """
 
     def __init__(self, systems: Systems) -> None:
@@ -118,27 +134,42 @@ class ServiceStatus:
         self._set(params, params["after"], params["before"])
 
     def _set(self, params: Params, leaving: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> str:
-        cloud, service_id = self.systems.cloud, params["service_id"]
-        with _as_step_error():
-            found = openstack.get_service(cloud, service_id).status
-            generation = openstack.get_provider(cloud, params["provider"]).generation
-            openstack.set_service_status(cloud, service_id, wanted["status"], wanted["reason"])
-        if found == "enabled" or wanted["status"] != "enabled":
+        if wanted["status"] != "enabled":
+            self._put(params, wanted)
             return f"{wanted['status']}" + (f" ({wanted['reason']})" if wanted["reason"] else "")
+        # It may be enabled already, by a run that was killed before it saw the proof: only a change from disabled to
+        # enabled makes the API tell nova-compute (compute/api.py, HostAPI.service_update), so that is made anew.
+        self._put(params, leaving)
+        before = self._wait(params, "on it while the service is disabled", lambda now: DISABLED in now.traits)
+        self._put(params, wanted)
         try:
-            return f"enabled, {self._moved(params, generation)}"
+            after = self._wait(
+                params,
+                "off it, its generation moving",
+                lambda now: DISABLED not in now.traits and now.generation > before.generation,
+            )
         except StepError:
-            with _as_step_error():
-                openstack.set_service_status(cloud, service_id, leaving["status"], leaving["reason"])
+            self._put(params, leaving)
             raise
+        return f"enabled, inventory generation {before.generation} -> {after.generation}"
 
-    def _moved(self, params: Params, before: int) -> str:
-        def seen() -> t.Optional[str]:
-            with _as_step_error():
-                now = openstack.get_provider(self.systems.cloud, params["provider"]).generation
-            return f"inventory generation {before} -> {now}" if now > before else None
+    def _put(self, params: Params, wanted: t.Mapping[str, t.Any]) -> None:
+        with as_step_error():
+            openstack.set_service_status(self.systems.cloud, params["service_id"], wanted["status"], wanted["reason"])
 
-        return self.systems.wait(lambda: "the inventory's generation moving", params["timeout"], seen)
+    def _wait(
+        self, params: Params, what: str, enough: t.Callable[[openstack.ProviderTraits], bool]
+    ) -> openstack.ProviderTraits:
+        seen: t.List[openstack.ProviderTraits] = []
+
+        def look() -> t.Optional[str]:
+            with as_step_error():
+                seen[:] = [openstack.get_provider_traits(self.systems.cloud, params["provider"])]
+            return "seen" if enough(seen[0]) else None
+
+        told = f"resource provider {params['provider']}: nova-compute puts {DISABLED} {what}"
+        self.systems.wait(lambda: told, params["timeout"], look)
+        return seen[0]
 
 
 class CellRows:
@@ -157,7 +188,7 @@ class CellRows:
 
     def _write(self, params: Params, rows: t.Sequence[RowChange], leaving: t.Mapping[str, str]) -> str:
         url = self.systems.url(params["database"])
-        with _as_step_error():
+        with as_step_error():
             outcome = row_changes.apply_row_changes(
                 url, rows, row_changes.Completeness(leaving["host"], leaving["node"])
             )
@@ -180,7 +211,7 @@ class ApiRows:
 
     def _write(self, params: Params, rows: t.Sequence[RowChange], leaving: str) -> str:
         url = self.systems.url(params["database"])
-        with _as_step_error():
+        with as_step_error():
             outcome = row_changes.apply_row_changes(url, rows, row_changes.Completeness(leaving))
             for aggregate in params["aggregates"]:
                 openstack.refresh_aggregate(self.systems.cloud, aggregate)
@@ -192,9 +223,9 @@ def _rows(params: Params) -> t.List[RowChange]:
 
 
 def _outcome(outcome: t.Any) -> str:
-    text = f"{outcome.changed} rows changed"
+    text = f"{count(outcome.changed, 'row')} changed"
     if outcome.already:
-        text += f", {outcome.already} were so already"
+        text += f", {outcome.already} so already"
     if outcome.gone:
         text += f"; deleted by their owners meanwhile: {', '.join(map(str, outcome.gone))}"
     return text
@@ -209,14 +240,14 @@ class Providers:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Give each its new name."""
         self._rename(params, "before", "after")
-        return Done(f"{len(params['providers'])} names")
+        return Done(count(len(params["providers"]), "name"))
 
     def undo(self, params: Params) -> None:
         """Give each its old name."""
         self._rename(params, "after", "before")
 
     def _rename(self, params: Params, before: str, after: str) -> None:
-        with _as_step_error():
+        with as_step_error():
             for entry in params["providers"]:
                 openstack.rename_provider(self.systems.cloud, entry["uuid"], entry[before], entry[after])
 
@@ -228,8 +259,11 @@ class Neutron:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Move agents and ports to the new name."""
-        return Done(self._move(params, params["old"], params["new"]))
+        """Move agents and ports to the new name. Noted: the last heartbeat that was written in the agents' place."""
+        told = self._move(params, params["old"], params["new"])
+        with as_step_error():
+            agents = openstack.list_agents(self.systems.cloud, params["new"])
+        return Done(told, {"heartbeats": {agent.id: agent.heartbeat_timestamp for agent in agents}})
 
     def undo(self, params: Params) -> None:
         """Move agents and ports to the old name."""
@@ -237,13 +271,13 @@ class Neutron:
 
     def _move(self, params: Params, before: str, after: str) -> str:
         agents, database = params["agents"], params["database"]
-        with _as_step_error():
+        with as_step_error():
             if database:
                 row_changes.rename_agents(self.systems.url("neutron"), agents, before, after)
             openstack.rebind_ports(
                 self.systems.cloud, params["ports"], before, after, lambda: self._beat(database, agents, after)
             )
-        return f"{len(agents) if database else 0} agents, {len(params['ports'])} ports on {after}"
+        return f"{count(len(agents) if database else 0, 'agent')}, {count(len(params['ports']), 'port')} on {after}"
 
     def _beat(self, database: bool, agents: t.Sequence[str], host: str) -> None:
         if database:
@@ -251,25 +285,151 @@ class Neutron:
 
 
 class AgentsAlive:
-    """Wait until the agents of the new name report themselves: nova-compute must not start before."""
+    """Wait until the agents of the new name report themselves: nova-compute must not start before.
+
+    C(alive) alone proves nothing here: the heartbeat that renamed the agent's row lasts for agent_down_time (75 s),
+    and so does the last one of an agent that was just stopped. A heartbeat that is another than that is the agent's.
+    """
 
     def __init__(self, systems: Systems) -> None:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Wait for every agent."""
-        wanted = set(params["agents"])
+        """Wait for every agent to be alive, and for a heartbeat of its own of those that were stopped."""
+        noted = dict(memory.get("neutron", {}).get("heartbeats") or {})
+        restarted = set(params.get("restarted", params["agents"]))
+        late: t.List[str] = []
+
+        def reports(agent: t.Optional[ApiAgent]) -> bool:
+            if agent is None or not agent.alive:
+                return False
+            now = agent.heartbeat_timestamp
+            # Not noted, by an older journal: the first one seen may be anybody's, the next one is the agent's.
+            before = noted.setdefault(agent.id, now)
+            return agent.id not in restarted or (now is not None and before is not None and now != before)
 
         def seen() -> t.Optional[str]:
-            with _as_step_error():
-                agents = openstack.list_agents(self.systems.cloud, params["new"])
-            alive = {agent.id for agent in agents if agent.alive}
-            return f"{len(wanted)} agents alive" if wanted <= alive else None
+            with as_step_error():
+                found = {agent.id: agent for agent in openstack.list_agents(self.systems.cloud, params["new"])}
+            late[:] = [wanted for wanted in params["agents"] if not reports(found.get(wanted))]
+            return None if late else f"{count(len(params['agents']), 'agent')} alive"
 
-        return Done(self.systems.wait(lambda: f"agents alive on {params['new']}", params["timeout"], seen))
+        what = f"heartbeats of agents on {params['new']}"
+        return Done(self.systems.wait(lambda: f"{what} ({', '.join(late)})", params["timeout"], seen))
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""
+
+
+class Ports:
+    """Ports follow an agent that has registered under the new name: the way without neutron's database.
+
+    Nothing to take back here: at that time no agent of the old name runs. See :class:`PortsHome`.
+    """
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Bind every port to the new name, and see those that worked work again."""
+        return Done(self.bind(params, params["old"], params["new"]))
+
+    def undo(self, params: Params) -> None:
+        """Nothing: a port bound to a name without a live agent fails."""
+
+    def bind(self, params: Params, before: str, after: str) -> str:
+        """Bind every port to a name that has live agents; wait until those that were ACTIVE are."""
+        ports = params["ports"]
+        with as_step_error():
+            openstack.rebind_ports(self.systems.cloud, ports, before, after)
+        wanted = {port["id"] for port in ports if port["active"]}
+        left: t.List[str] = []
+
+        def seen() -> t.Optional[str]:
+            with as_step_error():
+                found = {port.id: port for port in openstack.list_ports(self.systems.cloud, after)}
+            # One that is not there was deleted by its owner: the rebinding saw every other one.
+            left[:] = sorted(key for key in wanted & set(found) if found[key].status != "ACTIVE")
+            return None if left else f"{count(len(ports), 'port')} on {after}, {len(wanted)} ACTIVE"
+
+        return self.systems.wait(lambda: f"ports ACTIVE on {after} ({', '.join(left[:5])})", params["timeout"], seen)
+
+
+class PortsHome:
+    """Nothing forward. Back, it comes when the agents of the old name run again and before nova-compute does."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Nothing to do: the plan bears the list."""
+        return Done(f"{count(len(params['ports']), 'port')} on {params['old']}")
+
+    def undo(self, params: Params) -> None:
+        """Wait for the old name's agents, bind the ports to it, and delete the agents' records of the new name."""
+        cloud, old, new = self.systems.cloud, params["old"], params["new"]
+        agents = NewAgents(self.systems)
+        # The last heartbeat of the agent that was stopped may do for binding: the sooner the ports are home, the less
+        # is cut off. That the agent itself is back is seen afterwards.
+        first = agents.wait(params["binaries"], old, params["timeout"])
+        Ports(self.systems).bind(params, new, old)
+        agents.wait(params["binaries"], old, params["timeout"], first)
+        with as_step_error():
+            for agent in openstack.list_agents(cloud, new):
+                if agent.binary in params["binaries"]:
+                    moves.delete_agent(cloud, agent.id)
+
+
+class NewAgents:
+    """Agents registered under the new name: nova-compute must not start before."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Wait for one alive agent of each kind. Nobody but the agent itself makes a record of that name."""
+        self.wait(params["binaries"], params["host"], params["timeout"])
+        return Done(f"{', '.join(params['binaries'])} alive")
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+    def wait(
+        self, binaries: t.Sequence[str], host: str, timeout: float, other_than: t.Optional[t.Mapping[str, str]] = None
+    ) -> t.Dict[str, str]:
+        """Wait for one alive agent of each kind, and return the heartbeat of each.
+
+        ``other_than``: heartbeats that are no proof, since they were there before.
+        """
+        beats: t.Dict[str, str] = {}
+
+        def seen() -> t.Optional[str]:
+            with as_step_error():
+                agents = [agent for agent in openstack.list_agents(self.systems.cloud, host) if agent.alive]
+            beats.clear()
+            beats.update({agent.binary: str(agent.heartbeat_timestamp) for agent in agents})
+            late = [name for name in binaries if beats.get(name) in (None, (other_than or {}).get(name))]
+            return None if late else "alive"
+
+        self.systems.wait(lambda: f"agents alive on {host}", timeout, seen)
+        return dict(beats)
+
+
+class DeleteAgents:
+    """Records of agents that will never report again."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Delete each."""
+        with as_step_error():
+            for agent in params["agents"]:
+                moves.delete_agent(self.systems.cloud, agent["id"])
+        return Done(count(len(params["agents"]), "agent"))
+
+    def undo(self, params: Params) -> None:
+        """Nothing: an agent that starts makes its own record."""
 
 
 class ComputeUp:
@@ -295,13 +455,13 @@ class ComputeUp:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Wait for both proofs; a line that refuses ends the wait at once."""
-        with _as_step_error():
+        with as_step_error():
             first = openstack.get_service(self.systems.cloud, params["service_id"])
         proofs: t.Dict[str, str] = {}
 
         def seen() -> t.Optional[str]:
             self._read_log(params, memory, proofs)
-            with _as_step_error():
+            with as_step_error():
                 service = openstack.get_service(self.systems.cloud, params["service_id"])
             if service.host == params["host"] and service.state == "up" and service.updated_at != first.updated_at:
                 proofs["service"] = f"service up as {service.host}"
@@ -359,8 +519,8 @@ class Audit:
         told = [item for item in checked.findings if item.severity != BLOCKER]
         if told or checked.unchecked:
             self.systems.remark(findings_text(Checked(tuple(told), checked.unchecked)))
-        count = len(expected.instance_ids)
-        return Done(f"the old name is gone; ids, uuids and allocations are what they were ({count} instances)")
+        instances = count(len(expected.instance_ids), "instance")
+        return Done(f"the old name is gone; ids, uuids and allocations are what they were ({instances})")
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""
@@ -368,7 +528,7 @@ class Audit:
     def _collect(self, params: Params) -> Bundle:
         scope = sorted({*params["old"].values(), *params["new"].values()} - {None})
         facts = self.systems.host.facts(self.systems.info_arguments)
-        with _as_step_error():
+        with as_step_error():
             databases = nova_db.read_databases(self.systems.options, scope)
             cloud = openstack.read_cloud(self.systems.cloud, scope, node_uuids=[params["node"]["uuid"]])
         return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)
@@ -399,6 +559,10 @@ def actions(systems: Systems) -> t.Dict[str, Action]:
         "providers": Providers(systems),
         "neutron": Neutron(systems),
         "agents_alive": AgentsAlive(systems),
+        "ports_home": PortsHome(systems),
+        "ports": Ports(systems),
+        "new_agents": NewAgents(systems),
+        "delete_agents": DeleteAgents(systems),
         "compute_up": ComputeUp(systems),
         "audit": Audit(systems),
     }

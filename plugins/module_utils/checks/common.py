@@ -31,6 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ServiceRow,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, Subject, Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 COMPUTE = "nova-compute"
 #: disabled_reason of a host that an operation of this collection holds begins with it.
@@ -61,13 +62,6 @@ class Node:
     def subject(self) -> Subject:
         """How a finding names it."""
         return Subject("compute_node", str(self.uuid), self.hypervisor_hostname, self.host)
-
-
-def conf_host(facts: HostFacts) -> t.Optional[str]:
-    """Return C(CONF.host) as nova-compute takes it: configured, else the kernel's host name (nova/conf/netconf.py)."""
-    if facts.nova_conf is None:
-        return None
-    return facts.nova_conf.host or facts.kernel_hostname
 
 
 def same_name(one: t.Optional[str], other: t.Optional[str]) -> bool:

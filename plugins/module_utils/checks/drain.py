@@ -10,6 +10,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import moving
+from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS, OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import names, rename, renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer, Bundle, CloudFacts
@@ -39,12 +40,12 @@ def preflight(
 ) -> Checked:
     """Return everything against a rename by draining: what stands against any rename, and what a drain needs."""
     any_rename = rename.preflight_rename(bundle, request, in_place=False)
-    case = rename._Case(bundle, request, in_place=False)
+    case = rename.Case(bundle, request, in_place=False)
     on_host: t.List[t.Union[Finding, Unchecked]] = list(_agents(case))
     if case.host is not None:
-        on_host += [*rename._units(case, case.host), *rename._configuration(case, case.host)]
+        on_host += [*rename.unit_items(case, case.host), *rename.configuration_items(case, case.host)]
     drained = can_drain(bundle, targets, others, request, options)
-    return rename._once(any_rename + gather(on_host) + _without_told(drained, any_rename))
+    return rename.once(any_rename + gather(on_host) + _without_told(drained, any_rename))
 
 
 def _without_told(checked: Checked, told: Checked) -> Checked:
@@ -56,19 +57,19 @@ def _without_told(checked: Checked, told: Checked) -> Checked:
     )
 
 
-def _agents(case: rename._Case) -> Items:
+def _agents(case: rename.Case) -> Items:
     """SG305, SG306: agents and ports that a drain does not take along would keep the old name in neutron."""
     for agent in case.agents:
-        if agent.agent_type not in rename.L2_AGENTS and agent.agent_type not in rename.OVN_AGENTS:
+        if agent.agent_type not in L2_AGENTS and agent.agent_type not in OVN_AGENTS:
             remedy = "Move its networks and routers away, then stop the agent and delete its record."
-            yield rename._agent(agent, "a network node's agent: it would go on under the old name", remedy)
-    if case.host is not None and any(agent.agent_type in rename.L2_AGENTS for agent in case.agents):
-        yield from rename._agent_on_host(case, case.host)
+            yield rename.agent_item(agent, "a network node's agent: it would go on under the old name", remedy)
+    if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
+        yield from rename.agent_on_host(case, case.host)
     for port in (case.bundle.cloud.ports if case.bundle.cloud else None) or []:
         if port.binding_host_id == case.old and not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = "Move what owns it to another host: only guests are moved by a drain."
-            yield finding("SG306", Subject("port", port.id, port.device_id, port.binding_host_id), evidence, remedy)
+            yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
 
 def can_drain(

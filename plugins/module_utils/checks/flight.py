@@ -19,7 +19,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     Index,
     Item,
     Items,
-    conf_host,
     gather,
     host_subject,
     in_progress,
@@ -46,6 +45,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 #: Service type of Masakari in the catalogue.
 MASAKARI = "instance-ha"

@@ -19,7 +19,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     Item,
     Items,
     Node,
-    conf_host,
     domain_subject,
     file_uuid,
     gather,
@@ -48,6 +47,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 #: Parts of a host that its identity is told from.
 IDENTITY_PARTS = ("compute_id_files", "nova_conf", "libvirt", "domains")
@@ -219,6 +219,10 @@ def duplicates(index: Index) -> Items:
         facts = index.bundle.hosts[name]
         for kind, value in _identities(facts):
             keys[kind, value].append(facts)
+        if facts.machine_id is None:
+            yield Unchecked("SG107", name, "its machine-id was not read: it may be another host's too")
+        if facts.libvirt is not None and not facts.libvirt.host_uuid:
+            yield Unchecked("SG107", name, "libvirt did not say its host uuid: it may be another host's too")
     for (kind, value), owners in sorted(keys.items(), key=lambda item: item[0]):
         for facts in owners if len(owners) > 1 else []:
             others = [other.inventory_name for other in owners if other is not facts]

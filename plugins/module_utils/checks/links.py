@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items, conf_host, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Bundle,
     CellLinks,
@@ -40,6 +40,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.link_rules import 
     Verdict,
     Wrong,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).

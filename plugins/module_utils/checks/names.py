@@ -317,7 +317,7 @@ def port_items(index: Index, port: ApiPort) -> Items:
 def _port(port: ApiPort, evidence: t.Mapping[str, t.Any], severity: str) -> Item:
     return finding(
         "SG306",
-        Subject("port", port.id, port.device_id, port.binding_host_id),
+        Subject("port", port.id, host=port.binding_host_id),
         {"device": port.device_id, "device_owner": port.device_owner, **evidence},
         "With a live agent on the instance's host, set the port's binding:host_id to it again.",
         severity,

@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils import releases
+from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS, OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
     flight,
     hostnames,
@@ -30,7 +31,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     Index,
     Item,
     Items,
-    conf_host,
     gather,
     instance_subject,
     same_name,
@@ -55,12 +55,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
 
-#: Agents that wire ports on a compute host: renamed with it.
-L2_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "NIC Switch agent", "Macvtap agent")
-#: Their ports follow the Chassis' hostname, which comes from Open vSwitch's external_ids (facts of nova, 3.1).
-OVN_AGENTS = ("OVN Controller agent", "OVN Controller Gateway agent", "OVN Metadata agent", "OVN Neutron agent")
 _HOST_PARTS = (
     "addresses",
     "compute_id_files",
@@ -93,8 +90,8 @@ _UPDATES = {
 }
 
 
-class _Case:
-    """One rename, with what is known of the host, found once."""
+class Case:
+    """One rename of any strategy, with what is known of the host, found once."""
 
     def __init__(self, bundle: Bundle, request: RenameRequest, in_place: bool) -> None:
         self.bundle = bundle
@@ -155,7 +152,7 @@ class _Case:
 
 def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = True) -> Checked:
     """Return every reason against a rename. ``in_place`` False: the host is drained and registers anew instead."""
-    case = _Case(bundle, request, in_place)
+    case = Case(bundle, request, in_place)
     items: t.List[Item] = [*_evidence(case), *_new_name(case), *_host_itself(case), *_home(case)]
     items += [*flight.release(case.index), *_release(case)]
     items += flight.host_items(case.index, case.old, case.host)
@@ -166,21 +163,22 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
         items += flight.ha_automation(case.index, case.host)
     if in_place:
         items += _in_place(case)
-    return _once(gather(items))
+    return once(gather(items))
 
 
-def _in_place(case: _Case) -> Items:
+def _in_place(case: Case) -> Items:
     yield from _links(case)
     yield from _network(case)
     yield from _ports(case)
+    yield from _guest_ports(case)
     yield from _child_providers(case)
     yield from _grants(case)
     if case.host is not None:
-        yield from _units(case, case.host)
-        yield from _configuration(case, case.host)
+        yield from unit_items(case, case.host)
+        yield from configuration_items(case, case.host)
 
 
-def _once(checked: Checked) -> Checked:
+def once(checked: Checked) -> Checked:
     """Leave out what two checks said of one object in the same words."""
     seen: t.Set[t.Tuple[str, ...]] = set()
     kept = []
@@ -195,7 +193,7 @@ def _once(checked: Checked) -> Checked:
 # --- evidence -------------------------------------------------------------------------------------------------
 
 
-def _evidence(case: _Case) -> Items:
+def _evidence(case: Case) -> Items:
     if case.host is None:
         reason = case.bundle.unreachable.get(case.request.inventory_name, "no facts of this host in the evidence")
         yield finding(
@@ -208,12 +206,12 @@ def _evidence(case: _Case) -> Items:
         yield _missing(case, part, reason)
 
 
-def _missing(case: _Case, part: str, reason: str, remedy: str = "Mend what the reason says, then run again.") -> Item:
+def _missing(case: Case, part: str, reason: str, remedy: str = "Mend what the reason says, then run again.") -> Item:
     subject = Subject("host", f"{case.request.inventory_name}:{part}", part, case.old)
     return finding("SG709", subject, {"part": part, "reason": reason}, remedy)
 
 
-def _host_gaps(case: _Case) -> t.Iterator[t.Tuple[str, str]]:
+def _host_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
     if case.host is None:
         return
     reasons = {entry.part: entry.reason for entry in case.host.unread}
@@ -226,7 +224,7 @@ def _host_gaps(case: _Case) -> t.Iterator[t.Tuple[str, str]]:
         yield "resolutions", f"the host was not asked what {case.request.rename_to} resolves to"
 
 
-def _database_gaps(case: _Case) -> t.Iterator[t.Tuple[str, str]]:
+def _database_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
     databases = case.bundle.databases
     if databases is None:
         yield "databases", "not read"
@@ -257,7 +255,7 @@ def _gaps(where: str, owner: t.Any, parts: t.Sequence[str]) -> t.Iterator[t.Tupl
             yield f"databases.{where}.{part}", reasons.get(part, "not read")
 
 
-def _scope_gaps(case: _Case, where: str, scope: t.Sequence[str], nodes: bool) -> t.Iterator[t.Tuple[str, str]]:
+def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> t.Iterator[t.Tuple[str, str]]:
     """A reading that was narrowed must have asked for every name that matters here; ``nodes``: node names too."""
     wanted = [case.old, case.request.rename_to]
     if nodes and isinstance(case.told, tuple):
@@ -268,7 +266,7 @@ def _scope_gaps(case: _Case, where: str, scope: t.Sequence[str], nodes: bool) ->
             yield where, f"not asked for {name}: say it with rename_hypervisor_hostname, or read everything"
 
 
-def _cloud_gaps(case: _Case) -> t.Iterator[t.Tuple[str, str]]:
+def _cloud_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
     cloud = case.bundle.cloud
     if cloud is None:
         yield "cloud", "the APIs were not read"
@@ -289,7 +287,7 @@ def _cloud_gaps(case: _Case) -> t.Iterator[t.Tuple[str, str]]:
 # --- the new name ---------------------------------------------------------------------------------------------
 
 
-def _new_name(case: _Case) -> Items:
+def _new_name(case: Case) -> Items:
     """SG118, SG111: see checks/hostnames.py for the sources of each limit."""
     new = case.request.rename_to
     subject = Subject("host", new, host=case.old)
@@ -313,7 +311,7 @@ def _new_name(case: _Case) -> Items:
         yield finding("SG111", subject, {"name": new}, remedy, BLOCKER)
 
 
-def _too_long(case: _Case) -> t.List[str]:
+def _too_long(case: Case) -> t.List[str]:
     after = case.after
     if after is None:
         return []
@@ -329,17 +327,20 @@ def _too_long(case: _Case) -> t.List[str]:
     return wrong
 
 
-def _tree(case: _Case) -> t.List[ResourceProvider]:
+def _tree(case: Case) -> t.List[ResourceProvider]:
     if case.provider is None:
         return []
     return [case.provider, *case.index.children.get(uuid_key(case.provider.uuid), [])]
 
 
-def _taken_request(case: _Case) -> taken.Request:
-    after = case.after
+def _taken_request(case: Case) -> taken.Request:
     new = {case.request.rename_to, *([case.request.hypervisor_hostname] if case.request.hypervisor_hostname else [])}
-    if after is not None:
-        new |= {after.host, after.hypervisor_hostname, *([after.os] if after.os else [])}
+    if isinstance(case.told, tuple):
+        before, after = case.told
+        new |= {after.host, *([after.os] if after.os else [])}
+        if after.hypervisor_hostname != before.hypervisor_hostname:
+            # Kept, it is nothing new: whoever else bears it is told as a duplicate (SG205).
+            new.add(after.hypervisor_hostname)
     node, service = case.node, case.service
     return taken.Request(
         inventory_name=case.request.inventory_name,
@@ -354,7 +355,7 @@ def _taken_request(case: _Case) -> taken.Request:
 # --- the host and its home ------------------------------------------------------------------------------------
 
 
-def _host_itself(case: _Case) -> Items:
+def _host_itself(case: Case) -> Items:
     """What identity says of this host and of no other, and that it is the host that is meant."""
     if case.host is None:
         return
@@ -373,7 +374,7 @@ def _host_itself(case: _Case) -> Items:
     yield from _duplicate_node_name(case)
 
 
-def _duplicate_node_name(case: _Case) -> Items:
+def _duplicate_node_name(case: Case) -> Items:
     name = case.node.hypervisor_hostname if case.node else None
     others = [
         (cell, row)
@@ -392,7 +393,7 @@ def _duplicate_node_name(case: _Case) -> Items:
         yield Unchecked("SG205", name, "the databases were not asked for other compute nodes of this name")
 
 
-def _home(case: _Case) -> Items:
+def _home(case: Case) -> Items:
     """Exactly one live compute node and one live service, over all cells, in the same one (facts of nova, 3.2)."""
     index = case.index
     if not index.cells_read("services") or not index.cells_read("compute_nodes") or not index.in_scope(case.old):
@@ -415,7 +416,7 @@ def _home(case: _Case) -> Items:
         yield from _one_home(case, case.service)
 
 
-def _too_many(case: _Case) -> Items:
+def _too_many(case: Case) -> Items:
     remedy = "Keep the one that the host's compute_id file names; rename only after the others are gone."
     if len(case.nodes) > 1 or len(case.services) > 1:
         evidence = {
@@ -425,7 +426,7 @@ def _too_many(case: _Case) -> Items:
         yield finding("SG205", case.subject, evidence, remedy)
 
 
-def _one_home(case: _Case, service: ServiceRow) -> Items:
+def _one_home(case: Case, service: ServiceRow) -> Items:
     (node_cell, _node), (service_cell, _service) = case.nodes[0], case.services[0]
     if node_cell is not service_cell:
         evidence: t.Dict[str, t.Any] = {"compute node": node_cell.name, "service": service_cell.name}
@@ -439,7 +440,7 @@ def _one_home(case: _Case, service: ServiceRow) -> Items:
         yield finding("SG301", Subject("service", str(service.uuid), host=service.host), evidence, remedy)
 
 
-def _release(case: _Case) -> Items:
+def _release(case: Case) -> Items:
     """SG705: in place from 27 on; before, nothing ties the node to the host but its name (facts of nova, 1.3)."""
     if case.host is None:
         return
@@ -460,7 +461,7 @@ def _release(case: _Case) -> Items:
 # --- links that say which node is this host's -----------------------------------------------------------------
 
 
-def _links(case: _Case) -> Items:
+def _links(case: Case) -> Items:
     """SG203, SG214: an id that says another thing than the name; a rename would keep the id and lose the name."""
     node, service = case.node, case.service
     if node is None or service is None:
@@ -483,7 +484,7 @@ def _links(case: _Case) -> Items:
 # --- network --------------------------------------------------------------------------------------------------
 
 
-def _network(case: _Case) -> Items:
+def _network(case: Case) -> Items:
     """SG305 (facts of the lab, "Rename and the Open vSwitch agent"; facts of nova, 3.1)."""
     for agent in case.agents:
         if agent.agent_type in L2_AGENTS:
@@ -491,38 +492,40 @@ def _network(case: _Case) -> Items:
         elif agent.agent_type in OVN_AGENTS:
             remedy = "Only override after a trial on an empty host: the chassis' hostname must follow within seconds."
             why = "OVN: the chassis takes its name from external_ids:hostname; a rename of it in place is not proven"
-            yield _agent(agent, why, remedy)
+            yield agent_item(agent, why, remedy)
         else:
             remedy = "Move its networks and routers away and delete the agent first, or use rename_strategy=drain."
-            yield _agent(agent, "a network node's agent: its names live in places that a rename does not reach", remedy)
+            why = "a network node's agent: its names live in places that a rename does not reach"
+            yield agent_item(agent, why, remedy)
         if not agent.alive:
             remedy = "Bring it up first: without a live agent of the new name every port's binding fails."
-            yield _agent(agent, "not alive", remedy)
+            yield agent_item(agent, "not alive", remedy)
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
-        yield from _agent_on_host(case, case.host)
+        yield from agent_on_host(case, case.host)
 
 
-def _agent(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str] = None) -> Item:
+def agent_item(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str] = None) -> Item:
+    """SG305: an agent of the host, why it stands in the way of a rename, and what to do."""
     subject = Subject("host", agent.id, agent.agent_type, agent.host)
     return finding("SG305", subject, {"type": agent.agent_type, "why": why, "alive": agent.alive}, remedy, severity)
 
 
-def _l2_agent(case: _Case, agent: ApiAgent) -> Items:
+def _l2_agent(case: Case, agent: ApiAgent) -> Items:
     if not case.request.has_neutron_db:
         why = (
-            "without neutron's database the agent cannot be renamed: it registers anew, and until then its guests' "
-            "ports are on the dead VLAN (12 s and more), or their binding fails"
+            "without neutron's database the agent's record cannot be renamed: it registers anew, and the host's guests "
+            "are cut off from its first synchronisation until their ports are bound to the new name (some seconds)"
         )
-        yield _agent(agent, why, "Give neutron_db_url (grants on agents); or accept that interruption by override.")
+        yield agent_item(agent, why, "Give neutron_db_url (grants on agents); or accept that interruption by override.")
         return
     databases = case.bundle.databases
     rows = databases.neutron.agents if databases and databases.neutron else None
     if rows is not None and not any(row.id == agent.id and row.host == case.old for row in rows):
         remedy = "Are neutron_db_url and the network API of the same cloud?"
-        yield _agent(agent, "neutron's database has no such agent of the old name", remedy)
+        yield agent_item(agent, "neutron's database has no such agent of the old name", remedy)
 
 
-def _agent_on_host(case: _Case, host: HostFacts) -> Items:
+def agent_on_host(case: Case, host: HostFacts) -> Items:
     """The agent must call itself by the new name afterwards, and be one that can be stopped."""
     subject = Subject("host", f"{case.request.inventory_name}:neutron host", host=case.old)
     after = case.after
@@ -539,7 +542,7 @@ def _agent_on_host(case: _Case, host: HostFacts) -> Items:
         yield _missing(case, "agent unit", reason, remedy)
 
 
-def _ports(case: _Case) -> Items:
+def _ports(case: Case) -> Items:
     """SG306: a port that does not work before the rename, or that is no guest's (facts of nova, 3.1)."""
     for port in (case.bundle.cloud.ports if case.bundle.cloud else None) or []:
         if port.binding_host_id != case.old:
@@ -548,18 +551,43 @@ def _ports(case: _Case) -> Items:
         if not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = "Move what owns it to another host: its identity follows from the host's name (DHCP, routers)."
-            yield finding("SG306", Subject("port", port.id, port.device_id, port.binding_host_id), evidence, remedy)
+            yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
         elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
             remedy = "It is bound to the new name with the others. Find out whether its server lives elsewhere."
-            subject = Subject("port", port.id, port.device_id, port.binding_host_id)
+            subject = Subject("port", port.id, host=port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)
+
+
+def _guest_ports(case: Case) -> Items:
+    """SG306: a guest's port that is not bound to the guest's host would be left out. SG709: ports not asked for."""
+    cloud = case.bundle.cloud
+    if cloud is None or cloud.ports is None:
+        return  # SG709
+    guests = {row.uuid for _cell, row in case.index.instances_by_host.get(case.old, [])}
+    unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
+    if unasked:
+        reason = f"ports of {len(unasked)} of the host's {len(guests)} servers were not asked for: {unasked[0]}, ..."
+        yield _missing(case, "cloud.ports.devices", reason, "Read the APIs and the databases again, together.")
+    for port in cloud.ports:
+        if port.device_id not in guests or not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+            continue
+        if port.binding_host_id != case.old:
+            subject = Subject("port", port.id, host=port.binding_host_id)
+            evidence = {
+                "device": port.device_id,
+                "binding:host_id": port.binding_host_id,
+                "binding:vif_type": port.binding_vif_type,
+                "instances.host": case.old,
+            }
+            remedy = "Set its binding:host_id to the guest's host again: a rename moves only ports bound to that."
+            yield finding("SG306", subject, evidence, remedy)
 
 
 # --- placement and databases ----------------------------------------------------------------------------------
 
 
-def _child_providers(case: _Case) -> Items:
+def _child_providers(case: Case) -> Items:
     """SG304: children are renamed with their root; PCI and vGPU ones are Nova's to look up by name at start."""
     children = _tree(case)[1:]
     if children:
@@ -569,7 +597,7 @@ def _child_providers(case: _Case) -> Items:
         yield finding("SG304", subject, evidence, remedy)
 
 
-def _grants(case: _Case) -> Items:
+def _grants(case: Case) -> Items:
     """SG311: each right that is lacking; SG709: a right that was not tried."""
     databases = case.bundle.databases
     if databases is None or databases.grants is None:
@@ -586,11 +614,11 @@ def _grants(case: _Case) -> Items:
             yield _missing(case, f"grants.{database}.{table}", "whether it may be updated was not tried")
 
 
-def _concerns(case: _Case, database: str) -> bool:
+def _concerns(case: Case, database: str) -> bool:
     return database != "neutron" or case.request.has_neutron_db
 
 
-def _needed_updates(case: _Case) -> t.Iterator[t.Tuple[str, str]]:
+def _needed_updates(case: Case) -> t.Iterator[t.Tuple[str, str]]:
     for kind, tables in _UPDATES.items():
         if kind == "cell":
             owners = [f"cell:{cell.name}" for cell, _row in case.nodes]
@@ -605,15 +633,10 @@ def _needed_updates(case: _Case) -> t.Iterator[t.Tuple[str, str]]:
 
 
 def _loaded(units: t.Sequence[Unit], wanted: t.Sequence[str]) -> t.List[Unit]:
-    full = {name if name.endswith(".service") else f"{name}.service" for name in wanted}
-    return [unit for unit in units if unit.load_state in ("loaded", "masked") and _full(unit.name) in full]
+    return [unit for unit in naming.units_named(units, wanted) if unit.load_state in ("loaded", "masked")]
 
 
-def _full(name: str) -> str:
-    return name if name.endswith(".service") else f"{name}.service"
-
-
-def _units(case: _Case, host: HostFacts) -> Items:
+def unit_items(case: Case, host: HostFacts) -> Items:
     """nova-compute must be one that can be stopped and kept from starting, and must run now."""
     if host.units is None or case.request.commands.given:
         return
@@ -630,7 +653,7 @@ def _units(case: _Case, host: HostFacts) -> Items:
             yield finding("SG704", subject, evidence, remedy, BLOCKER)
 
 
-def _configuration(case: _Case, host: HostFacts) -> Items:
+def configuration_items(case: Case, host: HostFacts) -> Items:
     """SG312: a C(host =) line that cannot be edited as it stands."""
     after = case.after
     lines: t.List[t.Tuple[FileLine, str]] = []
@@ -647,7 +670,7 @@ def _configuration(case: _Case, host: HostFacts) -> Items:
             yield _line(case, f"{line.path}:{line.number}", str(error))
 
 
-def _line(case: _Case, where: str, why: str) -> Item:
+def _line(case: Case, where: str, why: str) -> Item:
     subject = Subject("host", f"{case.request.inventory_name}:{where}", where, case.old)
     remedy = "Let one plain line host = NAME set it, in a file of this host."
     return finding("SG312", subject, {"where": where, "why": why}, remedy, BLOCKER)

@@ -16,7 +16,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     Index,
     Item,
     Items,
-    conf_host,
     host_subject,
     instance_subject,
     migration_evidence,
@@ -27,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     uuid_key,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import INFO, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 _CHOOSE = "Choose another name, or remove what bears it: nothing of the new name may exist before the rename."
 #: An object that bears the name: how it is named, where it was read, what it says.
@@ -164,7 +164,7 @@ def _neutron(index: Index, request: Request) -> t.Iterator[Bearer]:
             yield Subject("host", row.id, row.agent_type, row.host), "neutron database agents", row.host
     for port in (cloud.ports if cloud else None) or []:
         if port.binding_host_id != request.old:
-            subject = Subject("port", port.id, port.device_id, port.binding_host_id)
+            subject = Subject("port", port.id, host=port.binding_host_id)
             yield subject, "neutron port bindings", port.binding_host_id
 
 

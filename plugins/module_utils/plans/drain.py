@@ -26,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiAg
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as in_place
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import CONTROLLER, HOST, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 #: A drain is a rename: one journal of that kind is open on a host at a time, whatever the strategy.
 KIND = in_place.KIND
@@ -46,7 +47,7 @@ class _Drain:
         request: RenameRequest,
         options: moving.DrainOptions,
     ) -> None:
-        self.base = in_place._Context(bundle, request)
+        self.base = in_place.Context(bundle, request)
         self.request = request
         self.options = options
         self.old, self.new = self.base.before.host, self.base.after.host
@@ -78,7 +79,7 @@ class _Drain:
     @property
     def agent_units(self) -> t.List[str]:
         """Names of the L2 agents' units."""
-        return [unit.name for unit in in_place._agent_units(self.base)]
+        return [unit.name for unit in in_place.agent_units_of(self.base)]
 
 
 def plan(
@@ -90,21 +91,21 @@ def plan(
     """Return the plan of a rename by draining. Raises :class:`PlanError` or C(names.NamesError)."""
     drain = _Drain(bundle, targets, request, options or moving.DrainOptions())
     base = drain.base
-    compute_units, agent_units = in_place._compute_units(base), in_place._agent_units(base)
-    steps = [_home(drain), in_place._disable(base), _move(drain), _empty(drain)]
-    steps.append(in_place._stop(base, "stop_compute", "nova-compute", compute_units, True))
+    compute_units, agent_units = in_place.compute_units_of(base), in_place.agent_units_of(base)
+    steps = [_home(drain), in_place.disable(base), _move(drain), _empty(drain)]
+    steps.append(in_place.stop(base, "stop_compute", "nova-compute", compute_units, True))
     if agent_units:
-        steps.append(in_place._stop(base, "stop_agents", "L2 agent", agent_units, False))
-    steps += [_delete(drain), in_place._host_names(base)]
+        steps.append(in_place.stop(base, "stop_agents", "L2 agent", agent_units, False))
+    steps += [_delete(drain), in_place.host_names(base)]
     if drain.identity_files:
         steps.append(_identity(drain))
     if drain.agents:
-        steps.append(_delete_agents(drain))
+        steps.append(in_place.delete_agents(drain.old, drain.agents))
     if agent_units:
-        steps.append(in_place._start(base, "start_agents", "L2 agent", agent_units, False))
+        steps.append(in_place.start(base, "start_agents", "L2 agent", agent_units, False))
         if drain.agents:
-            steps.append(_new_agents(drain))
-    steps += [in_place._start(base, "start_compute", "nova-compute", compute_units, True), _register(drain)]
+            steps.append(in_place.new_agents(drain.new, drain.agents, drain.request.agent_timeout))
+    steps += [in_place.start(base, "start_compute", "nova-compute", compute_units, True), _register(drain)]
     steps += [_aggregates(drain), _audit(drain), _enable(drain)]
     if drain.options.bring_back and drain.guests:
         steps.append(_return(drain))
@@ -129,7 +130,7 @@ def _home(drain: _Drain) -> Step:
         "guests": [guest.uuid for guest in drain.guests],
         **_moving_params(drain),
     }
-    title = f"note the {len(drain.guests)} guests that live here"
+    title = f"note the {count(len(drain.guests), 'guest')} living here"
     return Step("guests_at_home", title, CONTROLLER, "guests_at_home", params)
 
 
@@ -145,7 +146,7 @@ def _move(drain: _Drain) -> Step:
         Change(f"guest {guest.name} ({guest.uuid})", f"host ({guest.method} migration)", drain.old, guest.candidates[0])
         for guest in drain.guests
     ]
-    title = f"move {len(drain.guests)} guests away, within zone {drain.zone}"
+    title = f"move {count(len(drain.guests), 'guest')} away, within zone {drain.zone}"
     return Step("move_guests", title, CONTROLLER, "move_guests", params, changes)
 
 
@@ -196,25 +197,6 @@ def _identity(drain: _Drain) -> Step:
     return Step("identity_file", title, HOST, "identity_file", {"files": files}, changes)
 
 
-def _delete_agents(drain: _Drain) -> Step:
-    agents = [{"id": agent.id, "type": agent.agent_type} for agent in drain.agents]
-    changes = [
-        Change(f"network agent {agent['id']} ({agent['type']})", "host", drain.old, "deleted") for agent in agents
-    ]
-    params = {"agents": agents, "host": drain.old}
-    title = f"neutron: delete {len(agents)} agents of the old name"
-    return Step("delete_agents", title, CONTROLLER, "delete_agents", params, changes)
-
-
-def _new_agents(drain: _Drain) -> Step:
-    params = {
-        "host": drain.new,
-        "binaries": sorted({agent.binary for agent in drain.agents}),
-        "timeout": drain.request.agent_timeout,
-    }
-    return Step("new_agents", "see the L2 agent alive under the new name", CONTROLLER, "new_agents", params)
-
-
 def _register(drain: _Drain) -> Step:
     base = drain.base
     params = {
@@ -223,8 +205,8 @@ def _register(drain: _Drain) -> Step:
         "old_service": base.api_service.id,
         "old_node": base.node.uuid,
         "reason": in_place.reason_of(drain.request.operation_id),
-        "log_file": in_place._log_file(base),
-        "units": [unit.name for unit in in_place._compute_units(base)],
+        "log_file": in_place.log_file_of(base),
+        "units": [unit.name for unit in in_place.compute_units_of(base)],
         "timeout": drain.request.start_timeout,
         "discover_timeout": drain.options.discover_timeout,
     }
@@ -251,7 +233,7 @@ def _aggregates(drain: _Drain) -> Step:
     members = _memberships(drain)
     changes = [Change(f"aggregate {entry['name']}", "member", drain.old, drain.new) for entry in members]
     params = {"host": drain.new, "aggregates": members, "timeout": 180}
-    title = f"join {len(members)} aggregates, in Nova and in placement"
+    title = f"join {count(len(members), 'aggregate')}, in Nova and in placement"
     return Step("aggregates", title, CONTROLLER, "join_aggregates", params, changes)
 
 
@@ -287,7 +269,7 @@ def _return(drain: _Drain) -> Step:
     changes = [
         Change(f"guest {guest.name} ({guest.uuid})", "host", guest.candidates[0], drain.new) for guest in drain.guests
     ]
-    title = f"bring {len(drain.guests)} guests back"
+    title = f"bring {count(len(drain.guests), 'guest')} back"
     return Step("return_guests", title, CONTROLLER, "return_guests", params, changes)
 
 

@@ -17,6 +17,12 @@ Ids and uuids never change; only names do. The order matters more than anything 
 5. The L2 agent is started and seen alive before nova-compute (else binding_failed), nova-compute is started and
    proves itself: its log line, the service up, the inventory's generation moving.
 6. Everything is read once more; then the service gets back the status it had.
+
+Without neutron's database the agents' rows cannot be renamed, so 3 to 5 are in another order (an operator who
+overrides SG305 by name accepts what it costs): the host's name, the L2 agent under its new name, which registers
+anew, then the ports, then the old agents' records. From the agent's first synchronisation (some 12 s) until its port
+is bound to the new name a guest is cut off. Taken back, the ports must follow the *old* agent, when that runs again:
+so their way home is a step of its own that comes before the agent is stopped, and is undone after it is started.
 """
 
 from __future__ import annotations
@@ -24,7 +30,10 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import names as naming
+from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ApiAgent,
+    ApiPort,
     ApiService,
     Bundle,
     CellFacts,
@@ -46,6 +55,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import
     Step,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 KIND = "rename"
 ETC_HOSTS = "/etc/hosts"
@@ -55,7 +65,7 @@ class PlanError(ValueError):
     """The facts do not allow a plan; a preflight check says so in more words."""
 
 
-class _Context:
+class Context:
     """What every part of the plan looks up, found once."""
 
     def __init__(self, bundle: Bundle, request: RenameRequest) -> None:
@@ -87,21 +97,16 @@ class _Context:
 
 def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     """Return the plan of a rename in place. Raises :class:`PlanError` or :class:`naming.NamesError`."""
-    context = _Context(bundle, request)
-    agents = _agent_units(context)
-    steps = [_disable(context), _stop(context, "stop_compute", "nova-compute", _compute_units(context), True)]
-    if agents:
-        steps.append(_stop(context, "stop_agents", "L2 agent", agents, False))
-    steps += [_cell_database(context), _api_database(context), _placement(context)]
-    neutron = _neutron(context)
-    if neutron is not None:
-        steps.append(neutron)
-    steps.append(_host_names(context))
-    if agents:
-        steps += [_start(context, "start_agents", "L2 agent", agents, False), _agents_alive(context)]
+    context = Context(bundle, request)
+    agents = agent_units_of(context)
+    steps = [disable(context), stop(context, "stop_compute", "nova-compute", compute_units_of(context), True)]
+    if _agents_register_anew(context):
+        steps += _middle_with_new_agents(context, agents)
+    else:
+        steps += _middle(context, agents)
     steps += [
         _guests(context, "guests", True),
-        _start(context, "start_compute", "nova-compute", _compute_units(context), True),
+        start(context, "start_compute", "nova-compute", compute_units_of(context), True),
         _compute_up(context),
         _guests(context, "guests_after", False),
         _audit(context),
@@ -109,6 +114,35 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     ]
     subject = f"{context.before.host} -> {context.after.host}"
     return Plan(KIND, request.operation_id, subject, steps, _notes(context))
+
+
+def _middle(context: Context, agents: t.Sequence[Unit]) -> t.List[Step]:
+    """From nova-compute stopped to the agents alive, agents' rows renamed in neutron's database."""
+    steps = [stop(context, "stop_agents", "L2 agent", agents, False)] if agents else []
+    steps += [_cell_database(context), _api_database(context), _placement(context)]
+    neutron = _neutron(context)
+    if neutron is not None:
+        steps.append(neutron)
+    steps.append(host_names(context))
+    if agents:
+        steps += [start(context, "start_agents", "L2 agent", agents, False), _agents_alive(context)]
+    return steps
+
+
+def _middle_with_new_agents(context: Context, agents: t.Sequence[Unit]) -> t.List[Step]:
+    """The same without neutron's database: nothing may come between the agent's start and its ports."""
+    return [
+        _ports_home(context),
+        stop(context, "stop_agents", "L2 agent", agents, False),
+        _cell_database(context),
+        _api_database(context),
+        _placement(context),
+        host_names(context),
+        start(context, "start_agents", "L2 agent", agents, False),
+        new_agents(context.after.host, _l2_agents(context), context.request.agent_timeout),
+        _ports(context),
+        delete_agents(context.before.host, _l2_agents(context)),
+    ]
 
 
 def reason_of(operation_id: str) -> str:
@@ -119,7 +153,8 @@ def reason_of(operation_id: str) -> str:
 # --- steps ----------------------------------------------------------------------------------------------------
 
 
-def _disable(context: _Context) -> Step:
+def disable(context: Context) -> Step:
+    """The step that disables the compute service with the operation's id, and what takes that back."""
     service = context.api_service
     reason = reason_of(context.request.operation_id)
     params = {
@@ -136,7 +171,7 @@ def _disable(context: _Context) -> Step:
     return Step("disable_service", "disable the compute service", CONTROLLER, "service_status", params, changes)
 
 
-def _enable(context: _Context) -> Step:
+def _enable(context: Context) -> Step:
     service = context.api_service
     params = {
         "service_id": service.id,
@@ -154,7 +189,7 @@ def _enable(context: _Context) -> Step:
     return Step("enable_service", title, CONTROLLER, "service_status", params, changes)
 
 
-def _unit_params(context: _Context, units: t.Sequence[Unit], use_commands: bool, timeout: int) -> t.Dict[str, t.Any]:
+def _unit_params(context: Context, units: t.Sequence[Unit], use_commands: bool, timeout: int) -> t.Dict[str, t.Any]:
     commands = context.request.commands if use_commands and context.request.commands.given else None
     return {
         "units": []
@@ -175,10 +210,11 @@ def _unit_params(context: _Context, units: t.Sequence[Unit], use_commands: bool,
     }
 
 
-def _stop(context: _Context, name: str, what: str, units: t.Sequence[Unit], compute: bool) -> Step:
+def stop(context: Context, name: str, what: str, units: t.Sequence[Unit], compute: bool) -> Step:
+    """The step that stops units and keeps them from starting. ``compute``: nova-compute, or the operator's command."""
     params = _unit_params(context, units, compute, context.request.stop_timeout)
     if compute:
-        params["log_file"] = _log_file(context)
+        params["log_file"] = log_file_of(context)
     changes = [
         Change(f"{context.request.inventory_name} unit {unit['name']}", "state", "started", "stopped and masked")
         for unit in params["units"]
@@ -186,7 +222,8 @@ def _stop(context: _Context, name: str, what: str, units: t.Sequence[Unit], comp
     return Step(name, f"stop {what} and keep it from starting", HOST, "stop_units", params, changes)
 
 
-def _start(context: _Context, name: str, what: str, units: t.Sequence[Unit], compute: bool) -> Step:
+def start(context: Context, name: str, what: str, units: t.Sequence[Unit], compute: bool) -> Step:
+    """The step that starts again what was active when it was stopped."""
     params = _unit_params(context, units, compute, context.request.start_timeout)
     changes = [
         Change(f"{context.request.inventory_name} unit {unit['name']}", "state", "stopped and masked", "started")
@@ -196,7 +233,7 @@ def _start(context: _Context, name: str, what: str, units: t.Sequence[Unit], com
     return Step(name, f"start {what}", HOST, "start_units", params, changes)
 
 
-def _cell_database(context: _Context) -> Step:
+def _cell_database(context: Context) -> Step:
     cell, old, new = context.cell, context.before, context.after
     database = f"cell:{cell.name}"
     rows = [
@@ -232,11 +269,11 @@ def _cell_database(context: _Context) -> Step:
         "old": {"host": old.host, "node": old.hypervisor_hostname},
         "new": {"host": new.host, "node": new.hypervisor_hostname},
     }
-    title = f"cell database {cell.name}: 1 service, 1 compute node, {instances} instances"
+    title = f"cell database {cell.name}: 1 service, 1 compute node, {count(instances, 'instance')}"
     return Step("cell_database", title, CONTROLLER, "cell_rows", params, _row_changes(rows))
 
 
-def _instance_rows(context: _Context, database: str) -> t.List[RowChange]:
+def _instance_rows(context: Context, database: str) -> t.List[RowChange]:
     old, new = context.before, context.after
     rows = []
     for instance in _needed(context.cell.instances, f"instances of cell {context.cell.name}"):
@@ -253,7 +290,7 @@ def _instance_rows(context: _Context, database: str) -> t.List[RowChange]:
     return rows
 
 
-def _api_database(context: _Context) -> Step:
+def _api_database(context: Context) -> Step:
     api = _needed(context.databases.api, "the API database")
     old, new = context.before.host, context.after.host
     rows = [
@@ -283,11 +320,11 @@ def _api_database(context: _Context) -> Step:
         "new": new,
         "aggregates": sorted({row.aggregate_id for row in members}),
     }
-    title = f"API database: 1 host mapping, {len(members)} aggregate memberships"
+    title = f"API database: 1 host mapping, {count(len(members), 'aggregate membership')}"
     return Step("api_database", title, CONTROLLER, "api_rows", params, _row_changes(rows))
 
 
-def _placement(context: _Context) -> Step:
+def _placement(context: Context) -> Step:
     providers = []
     for provider in [context.provider, *_children(context)]:
         name = _provider_name(provider, context.before.hypervisor_hostname, context.after.hypervisor_hostname)
@@ -296,11 +333,11 @@ def _placement(context: _Context) -> Step:
     changes = [
         Change(f"resource provider {entry['uuid']}", "name", entry["before"], entry["after"]) for entry in providers
     ]
-    title = f"placement: {len(providers)} resource providers"
+    title = f"placement: {count(len(providers), 'resource provider')}"
     return Step("placement", title, CONTROLLER, "providers", {"providers": providers}, changes)
 
 
-def _children(context: _Context) -> t.List[ResourceProvider]:
+def _children(context: Context) -> t.List[ResourceProvider]:
     root = context.provider
     children = [
         provider
@@ -320,21 +357,12 @@ def _provider_name(provider: ResourceProvider, old: str, new: str) -> str:
     return provider.name
 
 
-def _neutron(context: _Context) -> t.Optional[Step]:
+def _neutron(context: Context) -> t.Optional[Step]:
     old, new = context.before.host, context.after.host
-    agents = [
-        {"id": agent.id, "type": agent.agent_type}
-        for agent in _needed(context.cloud.agents, "network agents")
-        if agent.host == old
-    ]
-    ports = [port for port in _needed(context.cloud.ports, "ports") if port.binding_host_id == old]
+    agents = [{"id": agent.id, "type": agent.agent_type} for agent in _own_agents(context)]
+    ports = _own_ports(context)
     if old == new or not (agents or ports):
         return None
-    if agents and not context.request.has_neutron_db:
-        raise PlanError(
-            "network agents of this host need neutron_db_url: without it every port would be bound to a name that no "
-            "live agent bears, and the guests would be cut off. An override of SG305 does not change that"
-        )
     params = {
         "old": old,
         "new": new,
@@ -343,12 +371,92 @@ def _neutron(context: _Context) -> t.Optional[Step]:
         "ports": [{"id": port.id, "vif_type": port.binding_vif_type} for port in ports],
     }
     changes = [Change(f"network agent {agent['id']} ({agent['type']})", "host", old, new) for agent in agents]
-    changes += [Change(f"port {port.id}", "binding:host_id", old, new) for port in ports]
-    title = f"neutron: {len(agents)} agents, {len(ports)} ports"
+    changes += _port_changes(ports, old, new)
+    title = f"neutron: {count(len(agents), 'agent')}, {count(len(ports), 'port')}"
     return Step("neutron", title, CONTROLLER, "neutron", params, changes)
 
 
-def _host_names(context: _Context) -> Step:
+def _own_agents(context: Context) -> t.List[ApiAgent]:
+    agents = _needed(context.cloud.agents, "network agents")
+    return [agent for agent in agents if agent.host == context.before.host]
+
+
+def _own_ports(context: Context) -> t.List[ApiPort]:
+    ports = _needed(context.cloud.ports, "ports")
+    return [port for port in ports if port.binding_host_id == context.before.host]
+
+
+def _port_changes(ports: t.Sequence[ApiPort], old: str, new: str) -> t.List[Change]:
+    return [Change(f"port {port.id}", "binding:host_id", old, new) for port in ports]
+
+
+def _agents_register_anew(context: Context) -> bool:
+    """Whether the agents cannot keep their rows. Raises PlanError where they could not register anew either."""
+    agents = _own_agents(context)
+    if context.request.has_neutron_db or not agents or context.before.host == context.after.host:
+        return False
+    strange = sorted({agent.agent_type for agent in agents if agent.agent_type not in L2_AGENTS})
+    if strange:
+        raise PlanError(
+            f"network agents of this host need neutron_db_url: {', '.join(strange)} would not register anew under the "
+            "new name by a restart. An override of SG305 does not change that"
+        )
+    dead = sorted(agent.agent_type for agent in agents if not agent.alive)
+    if dead or not agent_units_of(context):
+        raise PlanError(
+            f"without neutron_db_url the ports follow an agent that registers anew, and {', '.join(dead) or 'no unit'} "
+            "is known to be alive here: nothing would bind them"
+        )
+    return True
+
+
+def _l2_agents(context: Context) -> t.List[ApiAgent]:
+    return [agent for agent in _own_agents(context) if agent.agent_type in L2_AGENTS]
+
+
+def _port_params(context: Context) -> t.Dict[str, t.Any]:
+    return {
+        "old": context.before.host,
+        "new": context.after.host,
+        "binaries": sorted({agent.binary for agent in _l2_agents(context)}),
+        "ports": [
+            {"id": port.id, "vif_type": port.binding_vif_type, "active": port.status == "ACTIVE"}
+            for port in _own_ports(context)
+        ],
+        "timeout": context.request.agent_timeout,
+    }
+
+
+def _ports_home(context: Context) -> Step:
+    params = _port_params(context)
+    title = f"note where {count(len(params['ports']), 'port')} must be bound to if this is taken back"
+    return Step("ports_home", title, CONTROLLER, "ports_home", params)
+
+
+def _ports(context: Context) -> Step:
+    params, ports = _port_params(context), _own_ports(context)
+    title = f"neutron: {count(len(ports), 'port')}, as soon as the agent is there"
+    changes = _port_changes(ports, context.before.host, context.after.host)
+    return Step("ports", title, CONTROLLER, "ports", params, changes)
+
+
+def new_agents(host: str, agents: t.Sequence[ApiAgent], timeout: int) -> Step:
+    """Wait until agents of the same kinds have registered under the new name."""
+    params = {"host": host, "binaries": sorted({agent.binary for agent in agents}), "timeout": timeout}
+    return Step("new_agents", "see the L2 agent alive under the new name", CONTROLLER, "new_agents", params)
+
+
+def delete_agents(host: str, agents: t.Sequence[ApiAgent]) -> Step:
+    """Delete the records of agents that will never report under the old name again."""
+    gone = [{"id": agent.id, "type": agent.agent_type} for agent in agents]
+    changes = [Change(f"network agent {agent['id']} ({agent['type']})", "host", host, "deleted") for agent in gone]
+    params = {"agents": gone, "host": host}
+    title = f"neutron: delete {count(len(gone), 'agent')} of the old name"
+    return Step("delete_agents", title, CONTROLLER, "delete_agents", params, changes)
+
+
+def host_names(context: Context) -> Step:
+    """The step that changes the host's own name and the lines of files that bear it."""
     host, old, new = context.host, context.before, context.after
     edits = _line_edits(context)
     external = _external_ids(context)
@@ -377,7 +485,7 @@ def _host_names(context: _Context) -> Step:
     return Step("host_names", "the host's own name and files", HOST, "host_names", params, changes)
 
 
-def _line_edits(context: _Context) -> t.List[t.Dict[str, t.Any]]:
+def _line_edits(context: Context) -> t.List[t.Dict[str, t.Any]]:
     host, old, new = context.host, context.before, context.after
     edits = []
     table = naming.mapping(old, new)
@@ -400,19 +508,18 @@ def _own_address(address: str, own: t.Container[str]) -> bool:
     return address in own or address.startswith("127.") or address == "::1"
 
 
-def _external_ids(context: _Context) -> t.Dict[str, t.Dict[str, str]]:
+def _external_ids(context: Context) -> t.Dict[str, t.Dict[str, str]]:
     table = naming.mapping(context.before, context.after)
     ids = context.host.ovs_external_ids or {}
     name = ids.get("hostname")
     return {"hostname": {"before": name, "after": table[name]}} if name in table and name is not None else {}
 
 
-def _agents_alive(context: _Context) -> Step:
-    agents = [
-        agent.id for agent in _needed(context.cloud.agents, "network agents") if agent.host == context.before.host
-    ]
+def _agents_alive(context: Context) -> Step:
+    agents = _own_agents(context)
     params = {
-        "agents": agents,
+        "agents": [agent.id for agent in agents],
+        "restarted": [agent.id for agent in agents if agent.agent_type in L2_AGENTS],
         "old": context.before.host,
         "new": context.after.host,
         "timeout": context.request.agent_timeout,
@@ -420,19 +527,19 @@ def _agents_alive(context: _Context) -> Step:
     return Step("agents_alive", "see the L2 agent alive under the new name", CONTROLLER, "agents_alive", params)
 
 
-def _compute_up(context: _Context) -> Step:
+def _compute_up(context: Context) -> Step:
     params = {
         "service_id": context.api_service.id,
         "host": context.after.host,
         "node_uuid": context.node.uuid,
-        "log_file": _log_file(context),
-        "units": [unit.name for unit in _compute_units(context)],
+        "log_file": log_file_of(context),
+        "units": [unit.name for unit in compute_units_of(context)],
         "timeout": context.request.start_timeout,
     }
     return Step("compute_up", "see nova-compute prove itself", CONTROLLER, "compute_up", params)
 
 
-def _guests(context: _Context, name: str, strict: bool) -> Step:
+def _guests(context: Context, name: str, strict: bool) -> Step:
     """Compare every domain with what it was. Before nova-compute starts, nobody else can have touched one: strict.
 
     Afterwards a tenant's own stop or reboot, kept in the queue, may have: then a difference is told, not refused.
@@ -450,11 +557,11 @@ def _guests(context: _Context, name: str, strict: bool) -> Step:
     ]
     params = {"domains": domains, "uri": _needed(context.host.libvirt, "libvirt").uri, "strict": strict}
     when = "before" if strict else "after"
-    title = f"{len(domains)} domains are what they were, {when} nova-compute starts: process, uuid, definition"
+    title = f"compare {count(len(domains), 'domain')}, {when} nova-compute starts: process, uuid, definition"
     return Step(name, title, HOST, "guests_unchanged", params)
 
 
-def _audit(context: _Context) -> Step:
+def _audit(context: Context) -> Step:
     params = {
         "inventory_name": context.request.inventory_name,
         "old": to_plain(context.before),
@@ -471,7 +578,7 @@ def _audit(context: _Context) -> Step:
     return Step("audit", "read everything once more", CONTROLLER, "audit", params)
 
 
-def _notes(context: _Context) -> t.List[str]:
+def _notes(context: Context) -> t.List[str]:
     notes = [
         "Nova does not support a rename: no deployment tool may reconfigure this host before it knows the new name.",
     ]
@@ -479,6 +586,11 @@ def _notes(context: _Context) -> t.List[str]:
         f"The message broker keeps queues named compute.{context.before.host} until somebody deletes them.",
         "Not changed here: DNS, certificates, ssh known hosts, monitoring, /etc/hosts of other hosts.",
     ]
+    if _agents_register_anew(context):
+        notes.append(
+            f"Guests are cut off (some seconds, {count(len(_own_ports(context)), 'port')}): from the L2 agent's first "
+            "synchronisation under the new name until their ports are bound to it. A rollback cuts them off once more."
+        )
     if context.after.os is None:
         notes.append(f"The host's own name ({context.host.kernel_hostname}) is not Nova's: it stays as it is.")
     return notes
@@ -525,28 +637,26 @@ def _api_service(cloud: CloudFacts, row: ServiceRow) -> ApiService:
     raise PlanError(f"the API shows no compute service {row.uuid}")
 
 
-def _compute_units(context: _Context) -> t.List[Unit]:
+def compute_units_of(context: Context) -> t.List[Unit]:
+    """Return the units of nova-compute that exist on the host."""
     return _units(context.host, context.request.compute_units)
 
 
-def _agent_units(context: _Context) -> t.List[Unit]:
-    agents = _needed(context.cloud.agents, "network agents")
-    if not any(agent.host == context.before.host for agent in agents):
+def agent_units_of(context: Context) -> t.List[Unit]:
+    """Return the units of L2 agents; none where neutron knows no agent of the host."""
+    if not _own_agents(context):
         return []
     return _units(context.host, context.request.agent_units)
 
 
 def _units(host: HostFacts, names: t.Sequence[str]) -> t.List[Unit]:
-    wanted = {name if name.endswith(".service") else f"{name}.service" for name in names}
-    return [unit for unit in _needed(host.units, "units") if unit.load_state == "loaded" and _full(unit.name) in wanted]
+    found = naming.units_named(_needed(host.units, "units"), names)
+    return [unit for unit in found if unit.load_state == "loaded"]
 
 
-def _log_file(context: _Context) -> t.Optional[str]:
+def log_file_of(context: Context) -> t.Optional[str]:
+    """Return the file that nova-compute logs to; None: the systemd journal. Raises PlanError where that is unread."""
     return _needed(context.host.nova_conf, "nova.conf").log_file
-
-
-def _full(name: str) -> str:
-    return name if name.endswith(".service") else f"{name}.service"
 
 
 def _row_changes(rows: t.Sequence[RowChange]) -> t.List[Change]:

@@ -93,7 +93,7 @@ def read_host(options: HostOptions) -> HostFacts:
         fqdn=parts.read("fqdn", lambda: resolve(kernel).canonical),
         addresses=parts.read("addresses", addresses),
         machine_id=parts.read("machine_id", lambda: _text("/etc/machine-id")),
-        dmi_uuid=parts.read("dmi_uuid", lambda: _text("/sys/class/dmi/id/product_uuid").lower()),
+        dmi_uuid=parts.read("dmi_uuid", dmi_uuid),
         compute_id_files=parts.read("compute_id_files", lambda: identity_file.compute_id_files(conf, nova)),
         nova_conf=nova,
         libvirt=about,
@@ -134,6 +134,20 @@ def _text(path: str) -> str:
     if not text:
         raise ReadError(f"{path} is empty")
     return text
+
+
+def dmi_uuid(classes: str = "/sys/class") -> str:
+    """Return the machine's uuid as its firmware says, in lower case; an empty string: this machine has no DMI.
+
+    The kernel makes the directory wherever there are DMI tables (drivers/firmware/dmi-id.c): none on s390x, on arm64
+    without SMBIOS, in some containers. Raises OSError and ReadError where it is there and unreadable, or where sysfs
+    is not mounted, so that nothing is known.
+    """
+    if not os.listdir(classes):
+        raise ReadError(f"{classes} is empty: is sysfs mounted?")
+    if not os.path.lexists(os.path.join(classes, "dmi")):
+        return ""
+    return _text(os.path.join(classes, "dmi", "id", "product_uuid")).lower()
 
 
 def addresses() -> t.List[str]:

@@ -29,6 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     units,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 Params = t.Mapping[str, t.Any]
 Result = t.Dict[str, t.Any]
@@ -421,7 +422,7 @@ class GuestsUnchanged:
             raise StepError("guests are not what they were: " + "; ".join(differences))
         if differences:
             return {"remark": "changed since nova-compute runs: " + "; ".join(differences), "differences": differences}
-        return {"remark": f"{len(params['domains'])} guests unchanged", "differences": []}
+        return {"remark": f"{count(len(params['domains']), 'guest')} unchanged", "differences": []}
 
     def undo(self, params: Params) -> Result:
         """Nothing was changed."""

@@ -117,6 +117,11 @@ def confirm(connection: t.Any, uuid: str) -> None:
     _act(connection, uuid, {"confirmResize": None}, COLD)
 
 
+def revert(connection: t.Any, uuid: str) -> None:
+    """Take a cold migration back that is not confirmed yet: the server returns to where it came from."""
+    _act(connection, uuid, {"revertResize": None}, COLD)
+
+
 def _act(connection: t.Any, uuid: str, body: Json, microversion: str) -> None:
     http.call(connection, COMPUTE, "POST", f"/servers/{uuid}/action", microversion, body=body)
 

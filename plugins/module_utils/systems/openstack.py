@@ -27,6 +27,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.cloud_read
 
 #: PUT /os-services/{uuid}: status and reason in one body.
 SERVICE_UPDATE = "2.53"
+#: GET /resource_providers/{uuid}/traits: traits and the provider's generation, read together.
+PROVIDER_TRAITS = "1.6"
+#: Nova puts it on the provider of a host whose compute service is disabled (releases 26 to 34).
+DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 #: Requests to neutron at the same time, and ports between two calls of ``between``.
 PARALLEL_PORTS = 8
 PORTS_BETWEEN = 32
@@ -36,6 +40,14 @@ REVISION_TRIES = 5
 FAILED_BINDINGS = ("binding_failed", "unbound", None)
 
 Between = t.Callable[[], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class ProviderTraits:
+    """A resource provider's traits, and the generation that they were read at."""
+
+    generation: int
+    traits: t.FrozenSet[str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,6 +148,16 @@ def get_provider(connection: t.Any, uuid: str) -> facts.ResourceProvider:
     """Return one resource provider, without allocations. Raises :class:`ApiError`, status 404 where there is none."""
     path = f"/resource_providers/{uuid}"
     return cloud_reads.provider_of(http.call(connection, http.PLACEMENT, "GET", path, cloud_reads.PROVIDERS))
+
+
+def get_provider_traits(connection: t.Any, uuid: str) -> ProviderTraits:
+    """Return a resource provider's traits and generation. Raises :class:`ApiError`, status 404 where there is none."""
+    path = f"/resource_providers/{uuid}/traits"
+    answer = http.call(connection, http.PLACEMENT, "GET", path, PROVIDER_TRAITS)
+    try:
+        return ProviderTraits(int(answer["resource_provider_generation"]), frozenset(answer["traits"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ApiError(f"GET placement {path}: the answer is not understood: {error}") from None
 
 
 def rename_provider(connection: t.Any, uuid: str, before: str, after: str) -> facts.ResourceProvider:
@@ -290,10 +312,12 @@ def _first_failed(asked: t.Sequence[futures.Future[t.Optional[bool]]]) -> t.Sequ
 
 
 __all__ = [
+    "ProviderTraits",
     "Rebound",
     "connect",
     "delete_service",
     "get_provider",
+    "get_provider_traits",
     "get_service",
     "list_agents",
     "list_ports",

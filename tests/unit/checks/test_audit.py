@@ -399,3 +399,20 @@ def test_migrations_of_the_api_speak_where_the_databases_do_not():
 
 def test_absence_of_open_vswitch_is_no_gap():
     assert audit(healthy(l2_agents=False)) == findings.Checked()
+
+
+def test_a_host_without_dmi_is_checked_wholly_and_one_whose_dmi_was_not_read_is_not():
+    without = builders.healthy().host(dmi_uuid="")
+    assert audit(without) == audit(builders.healthy())
+    unread = facts.Unread("dmi_uuid", "/sys/class/dmi/id/product_uuid: Permission denied")
+    told = audit(builders.healthy().host(dmi_uuid=None, unread=[unread])).unchecked
+    assert [(item.code, item.object) for item in told] == [("SG114", "compute1")]
+
+
+@pytest.mark.parametrize("lacking", ["machine-id", "host uuid"])
+def test_an_identity_that_was_not_read_is_not_taken_for_one_of_its_own(lacking):
+    cloud = builders.healthy().host(dmi_uuid="")
+    cloud = cloud.host(machine_id=None) if lacking == "machine-id" else cloud.part("libvirt", host_uuid=None)
+    told = [item for item in audit(cloud).unchecked if item.code == "SG107"]
+    assert [item.object for item in told] == ["compute1"]
+    assert lacking in told[0].reason

@@ -54,6 +54,13 @@ def test_a_corruption_is_told_by_its_codes_alone(name, narrow):
     )
 
 
+@pytest.mark.parametrize("style", sorted(builders.STYLES))
+def test_a_second_node_of_a_name_that_stays_is_a_duplicate_and_no_taken_name(style):
+    some = fleet(style=style)
+    spoil, expected = CORRUPTIONS["second_node_of_the_same_hypervisor_hostname"]
+    assert blockers(spoil(some), some.request) == set(expected)
+
+
 @settings(max_examples=200)
 @given(fleets(l2_agents=True, releases=(28, 29, 30, 31, 32, 33, 34)), st.sampled_from(sorted(CORRUPTIONS)))
 def test_in_any_fleet_a_corruption_is_told_by_its_codes_alone(some, name):
@@ -79,6 +86,16 @@ def test_no_plan_is_made_of_what_is_spoiled_unless_the_checks_say_so(some, names
             continue  # two corruptions of one thing
     if not blockers(cloud, some.request):
         rename_plan.plan(cloud.bundle, some.request)
+
+
+@pytest.mark.parametrize(("asked", "lacking"), [("none", True), ("all but one", True), ("all", False)])
+def test_ports_of_every_guest_must_have_been_asked_for(asked, lacking):
+    some = fleet()
+    cloud = some.narrowed(some.cloud)
+    devices = {"none": [], "all but one": cloud.bundle.cloud.port_devices[1:], "all": cloud.bundle.cloud.port_devices}
+    checked = preflight_rename(cloud.cloud(port_devices=devices[asked]).bundle, some.request)
+    parts = {item.evidence.get("part") for item in checked.findings if item.code == "SG709"}
+    assert parts == ({"cloud.ports.devices"} if lacking else set())
 
 
 @pytest.mark.parametrize("name", sorted(HARMLESS))
@@ -221,7 +238,7 @@ def test_without_neutrons_database_the_interruption_is_told():
     request = dataclasses.replace(some.request, has_neutron_db=False)
     cloud = some.cloud.databases(neutron=None)
     (item,) = [item for item in preflight_rename(cloud.bundle, request).findings if item.code == "SG305"]
-    assert "dead VLAN" in item.evidence["why"]
+    assert "cut off" in item.evidence["why"]
     (override,) = findings.parse_overrides([{"code": "SG305", "object": item.object.id, "reason": "window"}])
     assert findings.standing([item], [override]) == []
 

@@ -153,10 +153,49 @@ def test_the_service_gets_back_the_status_that_it_had(some, had):
     assert steps_by_name["disable_service"].params["after"]["reason"] == "stackguard:rename:0123456789ab"
 
 
-def test_agents_without_neutrons_database_are_refused_whatever_was_overridden():
+def without_database(some, **changes):
+    return rename.plan(some.cloud.bundle, dataclasses.replace(some.request, has_neutron_db=False, **changes))
+
+
+@given(fleets(l2_agents=True))
+def test_without_neutrons_database_ports_follow_an_agent_that_registers_anew(some):
+    plan = without_database(some)
+    order = [step.name for step in plan.steps]
+    around = ["disable_service", "stop_compute", "ports_home", "stop_agents", "cell_database", "api_database"]
+    around += ["placement", "host_names", "start_agents", "new_agents", "ports", "delete_agents", "guests"]
+    around += ["start_compute", "compute_up", "guests_after", "audit", "enable_service"]
+    assert order == around
+    # Taken back, in this order: agents of the old name run, ports go home to them, then nova-compute starts.
+    backwards = order[::-1]
+    assert backwards.index("stop_agents") < backwards.index("ports_home") < backwards.index("stop_compute")
+    by_name, cloud = named(plan), some.cloud.bundle.cloud
+    mine = {port.id for port in cloud.ports if port.binding_host_id == some.old}
+    for name in ("ports_home", "ports"):
+        assert {port["id"] for port in by_name[name].params["ports"]} == mine
+    agents = [agent for agent in cloud.agents if agent.host == some.old]
+    assert [entry["id"] for entry in by_name["delete_agents"].params["agents"]] == [agent.id for agent in agents]
+    assert by_name["new_agents"].params["binaries"] == sorted({agent.binary for agent in agents})
+    assert any("cut off" in note for note in plan.notes)
+    assert not any("cut off" in note for note in plan_of(some).notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [({"agent_type": "DHCP agent"}, "DHCP agent would not register anew"), ({"alive": False}, "nothing would bind")],
+)
+def test_agents_that_would_not_register_anew_need_neutrons_database_whatever_was_overridden(change, reason):
     some = fleet(l2_agents=True)
-    with pytest.raises(rename.PlanError, match="neutron_db_url"):
-        rename.plan(some.cloud.bundle, dataclasses.replace(some.request, has_neutron_db=False))
+    cloud = some.cloud.change("agents", {"host": some.old}, **change)
+    request = dataclasses.replace(some.request, has_neutron_db=False)
+    with pytest.raises(rename.PlanError, match=reason):
+        rename.plan(cloud.bundle, request)
+    with pytest.raises(rename.PlanError, match="nothing would bind"):
+        without_database(some, agent_units=("none",))
+
+
+def test_without_agents_neutrons_database_makes_no_difference():
+    some = fleet(l2_agents=False)
+    assert without_database(some) == plan_of(some)
 
 
 def test_every_guest_is_compared_before_nova_compute_starts_and_after():

@@ -121,6 +121,22 @@ class Player:
         """Add a request and its answer."""
         self._answers.setdefault(_key(entry), []).append(entry)
 
+    def answer_ports_of_servers(self, page: int = 1000) -> None:
+        """Answer for the ports of the servers too, as neutron filters: out of the recorded ports of their hosts."""
+        listed = [entry for answers in self._answers.values() for entry in answers if entry["path"] == "/ports"]
+        ports = {port["id"]: port for entry in listed for port in entry["answer"]["ports"]}
+        servers = [
+            server["id"]
+            for answers in self._answers.values()
+            for entry in answers
+            if entry["path"] == "/servers/detail"
+            for server in entry["answer"]["servers"]
+        ]
+        params = {"fields": listed[0]["params"]["fields"], "device_id": sorted(servers), "limit": page}
+        mine = [port for port in ports.values() if port["device_id"] in servers]
+        request = {"service": "network", "method": "GET", "path": "/ports", "params": params}
+        self.record({**request, "status": 200, "answer": {"ports": mine}})
+
     def edit(self, service: str, path: str, change: t.Callable[[t.Any], None]) -> None:
         """Change the recorded answers to GET requests of a path: what a broken cloud would answer."""
         for answers in self._answers.values():

@@ -55,7 +55,7 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
     monkeypatch.setattr(libvirt, "connection", broken)
     monkeypatch.setattr(journal, "list_open", broken)
     monkeypatch.setattr(compute_service, "_nova_metadata", lambda _service: None)
-    for name in ("_text", "memory", "hugepages", "etc_hosts", "resolve"):
+    for name in ("_text", "dmi_uuid", "memory", "hugepages", "etc_hosts", "resolve"):
         monkeypatch.setattr(host, name, broken)
     for name in ("static_name", "ovs_external_ids"):
         monkeypatch.setattr(host_names, name, broken)
@@ -103,6 +103,25 @@ def test_addresses(monkeypatch):
     monkeypatch.setattr(host.subprocess, "run", answer(b"", 255, b"no\n"))
     with pytest.raises(host.ReadError, match=r"ip -json address show: no$"):
         host.addresses()
+
+
+def test_a_machine_without_dmi_is_not_one_whose_dmi_cannot_be_read(tmp_path):
+    classes = tmp_path / "class"
+    with pytest.raises(OSError, match="No such file"):
+        host.dmi_uuid(str(classes))
+    classes.mkdir()
+    with pytest.raises(host.ReadError, match="is sysfs mounted"):
+        host.dmi_uuid(str(classes))
+    (classes / "net").mkdir()
+    assert host.dmi_uuid(str(classes)) == ""
+    (classes / "dmi" / "id").mkdir(parents=True)
+    with pytest.raises(OSError, match="No such file"):
+        host.dmi_uuid(str(classes))
+    (classes / "dmi" / "id" / "product_uuid").write_text("4C4C4544-0042-3510-8056-B4C04F4A4D32\n")
+    assert host.dmi_uuid(str(classes)) == "4c4c4544-0042-3510-8056-b4c04f4a4d32"
+    (classes / "dmi" / "id" / "product_uuid").write_text("\n")
+    with pytest.raises(host.ReadError, match="is empty"):
+        host.dmi_uuid(str(classes))
 
 
 def test_memory(tmp_path):

@@ -290,3 +290,16 @@ def test_options_are_those_of_openstack_cloud() -> None:
     assert set(connection.OPENSTACK_SPEC) < set(spec)
     assert spec["auth"]["no_log"]
     assert "hosts" not in connection.OPENSTACK_SPEC
+
+
+def test_traits_of_a_provider_come_with_their_generation() -> None:
+    player = Player("provider")
+    path = f"/resource_providers/{NOBODY}/traits"
+    request = {"service": "placement", "method": "GET", "path": path, "microversion": "1.6"}
+    answer: dict[str, t.Any] = {"traits": ["COMPUTE_STATUS_DISABLED", "HW_CPU_X86_VMX"]}
+    player.record({**request, "status": 200, "answer": {**answer, "resource_provider_generation": 22}})
+    found = openstack.get_provider_traits(player, NOBODY)
+    assert (found.generation, found.traits) == (22, {"COMPUTE_STATUS_DISABLED", "HW_CPU_X86_VMX"})
+    player.edit("placement", path, lambda entry: entry["answer"].pop("resource_provider_generation"))
+    with pytest.raises(ApiError, match="not understood"):
+        openstack.get_provider_traits(player, NOBODY)

@@ -24,6 +24,7 @@ AUTH = {"auth_url": "http://127.0.0.1:1/v3", "username": "admin", "password": "h
 def player(monkeypatch: pytest.MonkeyPatch) -> Player:
     """A cloud that answers as the recorded one did."""
     recorded = Player("read_scoped")
+    recorded.answer_ports_of_servers()
     monkeypatch.setattr(connection, "connect", lambda _options: recorded)
     return recorded
 

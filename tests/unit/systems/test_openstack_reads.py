@@ -21,8 +21,15 @@ def reasons(read: facts.CloudFacts) -> dict[str, str]:
     return {item.part: item.reason for item in read.unread}
 
 
+def scoped() -> Player:
+    """What was recorded of one host."""
+    player = Player("read_scoped")
+    player.answer_ports_of_servers()
+    return player
+
+
 def test_narrowed_to_a_host() -> None:
-    read = cloud_reads.read_cloud(Player("read_scoped"), SCOPE)
+    read = cloud_reads.read_cloud(scoped(), SCOPE)
     assert read.unread == []
     assert read.scope == SCOPE
     assert (read.compute_max_microversion, read.placement_max_microversion) == ("2.104", "1.39")
@@ -84,8 +91,50 @@ def test_everything_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(player.asked) < 40
 
 
+def test_a_servers_port_is_read_wherever_it_is_bound() -> None:
+    player = scoped()
+    key = "8b038c7b-4d48-486a-a4a9-36c51df531d1"
+
+    def elsewhere(entry: dict[str, t.Any]) -> None:
+        """Bound to a host that nobody asked for: only the question for its server finds it."""
+        mine = [port for port in entry["answer"]["ports"] if port["device_id"] == key]
+        if "device_id" not in entry["params"]:
+            entry["answer"]["ports"] = [port for port in entry["answer"]["ports"] if port not in mine]
+        for port in mine:
+            port["binding:host_id"] = "compute9"
+
+    player.edit("network", "/ports", elsewhere)
+    read = cloud_reads.read_cloud(player, SCOPE)
+    assert {port.device_id for port in read.ports or () if port.binding_host_id == "compute9"} == {key}
+    assert read.port_devices == sorted(server.id for server in read.servers or ())
+    without = cloud_reads.read_cloud(scoped(), SCOPE, [part for part in cloud_reads.PARTS if part != "servers"])
+    assert without.ports
+    assert without.port_devices == [], "servers that were not read are not said to have been asked for"
+
+
+def test_ports_of_many_servers_are_asked_for_in_few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[t.Any] = []
+
+    def answer(_connection: t.Any, host: str | None = None, devices: t.Sequence[str] = ()) -> list[t.Any]:
+        asked.append(host or list(devices))
+        return []
+
+    monkeypatch.setattr(cloud_reads, "list_ports", answer)
+    servers = [facts.ApiServer(f"{number:036}", "", None, "ACTIVE", *[None] * 6) for number in range(200)]
+    monkeypatch.setattr(cloud_reads, "list_servers", lambda _connection, _microversion, _host: servers)
+    parts = ["compute_max_microversion", "servers", "ports"]
+    read = cloud_reads.read_cloud(Player("read_scoped"), ["compute1"], parts)
+    assert asked[0] == "compute1"
+    assert [len(devices) for devices in asked[1:]] == [50, 50, 50, 50]
+    assert (
+        [device for devices in asked[1:] for device in devices]
+        == read.port_devices
+        == [server.id for server in servers]
+    )
+
+
 def test_every_request_says_its_microversion() -> None:
-    player = Player("read_scoped")
+    player = scoped()
     cloud_reads.read_cloud(player, SCOPE)
     asked = {(entry["service"], entry["path"].split("/")[1], entry.get("microversion")) for entry in player.asked}
     assert {microversion is None for service, _path, microversion in asked if service == "network"} == {True}
@@ -127,7 +176,7 @@ def fail(status: int, answer: t.Any) -> t.Callable[[dict[str, t.Any]], None]:
     ],
 )
 def test_a_part_that_is_refused_takes_no_other_with_it(service: str, path: str, part: str) -> None:
-    player = Player("read_scoped")
+    player = scoped()
     player.edit(service, path, fail(403, {"forbidden": {"code": 403, "message": "Policy doesn't allow it"}}))
     # Without services all hypervisors would be listed, which was not recorded.
     parts = [name for name in cloud_reads.PARTS if (part, name) != ("services", "hypervisors")]

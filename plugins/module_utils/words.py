@@ -1,0 +1,12 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Words for people. Pure. Python 3.9, standard library only: this file travels to compute hosts."""
+
+from __future__ import annotations
+
+
+def count(number: int, what: str) -> str:
+    """Return a number with its noun, such as ``1 row`` or ``3 rows``. ``what``: the singular, plural with an s."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the controller's steps of a rename take for a proof: a cloud of a few lines, and a run that is killed in it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.openstack import DISABLED_TRAIT, ProviderTraits
+
+REASON = "stackguard:rename:op1"
+ENABLED = {"status": "enabled", "reason": None}
+DISABLED = {"status": "disabled", "reason": REASON}
+#: What the last step of a plan is told; its first one is told the reverse.
+ENABLE = {"service_id": "s", "provider": "p", "timeout": 30, "before": DISABLED, "after": ENABLED}
+DISABLE = {**ENABLE, "before": ENABLED, "after": DISABLED}
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class FakeCloud:
+    """A compute service whose nova-compute, where it ``listens``, keeps its provider's trait as Nova does."""
+
+    def __init__(self, monkeypatch, status="disabled"):
+        self.now = 0.0
+        self.status, self.reason = status, REASON if status == "disabled" else None
+        self.traits = {DISABLED_TRAIT} if status == "disabled" else set()
+        self.generation = 7
+        self.listens = True
+        self.puts = []
+        self.kill_after = None
+        self.every_second = lambda: None
+        self.agents = []
+        for name in ("set_service_status", "get_provider_traits", "list_agents"):
+            monkeypatch.setattr(rename.openstack, name, getattr(self, name))
+
+    def systems(self):
+        return rename.Systems({}, None, {}, self.sleep, lambda: self.now, _connection=object())
+
+    def sleep(self, seconds):
+        self.now += seconds
+        self.every_second()
+
+    def set_service_status(self, _cloud, _service, status, reason=None):
+        if (status, reason) == (self.status, self.reason):
+            return
+        told = status != self.status
+        self.status, self.reason = status, reason
+        self.puts.append(status)
+        if told and self.listens:
+            self.sync()
+        if self.kill_after == status:
+            self.kill_after = None
+            raise Killed
+
+    def sync(self):
+        wanted = {DISABLED_TRAIT} if self.status == "disabled" else set()
+        if self.traits != wanted:
+            self.traits = wanted
+            self.generation += 1
+
+    def get_provider_traits(self, _cloud, _uuid):
+        return ProviderTraits(self.generation, frozenset(self.traits))
+
+    def list_agents(self, _cloud, host):
+        return [agent for agent in self.agents if agent.host == host]
+
+
+# --- enabling the service -------------------------------------------------------------------------------------
+
+
+def test_enabling_shows_the_generation_that_moved(monkeypatch):
+    cloud = FakeCloud(monkeypatch)
+    done = rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
+    assert done.remark == "enabled, inventory generation 7 -> 8"
+    assert (cloud.status, cloud.reason, cloud.puts) == ("enabled", None, ["enabled"])
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_killed_between_enabled_and_its_proof_the_next_run_proves_it_anew(monkeypatch, back):
+    cloud = FakeCloud(monkeypatch)
+    action = rename.ServiceStatus(cloud.systems())
+
+    def run():
+        return action.undo(DISABLE) if back else action.apply(ENABLE, {})
+
+    cloud.kill_after = "enabled"
+    with pytest.raises(Killed):
+        run()
+    assert cloud.status == "enabled"
+    generation = cloud.generation
+    run()
+    assert cloud.puts == ["enabled", "disabled", "enabled"]
+    assert cloud.generation > generation
+    assert not cloud.traits
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_resumed_run_refuses_where_nova_compute_does_not_keep_its_provider(monkeypatch, back):
+    cloud = FakeCloud(monkeypatch)
+    action = rename.ServiceStatus(cloud.systems())
+
+    def run():
+        return action.undo(DISABLE) if back else action.apply(ENABLE, {})
+
+    cloud.listens, cloud.kill_after = False, "enabled"
+    with pytest.raises(Killed):
+        run()
+    assert cloud.status == "enabled"
+    with pytest.raises(StepError, match="COMPUTE_STATUS_DISABLED off it"):
+        run()
+    assert (cloud.status, cloud.reason) == ("disabled", REASON), "left for the scheduler to shun"
+
+
+def test_a_generation_moved_by_a_guests_allocation_proves_nothing(monkeypatch):
+    cloud = FakeCloud(monkeypatch)
+    cloud.listens = False
+
+    def guest_deleted():
+        cloud.generation += 1
+
+    cloud.every_second = guest_deleted
+    with pytest.raises(StepError, match="not within 30 s"):
+        rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
+    assert cloud.status == "disabled"
+
+
+def test_a_trait_that_nobody_put_there_is_waited_for_before_enabling(monkeypatch):
+    cloud = FakeCloud(monkeypatch)
+    cloud.traits = set()
+    with pytest.raises(StepError, match="on it while the service is disabled"):
+        rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
+    assert cloud.puts == [], "never enabled without a way to see it"
+    cloud.every_second = cloud.sync  # nova-compute's first pass comes
+    assert rename.ServiceStatus(cloud.systems()).apply(ENABLE, {}).remark.startswith("enabled, inventory generation")
+
+
+def test_a_periodic_pass_proves_it_too(monkeypatch):
+    """After a rollback's restart the API may think the service down, and tells it nothing."""
+    cloud = FakeCloud(monkeypatch)
+    cloud.listens, cloud.every_second = False, cloud.sync
+    rename.ServiceStatus(cloud.systems()).undo(DISABLE)
+    assert (cloud.status, cloud.traits, cloud.generation) == ("enabled", set(), 8)
+
+
+def test_disabling_needs_no_proof(monkeypatch):
+    cloud = FakeCloud(monkeypatch, "enabled")
+    cloud.listens = False
+    action = rename.ServiceStatus(cloud.systems())
+    assert action.apply(DISABLE, {}).remark == f"disabled ({REASON})"
+    assert action.apply(DISABLE, {}).remark == f"disabled ({REASON})"
+    assert cloud.puts == ["disabled"]
+
+
+def test_a_service_that_was_disabled_before_stays_so(monkeypatch):
+    cloud = FakeCloud(monkeypatch)
+    mine = {"status": "disabled", "reason": "hardware"}
+    done = rename.ServiceStatus(cloud.systems()).apply({**ENABLE, "after": mine}, {})
+    assert done.remark == "disabled (hardware)"
+    assert (cloud.status, cloud.reason) == ("disabled", "hardware")
+
+
+# --- agents ---------------------------------------------------------------------------------------------------
+
+OVS = facts.ApiAgent("a1", "Open vSwitch agent", "neutron-openvswitch-agent", "new", True, True, "2026-11-21 06:00:00")
+ALIVE = {"agents": ["a1"], "restarted": ["a1"], "old": "old", "new": "new", "timeout": 30}
+NOTED = {"neutron": {"heartbeats": {"a1": OVS.heartbeat_timestamp}}}
+
+
+def test_a_heartbeat_written_in_the_agents_place_is_not_the_agents(monkeypatch):
+    cloud = FakeCloud(monkeypatch)
+    cloud.agents = [OVS]
+    with pytest.raises(StepError, match=r"heartbeats of agents on new \(a1\)"):
+        rename.AgentsAlive(cloud.systems()).apply(ALIVE, NOTED)
+
+
+@pytest.mark.parametrize("memory", [NOTED, {}], ids=["noted", "not noted"])
+def test_an_agents_own_heartbeat_is_waited_for(monkeypatch, memory):
+    cloud = FakeCloud(monkeypatch)
+    cloud.agents = [OVS]
+
+    def beat():
+        if cloud.now >= 5:
+            cloud.agents = [dataclasses.replace(OVS, heartbeat_timestamp="2026-11-21 06:00:05")]
+
+    cloud.every_second = beat
+    assert rename.AgentsAlive(cloud.systems()).apply(ALIVE, memory).remark == "1 agent alive"
+    assert cloud.now == 5
+
+
+def test_a_heartbeat_that_came_before_the_look_counts_where_the_last_written_one_was_noted(monkeypatch):
+    cloud = FakeCloud(monkeypatch)
+    cloud.agents = [dataclasses.replace(OVS, heartbeat_timestamp="2026-11-21 06:00:09")]
+    rename.AgentsAlive(cloud.systems()).apply(ALIVE, NOTED)
+    assert cloud.now == 0
+
+
+@pytest.mark.parametrize(
+    "change", [{"alive": False}, {"host": "old"}, {"heartbeat_timestamp": None}], ids=["dead", "old name", "no beat"]
+)
+def test_an_agent_that_is_not_alive_under_the_new_name_is_never_enough(monkeypatch, change):
+    cloud = FakeCloud(monkeypatch)
+    cloud.agents = [dataclasses.replace(OVS, **{"heartbeat_timestamp": "2026-11-21 06:00:09", **change})]
+    with pytest.raises(StepError):
+        rename.AgentsAlive(cloud.systems()).apply(ALIVE, NOTED)
+
+
+def test_an_agent_that_nobody_restarts_need_only_be_alive(monkeypatch):
+    cloud = FakeCloud(monkeypatch)
+    cloud.agents = [OVS]
+    rename.AgentsAlive(cloud.systems()).apply({**ALIVE, "restarted": []}, NOTED)
+
+
+def test_moving_the_agents_notes_their_last_written_heartbeat(monkeypatch):
+    cloud = FakeCloud(monkeypatch)
+    cloud.agents = [OVS]
+    monkeypatch.setattr(rename.openstack, "rebind_ports", lambda *_arguments: None)
+    params = {"old": "old", "new": "new", "agents": [], "database": False, "ports": []}
+    assert rename.Neutron(cloud.systems()).apply(params, {}).memory == NOTED["neutron"]
