@@ -36,6 +36,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "operation": {"type": "str"},
     "evidence_dir": {"type": "path"},
     "overrides": {"type": "list", "elements": "dict", "default": []},
+    "fail_when_left": {"type": "bool", "default": True},
     "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
 }
 
@@ -92,6 +93,9 @@ class ActionModule(ActionBase):
             result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
         except (StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
             result = {"failed": True, "changed": False, "msg": str(error), **self._where_it_stands(state)}
+        if result.pop("incomplete", False) and args["fail_when_left"] and not self._task.check_mode:
+            # Everything was done that could be, and told. It is just not to be read as "all is right".
+            result["failed"] = True
         if not (self._play_context.diff or self._task.diff):
             result.pop("diff", None)
         return result

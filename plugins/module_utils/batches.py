@@ -11,6 +11,7 @@ how that ended: the journal itself stays small however many rows there are.
                                       batch-000001.done.json       committed
                                       batch-000001.void.json       not committed
                                       batch-000001.undone.json     taken back
+                                      batch-000001.unproven.json   perhaps committed: never to be taken back
 
 Python 3.9, standard library only.
 """
@@ -27,9 +28,10 @@ WRITTEN = "written"
 DONE = "done"
 VOID = "void"
 UNDONE = "undone"
-STATES = (DONE, VOID, UNDONE)
+UNPROVEN = "unproven"
+STATES = (DONE, VOID, UNDONE, UNPROVEN)
 
-_NAME = re.compile(r"batch-(\d{6,})(?:\.(done|void|undone))?\.json")
+_NAME = re.compile(r"batch-(\d{6,})(?:\.(done|void|undone|unproven))?\.json")
 
 
 def directory(state_dir: str, kind: str, operation_id: str) -> str:

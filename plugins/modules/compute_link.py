@@ -72,6 +72,12 @@ options:
     elements: dict
     default: []
     description: Findings to pass, each with the keys C(code), C(object) and C(reason).
+  fail_when_left:
+    type: bool
+    default: true
+    description:
+      - Whether the task fails, when it has done all it can, where links of O(codes) remain wrong or could not be looked
+        at, or where a rollback left rows alone. It never fails for this in check mode.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -110,10 +116,22 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 counts:
-  description: Rows changed, rows that were right already, and rows left alone because they changed meanwhile.
+  description:
+    - Rows changed, rows that were right already, rows deleted meanwhile, and rows left alone because they changed
+      meanwhile.
+    - C(unproven) are rows of a batch that was being written when a run was killed, and that others have written since.
+      It is not known whether the repair was committed, and a rollback leaves them alone.
   returned: when it was not refused
   type: dict
-  sample: {changed: 12, already: 0, skipped: 1}
+  sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0}
+remaining:
+  description:
+    - How many links are wrong in the end (in check mode, would be). C(asked) are of O(codes), C(other) of other codes,
+      C(accepted) of both and passed by O(overrides). C(in_flight) could not be judged now.
+    - C(not_looked_at) says what could not be read and may hold links of O(codes).
+  returned: with O(action=apply), when it was not refused
+  type: dict
+  sample: {asked: 1, other: 0, accepted: 0, in_flight: 0, not_looked_at: []}
 repairs:
   description: What was (or would be) changed, and what was left alone; at most 1000 rows. The journal holds all.
   returned: when rows were to be changed

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import itertools
+import pathlib
 
 import pytest
 import servers
+from link_runs import State, request, run
 from world import World, uid
 
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import links
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Grant
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import nova_db
 from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
@@ -62,6 +65,43 @@ def test_the_documented_rights_are_enough(any_release: World) -> None:
         assert nova_db.apply_row_changes(api, world.api_changes(), old).changed == 2
         assert nova_db.rename_agents(neutron, [uid("agent", 1)], "compute1", "cn7").changed == 1
         nova_db.beat_agents(neutron, [uid("agent", 1)], "cn7")
+
+
+def test_the_documented_rights_are_enough_to_repair_links(any_release: World, tmp_path: pathlib.Path) -> None:
+    """What is written, what is locked, what tells whose write a row bears: of each table that a repair writes."""
+    world = any_release
+    user = user_with_documented_rights(world)
+    world.update("cell", "compute_nodes", 1, service_id=4711)
+    world.update("cell", "instances", 1, host=None, vm_state="error")
+    if world.has_compute_id:
+        world.update("cell", "instances", 2, compute_id=4711)
+        world.migration(1, "compute1", "compute2", "finished")
+        world.update("cell", "migrations", 1, instance_uuid=uid("instance", 3), dest_compute_id=4711)
+    wrong = {"SG202", "SG215"} | ({"SG212", "SG221"} if world.has_compute_id else set())
+    state = State(tmp_path / "state")
+    done = links.apply(run(world.options(user), state), request())
+    assert {row["code"] for row in done["repairs"]} == wrong, done["msg"]
+    assert links.rollback(run(world.options(user), state))["counts"]["changed"] == len(wrong)
+
+
+@pytest.mark.parametrize(
+    ("right", "remedy"),
+    [
+        ("UPDATE (host, hypervisor_hostname, service_id)", "Grant UPDATE (service_id) on compute_nodes"),
+        ("SELECT (updated_at)", "Grant SELECT (updated_at) on compute_nodes"),
+    ],
+)
+def test_a_right_missing_to_a_repair_of_links_is_named(
+    world: World, tmp_path: pathlib.Path, right: str, remedy: str
+) -> None:
+    user = user_with_documented_rights(world)
+    world.update("cell", "compute_nodes", 1, service_id=4711)
+    postgres = world.server.backend == "postgresql"
+    table, to = ("compute_nodes", user) if postgres else (f"{world.names['cell']}.compute_nodes", f"'{user}'@'%'")
+    world.server.run(f"REVOKE {right} ON {table} FROM {to}", world.names["cell"])
+    with pytest.raises(links.Refused, match="SG311") as raised:
+        links.apply(run(world.options(user), State(tmp_path / "state")), request())
+    assert remedy in raised.value.message
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import typing as t
 import link_clouds
 import pytest
 import servers
+import sqlalchemy as sa
 from link_runs import Killed, State, request, run, witness
 from world import World, uid
 
@@ -40,6 +41,10 @@ def mixed(world: World) -> World:
 
 def ids(world: World) -> list[t.Any]:
     return [row[-1] for row in world.rows("cell", "instances", *IDS)]
+
+
+def counted(result: dict[str, t.Any]) -> dict[str, int]:
+    return {name: number for name, number in result["counts"].items() if number}
 
 
 def codes(result: dict[str, t.Any]) -> set[tuple[str, str]]:
@@ -107,7 +112,7 @@ def test_a_row_that_changed_meanwhile_is_left_alone(mixed: World, state: State) 
     # After everything was read, and before the first batch: when the journal is opened.
     state.between = ("journal_open", lambda: mixed.update("cell", "instances", 1, node="moved.example"))
     result = links.apply(run(mixed.options(), state), request())
-    assert result["counts"] == {"changed": 1, "already": 0, "skipped": 1}
+    assert counted(result) == {"changed": 1, "skipped": 1}
     assert ids(mixed) == [None, 1, 2]
     (told,) = [row for row in result["repairs"] if row["outcome"] != "repaired"]
     assert "node is 'moved.example', expected 'compute1.example'" in told["outcome"]
@@ -137,7 +142,7 @@ def test_whatever_happens_to_a_row_meanwhile(
     world.update("cell", "instances", 3, compute_id=2)
     state.between = ("journal_open", lambda: meanwhile(world))
     result = links.apply(run(world.options(), state), request("SG211"))
-    assert result["counts"] == {"changed": 0, "already": 0, "skipped": 1}
+    assert counted(result) == ({"gone": 1} if reason == "deleted meanwhile" else {"skipped": 1})
     assert reason in result["repairs"][0]["outcome"]
     assert ids(world)[0] is None
 
@@ -145,7 +150,7 @@ def test_whatever_happens_to_a_row_meanwhile(
 def test_mended_by_nova_meanwhile(mixed: World, state: State) -> None:
     state.between = ("journal_open", lambda: mixed.update("cell", "instances", 1, compute_id=1))
     result = links.apply(run(mixed.options(), state), request())
-    assert result["counts"] == {"changed": 1, "already": 1, "skipped": 0}
+    assert counted(result) == {"changed": 1, "already": 1}
     links.rollback(run(mixed.options(), state))
     assert ids(mixed) == [1, 4711, 2], "what Nova wrote stays"
 
@@ -180,6 +185,45 @@ def test_killed_at_any_instant(mixed: World, state: State, kill: tuple[str, str]
     assert nova_db.list_cells(mixed.options())  # the lock and the connections are gone with it
 
 
+KILLS = [("batch_write", "after"), ("batch_mark", "before")]
+
+
+@pytest.mark.parametrize("kill", KILLS, ids=["not committed", "committed"])
+def test_killed_and_healed_by_nova_before_it_is_run_again(mixed: World, state: State, kill: tuple[str, str]) -> None:
+    """Nova wrote the same values: who did is not known, so no rollback ever puts the old ones back, and it says so."""
+    state.kill = kill
+    with pytest.raises(Killed):
+        links.apply(run(mixed.options(), state), request())
+    state.kill = None
+    for number in (1, 2):
+        mixed.update("cell", "instances", number, compute_id=1, updated_at="2026-11-21 06:01:00")
+    shown = links.rollback(run(mixed.options(), State(state.directory, check_mode=True)))
+    assert (counted(shown), shown["incomplete"]) == ({"unproven": 2}, True)
+    resumed = links.apply(run(mixed.options(), state), request())
+    assert (counted(resumed), resumed["incomplete"], resumed["changed"]) == ({"unproven": 2}, False, False)
+    assert "2 rows left alone because it is not proven that this operation wrote it" in resumed["msg"]
+    back = links.rollback(run(mixed.options(), state))
+    assert (counted(back), back["incomplete"]) == ({"unproven": 2}, True)
+    for guest in (GUEST, uid("instance", 2)):
+        assert guest in back["msg"]
+    assert ids(mixed) == [1, 1, 2]
+
+
+@pytest.mark.parametrize("kill", KILLS, ids=["not committed", "committed"])
+def test_one_row_that_nova_did_not_write_tells_of_the_whole_batch(
+    mixed: World, state: State, kill: tuple[str, str]
+) -> None:
+    state.kill = kill
+    with pytest.raises(Killed):
+        links.apply(run(mixed.options(), state), request())
+    state.kill = None
+    mixed.update("cell", "instances", 1, compute_id=1, updated_at="2026-11-21 06:01:00")
+    back = links.rollback(run(mixed.options(), state))
+    assert back["incomplete"] is False
+    # Committed: both are restored, also the one that Nova wrote the same value to. Not committed: Nova's stays.
+    assert ids(mixed) == ([None, 4711, 2] if kill[0] == "batch_mark" else [1, 4711, 2])
+
+
 @pytest.mark.parametrize("kill", [("journal_open", "after"), ("batch_mark", "before"), ("journal_close", "before")])
 def test_a_killed_rollback_is_gone_on_with(mixed: World, state: State, kill: tuple[str, str]) -> None:
     before = mixed.rows("cell", "instances", *IDS)
@@ -207,8 +251,19 @@ def test_rollback_leaves_alone_what_changed_since(mixed: World, state: State) ->
     links.apply(run(mixed.options(), state), request())
     mixed.update("cell", "instances", 1, host="compute2", node="compute2.example", compute_id=2)
     back = links.rollback(run(mixed.options(), state))
-    assert back["counts"] == {"changed": 1, "already": 0, "skipped": 1}
+    assert counted(back) == {"changed": 1, "skipped": 1}
     assert ids(mixed) == [2, 4711, 2]
+    assert back["incomplete"] is True
+    assert f"cell:cell1 instances id=1 (instance {GUEST}): skipped: it changed meanwhile" in back["msg"]
+    assert back["repairs"][0]["outcome"].startswith("skipped"), "what somebody has to look at comes first"
+
+
+def test_what_was_deleted_since_leaves_nothing_to_restore(mixed: World, state: State) -> None:
+    links.apply(run(mixed.options(), state), request())
+    mixed.update("cell", "instances", 1, deleted=1)
+    back = links.rollback(run(mixed.options(), state))
+    assert counted(back) == {"changed": 1, "gone": 1}
+    assert back["incomplete"] is False
 
 
 def test_a_named_operation_is_taken_back(mixed: World, state: State) -> None:
@@ -224,6 +279,64 @@ def test_two_at_once(mixed: World, state: State) -> None:
     with nova_db.advisory_lock(mixed.url("api"), links.LOCK), pytest.raises(StackguardError, match="SG707"):
         links.apply(run(mixed.options(), state), request())
     assert ids(mixed) == [None, 4711, 2]
+
+
+def test_what_a_link_is_to_lead_to_stays_until_it_is_committed(mixed: World, state: State) -> None:
+    """Another transaction, in the middle of a batch, cannot delete the node; a reader is not held up."""
+    refused: list[str] = []
+
+    def meddle() -> None:
+        with mixed.server.admin(mixed.names["cell"]) as connection:
+            assert connection.exec_driver_sql("SELECT host FROM compute_nodes WHERE id = 1").scalar() == "compute1"
+            connection.exec_driver_sql(
+                "SET lock_timeout = '1s'"
+                if mixed.server.backend == "postgresql"
+                else "SET SESSION innodb_lock_wait_timeout = 1"
+            )
+            try:
+                connection.exec_driver_sql("UPDATE compute_nodes SET deleted = 1 WHERE id = 1")
+            except sa.exc.DBAPIError as error:
+                refused.append(str(error))
+
+    state.between = ("batch_write", meddle)
+    links.apply(run(mixed.options(), state), request())
+    assert len(refused) == 1, refused
+    assert "lock" in refused[0].lower()
+    assert ids(mixed) == [1, 1, 2]
+    meddle()
+    assert len(refused) == 1, "nothing is held any more"
+
+
+# --- what remains ---------------------------------------------------------------------------------------------
+
+
+def test_a_repair_says_what_remains(mixed: World, state: State, tmp_path: pathlib.Path) -> None:
+    mixed.update("cell", "instances", 3, compute_id=1)  # SG214: nothing proves which is right
+    seen = links.apply(run(mixed.options(), State(tmp_path / "other", check_mode=True)), request())
+    assert "2 rows would be repaired; 1 wrong link would remain (SG214; 1 of the codes" in seen["msg"]
+    done = links.apply(run(mixed.options(), state), request())
+    assert "2 rows repaired; 1 wrong link remains (SG214; 1 of the codes that were to be repaired)" in done["msg"]
+    assert (done["remaining"]["asked"], done["incomplete"]) == (1, True)
+    again = links.apply(run(mixed.options(), state), request())
+    assert (again["changed"], again["incomplete"]) == (False, True)
+    others = links.apply(run(mixed.options(), state), request("SG211"))
+    assert (others["remaining"]["asked"], others["remaining"]["other"], others["incomplete"]) == (0, 1, False)
+    assert "1 wrong link remains (SG214; 0 of the codes" in others["msg"]
+    passed = [Override("SG214", uid("instance", 3), "known")]
+    accepted = links.apply(run(mixed.options(), state, overrides=passed), request())
+    assert (accepted["remaining"]["accepted"], accepted["incomplete"]) == (1, False)
+
+
+def test_a_cell_that_does_not_answer_is_not_repaired_in_green(mixed: World, state: State) -> None:
+    options = {
+        **mixed.options(),
+        "nova_api_db_url": None,
+        "nova_cell_db_urls": {"cell1": mixed.url("cell"), "cell2": mixed.server.url("no_such_database")},
+    }
+    result = links.apply(run(options, state), request())
+    assert result["changed"] is False, "duplicates in the other cell are not known"
+    assert result["incomplete"] is True
+    assert any("cell2" in text for text in result["remaining"]["not_looked_at"])
 
 
 # --- only with proof ------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ last batch came to is read from its rows, and the rest is planned anew from what
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import batches, findings
@@ -23,10 +24,17 @@ from ansible_collections.stackguard.nova.plugins.module_utils.link_rules import 
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import links as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import link_reads, link_repairs, nova_db, schema
 from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 #: Findings of one code that a report lists, and repairs that a result lists; all are counted.
 LISTED = 1000
 LOCK = "stackguard:repair_links"
+#: Rows that the message of a rollback names one by one.
+NAMED = 20
+UNPROVEN = (
+    "the run ended while it was written, and others have written the row since: it is not known whether the "
+    "repair was committed"
+)
 
 Result = t.Dict[str, t.Any]
 
@@ -58,7 +66,9 @@ class Tally:
 
     changed: int = 0
     already: int = 0
+    gone: int = 0
     skipped: int = 0
+    unproven: int = 0
     told: t.List[Result] = dataclasses.field(default_factory=list)
     repairs: t.List[plans.Repair] = dataclasses.field(default_factory=list)
 
@@ -66,11 +76,23 @@ class Tally:
         """Count a batch, and keep some of its rows to tell."""
         self.changed += len(outcome.changed)
         self.already += len(outcome.already)
+        self.gone += len(outcome.gone)
         self.skipped += len(outcome.skipped)
-        rows = [(made, word) for made in outcome.changed] + [(made, f"skipped: {why}") for made, why in outcome.skipped]
-        for made, said in rows[: max(0, LISTED - len(self.told))]:
-            self.told.append(plans.told(made, said))
+        # First what somebody has to look at: only so many are told.
+        self.tell((made, f"skipped: {why}") for made, why in outcome.skipped)
+        self.tell((made, "skipped: it was deleted meanwhile") for made in outcome.gone)
+        self.tell((made, word) for made in outcome.changed)
         self.repairs += outcome.changed[: max(0, LISTED - len(self.repairs))]
+
+    def add_unproven(self, rows: t.Sequence[plans.Repair]) -> None:
+        """Count and tell the rows of a batch of which it is not known who wrote them."""
+        self.unproven += len(rows)
+        self.tell((made, f"left alone: {UNPROVEN}") for made in rows)
+
+    def tell(self, rows: t.Iterable[t.Tuple[plans.Repair, str]]) -> None:
+        """Keep rows to tell, up to LISTED."""
+        for made, said in itertools.islice(rows, max(0, LISTED - len(self.told))):
+            self.told.append(plans.told(made, said))
 
 
 class Refused(StackguardError):  # noqa: N818 (it is what happened, not a mistake)
@@ -88,6 +110,7 @@ def apply(run: Run, request: plans.LinkRequest) -> Result:
     if run.check_mode:
         return _rehearse(run, request, journal)
     with _locked(run) as lock:
+        tally = Tally()
         if journal is not None:
             run.say(f"resuming operation {journal['operation_id']}")
             _settle(run, journal)
@@ -95,12 +118,12 @@ def apply(run: Run, request: plans.LinkRequest) -> Result:
         if plan and journal is None:
             journal = _journal(run, request)
             run.state.call([{"op": "journal_open", "journal": journal}])
-        tally = Tally()
         if journal is not None:
             _write(run, journal, plans.batches(links, plan, request.batch_size), len(plan), tally, lock)
+            _tell_unproven(run, journal, tally)
             _close(run, journal, journals.FINISHED)
     if journal is None:
-        return {**_result(run, report, tally, "none"), "msg": _left("nothing to repair", report)}
+        return {**_result(tally, "none"), **_what_remains("nothing was repaired", run, request, links, report)}
     return _repaired(run, request, journal, tally)
 
 
@@ -108,39 +131,67 @@ def _repaired(run: Run, request: plans.LinkRequest, journal: Result, tally: Tall
     links = _links(run, request)
     report = _report(run, checks.check(links.bundle, LISTED), links)
     report["counts"].update(repaired=tally.changed, skipped=tally.skipped)
-    skipped = f", {tally.skipped} left alone because they changed meanwhile" if tally.skipped else ""
-    msg = _left(f"{tally.changed} rows repaired{skipped}", report)
-    return {**_result(run, report, tally, journals.FINISHED), "operation_id": journal["operation_id"], "msg": msg}
+    told = _what_remains(f"{count(tally.changed, 'row')} repaired{_aside(tally)}", run, request, links, report)
+    return {**_result(tally, journals.FINISHED), **told, "operation_id": journal["operation_id"]}
+
+
+def _aside(tally: Tally) -> str:
+    """Say what was not done of what was begun."""
+    said = [
+        (tally.skipped, "left alone because it is not what it was"),
+        (tally.gone, "deleted meanwhile"),
+        (tally.unproven, "left alone because it is not proven that this operation wrote it"),
+    ]
+    return "".join(f", {count(number, 'row')} {what}" for number, what in said if number)
 
 
 def _rehearse(run: Run, request: plans.LinkRequest, journal: t.Optional[Result]) -> Result:
     links, plan, report = _judge(run, request)
     tally = Tally()
     for batch in plans.batches(links, plan, request.batch_size):
-        tally.add(link_repairs.BatchOutcome(batch, [], []), "would be repaired")
+        tally.add(link_repairs.BatchOutcome(changed=batch), "would be repaired")
     report["counts"].update(repairable=len(plan))
     going_on = f" (operation {journal['operation_id']} would be gone on with)" if journal else ""
-    msg = _left(f"{len(plan)} rows would be repaired{going_on}", report)
-    return {**_result(run, report, tally, "planned" if plan else "none"), "msg": msg}
+    did = f"{count(len(plan), 'row')} would be repaired{going_on}"
+    told = _what_remains(did, run, request, links, report, plan)
+    return {**_result(tally, "planned" if plan else "none"), **told}
 
 
-def _result(run: Run, report: t.Optional[Result], tally: Tally, state: str) -> Result:
-    result: Result = {
+def _result(tally: Tally, state: str) -> Result:
+    return {
         "changed": tally.changed > 0,
         "state": state,
-        "counts": {"changed": tally.changed, "already": tally.already, "skipped": tally.skipped},
+        "counts": {
+            "changed": tally.changed,
+            "already": tally.already,
+            "gone": tally.gone,
+            "skipped": tally.skipped,
+            "unproven": tally.unproven,
+        },
         "repairs": tally.told,
         "diff": plans.diff(tally.repairs),
     }
-    return result if report is None else {**result, "report": report}
 
 
-def _left(did: str, report: Result) -> str:
-    counts = report["counts"]
-    left = {name: counts[name] for name in ("blocker", "warning", "unchecked") if counts[name]}
-    if not left:
-        return f"{did}; no wrong link is left" if not counts.get("repairable") else did
-    return f"{did}; findings: {', '.join(f'{number} {name}' for name, number in left.items())}"
+def _what_remains(
+    did: str, run: Run, request: plans.LinkRequest, links: Links, report: Result, plan: t.Sequence[Wrong] = ()
+) -> Result:
+    """Return the report, what remains wrong, and the message that says so: no repair is taken for "all is right"."""
+    left = checks.remaining(links, request.codes, plan, run.overrides)
+    report["counts"].update(remaining=left.wrong)
+    open_codes = sorted({item["code"] for item in report["unchecked"]})
+    return {
+        "report": report,
+        "remaining": {
+            "asked": left.asked,
+            "other": left.other,
+            "accepted": left.accepted,
+            "in_flight": left.in_flight,
+            "not_looked_at": left.unread,
+        },
+        "incomplete": bool(left.asked or left.unread),
+        "msg": f"{did}; {checks.remaining_text(left, bool(plan), open_codes)}",
+    }
 
 
 def _write(
@@ -176,8 +227,8 @@ def _write(
         done += len(batch)
         change = batch[0].change
         run.say(
-            f"{done}/{rows} rows: batch {number}, {change.database} {change.table}: {len(outcome.changed)} repaired, "
-            f"{len(outcome.skipped)} left alone"
+            f"{done}/{count(rows, 'row')}: batch {number}, {change.database} {change.table}: "
+            f"{len(outcome.changed)} repaired, {len(outcome.skipped)} left alone"
         )
 
 
@@ -219,7 +270,7 @@ def _judge(run: Run, request: plans.LinkRequest) -> t.Tuple[Links, t.List[Wrong]
         told = findings_text(findings.Checked(tuple(refused), () if refused else checked.unchecked[:1]), run.overrides)
         first = [plans.repair(links, wrong) for wrong in plan[:LISTED]]
         raise Refused(
-            f"refused, nothing was changed: {len(refused) or 1} reasons\n{told}",
+            f"refused, nothing was changed: {count(len(refused) or 1, 'reason')}\n{told}",
             report=report,
             repairs=[plans.told(made, "refused") for made in first],
             diff=plans.diff(first),
@@ -267,12 +318,18 @@ def _too_many(links: Links, plan: t.Sequence[Wrong], request: plans.LinkRequest)
 def _not_granted(run: Run, plan: t.Sequence[Wrong]) -> t.Iterator[findings.Finding]:
     tables = {(f"cell:{wrong.cell.name}", plans.table_of(wrong)) for wrong in plan}
     wanted = [(name, table, schema.LINK_UPDATES[table], "update") for name, table in sorted(tables)]
+    wanted += [(name, table, schema.LINK_COLUMNS[table], "select") for name, table in sorted(tables)]
+    targets = {(name, schema.LINK_TARGETS[table]) for name, table in tables}
+    wanted += [(name, table, schema.LOCKS[table], "lock") for name, table in sorted(targets)]
     for grant in nova_db.probe_grants(run.options, wanted) if wanted else []:
         if not grant.allowed:
             name = f"{grant.database}.{grant.table}"
             evidence = {"columns": grant.columns, "action": grant.action, "error": grant.error}
-            remedy = f"Grant UPDATE ({', '.join(grant.columns)}) on {grant.table} to the database user."
-            yield findings.finding("SG311", findings.Subject("host", f"{name}:update", name), evidence, remedy)
+            # PostgreSQL lets nobody lock a row who may change nothing of it.
+            right = "SELECT" if grant.action == "select" else "UPDATE"
+            remedy = f"Grant {right} ({', '.join(grant.columns)}) on {grant.table} to the database user."
+            subject = findings.Subject("host", f"{name}:{grant.action}", name)
+            yield findings.finding("SG311", subject, evidence, remedy)
 
 
 def _report(run: Run, checked: findings.Checked, links: Links) -> Result:
@@ -349,12 +406,20 @@ def _settle(run: Run, journal: Result) -> None:
     for number, state in _states(run, journal).items():
         if state != batches.WRITTEN:
             continue
-        rows = _rows(run, journal, number)
-        url = nova_db.url_of(run.options, rows[0].change.database)
-        committed = link_repairs.was_committed(url, rows)
-        run.say(f"batch {number}: the run ended while it was written; it was {'' if committed else 'not '}committed")
-        ended = batches.DONE if committed else batches.VOID
+        ended = _fate(run, _rows(run, journal, number))
+        said = {batches.DONE: "it was committed", batches.VOID: "it was not committed"}.get(ended, UNPROVEN)
+        run.say(f"batch {number}: the run ended while it was written: {said}")
         run.state.call([{**_batch(journal["operation_id"], "batch_mark"), "number": number, "state": ended}])
+
+
+def _fate(run: Run, rows: t.Sequence[plans.Repair]) -> str:
+    return link_repairs.fate(nova_db.url_of(run.options, rows[0].change.database), rows)
+
+
+def _tell_unproven(run: Run, journal: Result, tally: Tally) -> None:
+    for number, state in _states(run, journal).items():
+        if state == batches.UNPROVEN:
+            tally.add_unproven(_rows(run, journal, number))
 
 
 def _locked(run: Run) -> t.ContextManager[nova_db.AdvisoryLock]:
@@ -388,7 +453,7 @@ def rollback(run: Run, wanted: t.Optional[str] = None) -> Result:
     """Take back the open operation, else the one named, else the last. Rows that changed since are left alone."""
     journal, found_open = _to_take_back(run, wanted)
     if journal is None:
-        return {**_result(run, None, Tally(), "none"), "msg": "there is nothing to roll back"}
+        return {**_result(Tally(), "none"), "incomplete": False, "msg": "there is nothing to roll back"}
     if run.check_mode:
         return _rehearse_rollback(run, journal)
     with _locked(run) as lock:
@@ -397,10 +462,22 @@ def rollback(run: Run, wanted: t.Optional[str] = None) -> Result:
         journal = journals.noted(journal, {"at": run.now(), "state": journals.ROLLING_BACK})
         run.state.call([{"op": "journal_write" if found_open else "journal_open", "journal": journal}])
         tally = _take_back(run, journal, lock)
+        _tell_unproven(run, journal, tally)
         _close(run, journal, journals.ROLLED_BACK)
-    skipped = f", {tally.skipped} left alone because they changed since" if tally.skipped else ""
-    msg = f"operation {journal['operation_id']}: {tally.changed} rows restored{skipped}"
-    return {**_result(run, None, tally, journals.ROLLED_BACK), "operation_id": journal["operation_id"], "msg": msg}
+    return _taken_back(journal, tally, journals.ROLLED_BACK, "restored")
+
+
+def _taken_back(journal: Result, tally: Tally, state: str, word: str) -> Result:
+    """Return the result of a rollback. What it left alone is named: nobody else will look at these rows."""
+    operation = journal["operation_id"]
+    lines = [f"operation {operation}: {count(tally.changed, 'row')} {word}{_aside(tally)}"]
+    left = [row for row in tally.told if row["outcome"].startswith(("skipped", "left alone"))]
+    lines += [f"{row['row']} ({row['object']['kind']} {row['object']['id']}): {row['outcome']}" for row in left[:NAMED]]
+    if len(left) > NAMED:
+        lines.append(f"and {len(left) - NAMED} more")
+    incomplete = bool(tally.skipped or tally.unproven)
+    told = {"operation_id": operation, "incomplete": incomplete, "msg": "\n".join(lines)}
+    return {**_result(tally, state), **told}
 
 
 def _to_take_back(run: Run, wanted: t.Optional[str]) -> t.Tuple[t.Optional[Result], bool]:
@@ -432,17 +509,21 @@ def _take_back(run: Run, journal: Result, lock: nova_db.AdvisoryLock) -> Tally:
         outcome = link_repairs.take_back(nova_db.url_of(run.options, rows[0].change.database), rows)
         run.state.call([{**_batch(journal["operation_id"], "batch_mark"), "number": number, "state": batches.UNDONE}])
         tally.add(outcome, "restored")
-        run.say(f"batch {number}: {len(outcome.changed)} rows restored, {len(outcome.skipped)} left alone")
+        run.say(f"batch {number}: {count(len(outcome.changed), 'row')} restored, {len(outcome.skipped)} left alone")
     return tally
 
 
 def _rehearse_rollback(run: Run, journal: Result) -> Result:
     tally = Tally()
     for number, state in reversed(list(_states(run, journal).items())):
-        if state in (batches.DONE, batches.WRITTEN):
-            back = [plans.reversed_repair(made) for made in _rows(run, journal, number)]
-            url = nova_db.url_of(run.options, back[0].change.database)
+        if state not in (batches.DONE, batches.WRITTEN, batches.UNPROVEN):
+            continue
+        rows = _rows(run, journal, number)
+        ended = _fate(run, rows) if state == batches.WRITTEN else state
+        if ended == batches.UNPROVEN:
+            tally.add_unproven(rows)
+        elif ended == batches.DONE:
+            url = nova_db.url_of(run.options, rows[0].change.database)
+            back = [plans.reversed_repair(made) for made in rows]
             tally.add(link_repairs.rehearse(url, back), "would be restored")
-    skipped = f", {tally.skipped} left alone because they changed since" if tally.skipped else ""
-    msg = f"operation {journal['operation_id']}: {tally.changed} rows would be restored{skipped}"
-    return {**_result(run, None, tally, "planned"), "operation_id": journal["operation_id"], "msg": msg}
+    return _taken_back(journal, tally, "planned", "would be restored")

@@ -10,6 +10,7 @@ instance on which something is in progress is not judged: it is C(unchecked), wi
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import typing as t
 
@@ -25,9 +26,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Checked,
     Finding,
+    Override,
     Subject,
     Unchecked,
     finding,
+    overridden,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.link_rules import (
     BY_INSTANCE,
@@ -41,6 +44,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.link_rules import 
     Wrong,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).
@@ -149,6 +153,93 @@ def _evidence(wrong: Wrong) -> t.Dict[str, t.Any]:
     else:
         names = ("id", "host", "hypervisor_hostname", "instances")
     return {**{name: getattr(row, name) for name in names}, **seen}
+
+
+# --- what remains ---------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Remaining:
+    """Wrong links that stay: of the codes that were asked for, of others, and those of both that an override accepts.
+
+    ``in_flight``: instances that look wrong while something is in progress on them. ``codes``: of ``asked`` and
+    ``other``. ``unread``: what could not be looked at, and may hold links of the codes that were asked for.
+    """
+
+    asked: int
+    other: int
+    accepted: int
+    in_flight: int
+    codes: t.Tuple[str, ...]
+    unread: t.List[str]
+
+    @property
+    def wrong(self) -> int:
+        """Links that are wrong, accepted or not."""
+        return self.asked + self.other + self.accepted
+
+
+def remaining(
+    links: Links, codes: t.Collection[str], planned: t.Sequence[Wrong] = (), overrides: t.Sequence[Override] = ()
+) -> Remaining:
+    """Count what is wrong, without what is ``planned`` to be repaired."""
+    mended = {(id(wrong.cell), wrong.code, wrong.row.id) for wrong in planned}
+    numbers = {"asked": 0, "other": 0, "accepted": 0, "in flight": 0}
+    seen: t.Set[str] = set()
+    for wrong in links.wrong():
+        if (id(wrong.cell), wrong.code, wrong.row.id) in mended:
+            continue
+        kind = _remains(wrong, links.verdict(wrong), codes, overrides)
+        numbers[kind] += 1
+        seen.update({wrong.code} if kind in ("asked", "other") else ())
+    unread = list(_unread(links, codes))
+    return Remaining(
+        numbers["asked"], numbers["other"], numbers["accepted"], numbers["in flight"], tuple(sorted(seen)), unread
+    )
+
+
+def _remains(wrong: Wrong, verdict: Verdict, codes: t.Collection[str], overrides: t.Sequence[Override]) -> str:
+    if verdict.busy:
+        return "in flight"
+    told = item(wrong, verdict) if overrides else None
+    if isinstance(told, Finding) and overridden(told, overrides):
+        return "accepted"
+    return "asked" if wrong.code in codes else "other"
+
+
+def _unread(links: Links, codes: t.Collection[str]) -> t.Iterator[str]:
+    """Say what was to be read for these codes and was not. What a release does not have is not among it."""
+    if links.facts is None or links.facts.cells is None:
+        yield "the cells"
+        return
+    yield from (f"{entry.part}: {entry.reason}" for entry in links.facts.unread)
+    for cell in links.cells:
+        for entry in cell.unread:
+            if set(_codes_of(entry.part)) & set(codes):
+                yield f"cell {cell.name}: {entry.part}: {entry.reason}"
+        for code, total in sorted(cell.totals.items()):
+            more = total - len(_rows_of(cell, code))
+            if more > 0 and code in codes:
+                yield f"cell {cell.name}: {more} more of {code}"
+
+
+def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = ()) -> str:
+    """Say what remains in one sentence. ``unchecked``: codes that could not be decided everywhere."""
+    verb = "would remain" if planned else "remain" if left.wrong != 1 else "remains"
+    said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'no wrong link that was found'} {verb}"]
+    if not left.wrong and not planned:
+        said = ["no wrong link that was found remains" if unchecked else "no wrong link remains"]
+    if left.codes:
+        said[0] += f" ({', '.join(left.codes)}; {left.asked} of the codes that were to be repaired)"
+    if left.accepted:
+        said.append(f"{left.accepted} of them accepted by overrides")
+    if left.in_flight:
+        said.append(f"{count(left.in_flight, 'instance')} not judged because something is in progress")
+    if left.unread:
+        said.append(f"not looked at: {', '.join(left.unread)}")
+    if unchecked:
+        said.append(f"not decided everywhere (see report.json): {', '.join(unchecked)}")
+    return "; ".join(said)
 
 
 # --- what could not be decided --------------------------------------------------------------------------------

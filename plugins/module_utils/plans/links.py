@@ -50,7 +50,10 @@ class LinkRequest:
 
 @dataclasses.dataclass(frozen=True)
 class Repair:
-    """One row's change. ``instance_uuid``: must be in no open migration and task (None: no instance is concerned)."""
+    """One row's change. ``instance_uuid``: must be in no open migration and task (None: no instance is concerned).
+
+    ``stamp``: the row's C(updated_at) when it was locked to be changed, as text.
+    """
 
     code: str
     subject: Subject
@@ -58,6 +61,7 @@ class Repair:
     why: str
     instance_uuid: t.Optional[str] = None
     premise: t.Optional[Premise] = None
+    stamp: t.Optional[str] = None
 
 
 def planned(links: Links, codes: t.Collection[str]) -> t.List[Wrong]:
@@ -127,7 +131,7 @@ def reversed_repair(made: Repair) -> Repair:
 def to_journal(made: Repair) -> t.Dict[str, t.Any]:
     """Return a repair as the journal keeps it: all that taking it back needs."""
     plain = to_plain(made)
-    return {name: plain[name] for name in ("code", "subject", "change", "why", "instance_uuid")}
+    return {name: plain[name] for name in ("code", "subject", "change", "why", "instance_uuid", "stamp")}
 
 
 def of_journal(plain: t.Mapping[str, t.Any]) -> Repair:
@@ -138,6 +142,7 @@ def of_journal(plain: t.Mapping[str, t.Any]) -> Repair:
         change=from_plain(RowChange, plain["change"], "journal.change"),
         why=str(plain["why"]),
         instance_uuid=plain["instance_uuid"],
+        stamp=plain["stamp"],
     )
 
 

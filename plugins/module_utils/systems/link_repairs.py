@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils import batches
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.link_rules import INSTANCES, Premise
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import Repair, reversed_repair
@@ -31,11 +32,12 @@ Journal = t.Callable[[t.Sequence[Repair]], None]
 
 @dataclasses.dataclass(frozen=True)
 class BatchOutcome:
-    """``changed`` now; ``already`` as wanted; ``skipped``, each with the reason."""
+    """``changed`` now; ``already`` as wanted; ``gone``: deleted; ``skipped``, each with the reason."""
 
-    changed: t.List[Repair]
-    already: t.List[Repair]
-    skipped: t.List[t.Tuple[Repair, str]]
+    changed: t.List[Repair] = dataclasses.field(default_factory=list)
+    already: t.List[Repair] = dataclasses.field(default_factory=list)
+    gone: t.List[Repair] = dataclasses.field(default_factory=list)
+    skipped: t.List[t.Tuple[Repair, str]] = dataclasses.field(default_factory=list)
 
 
 def apply_batch(url: str, batch: t.Sequence[Repair], journal: Journal) -> BatchOutcome:
@@ -66,14 +68,37 @@ def rehearse(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
         return _compared(connection, batch, lock=False)
 
 
-def was_committed(url: str, batch: t.Sequence[Repair]) -> bool:
-    """Say whether a batch that was journaled was committed too: a batch is one transaction, so one row tells.
+def fate(url: str, batch: t.Sequence[Repair]) -> str:
+    """Say what became of a batch that was journaled, when the run ended before it noted that.
+
+    A batch is one transaction, so one row tells: it was not committed (C(void)) where a row is as it was before, and it
+    was (C(done)) where a row is as repaired and its C(updated_at) did not move, for Nova moves that with every write.
+    Where neither is seen, or both, others wrote the rows since, perhaps the very same values: C(unproven). Nova's
+    C(updated_at) has whole seconds: a write of Nova's in the second of its last one is not told from none.
 
     Raises :class:`DatabaseError`.
     """
+    by_key = {made.change.key: made for made in batch}
     with database.snapshot(url) as connection:
         compared = row_changes.compare(connection, schema.CELL, [made.change for made in batch], lock=False)
-    return all(entry.state != row_changes.BEFORE for entry in compared)
+        stamps = _stamps(connection, batch)
+    void = any(entry.state == row_changes.BEFORE for entry in compared)
+    done = any(
+        entry.state == row_changes.AFTER and stamps.get(entry.change.key) == by_key[entry.change.key].stamp
+        for entry in compared
+    )
+    if void == done:
+        return batches.UNPROVEN
+    return batches.VOID if void else batches.DONE
+
+
+def _stamps(connection: sa.Connection, batch: t.Sequence[Repair]) -> t.Dict[t.Any, t.Optional[str]]:
+    """Return C(updated_at) of the rows of a batch, by key."""
+    if not batch:
+        return {}
+    c = schema.table(schema.CELL, batch[0].change.table).c
+    statement = sa.select(c.id, c.updated_at).where(c.id.in_([made.change.key for made in batch]))
+    return {row[0]: None if row[1] is None else str(row[1]) for row in connection.execute(statement)}
 
 
 def _refuse_strange(batch: t.Sequence[Repair]) -> None:
@@ -92,37 +117,39 @@ def _apply(url: str, batch: t.Sequence[Repair], journal: Journal) -> BatchOutcom
     with database.transaction(url) as connection:
         outcome = _compared(connection, batch, lock=True)
         if outcome.changed:
+            stamps = _stamps(connection, outcome.changed)
             row_changes.update(connection, schema.CELL, [made.change for made in outcome.changed])
-            journal(outcome.changed)
+            journal([dataclasses.replace(made, stamp=stamps[made.change.key]) for made in outcome.changed])
     return outcome
 
 
 def _compared(connection: sa.Connection, batch: t.Sequence[Repair], lock: bool) -> BatchOutcome:
     by_key = {made.change.key: made for made in batch}
-    outcome = BatchOutcome([], [], [])
+    outcome = BatchOutcome()
+    # What is led to is locked first, services before nodes: so does Nova when it deletes a service and its nodes.
+    broken = _broken(connection, {made.premise for made in batch if made.premise is not None}, lock)
     for entry in row_changes.compare(connection, schema.CELL, [made.change for made in batch], lock=lock):
         made = by_key[entry.change.key]
         if entry.state == row_changes.AFTER:
             outcome.already.append(made)
         elif entry.state == row_changes.BEFORE:
             outcome.changed.append(made)
+        elif entry.state == row_changes.GONE or entry.found is None or entry.found["deleted"] != 0:
+            outcome.gone.append(made)
         else:
             outcome.skipped.append((made, _reason(entry)))
-    _leave_out(connection, outcome)
+    _leave_out(connection, outcome, broken)
     return outcome
 
 
 def _reason(entry: t.Any) -> str:
-    if entry.found is None or entry.state == row_changes.GONE:
-        return "the row was deleted meanwhile"
     first = row_changes.problems(entry)[0]
     return f"it changed meanwhile: {first['column']} is {first['found']!r}, expected {first['expected']!r}"
 
 
-def _leave_out(connection: sa.Connection, outcome: BatchOutcome) -> None:
+def _leave_out(connection: sa.Connection, outcome: BatchOutcome, broken: t.Mapping[Premise, str]) -> None:
     """Move to the skipped ones what is in flight now, or would lead to a row that is not what it was."""
     busy = _busy(connection, outcome.changed)
-    broken = _broken(connection, {made.premise for made in outcome.changed if made.premise is not None})
     for made in list(outcome.changed):
         reason = busy.get(made.instance_uuid or "") or (broken.get(made.premise) if made.premise else None)
         if reason is not None:
@@ -144,15 +171,17 @@ def _busy(connection: sa.Connection, batch: t.Sequence[Repair]) -> t.Dict[str, s
     return {row[0]: "a migration of it is open" for row in connection.execute(moving)}
 
 
-def _broken(connection: sa.Connection, premises: t.Set[Premise]) -> t.Dict[Premise, str]:
+def _broken(connection: sa.Connection, premises: t.Set[Premise], lock: bool) -> t.Dict[Premise, str]:
+    """Return what is not any more what a link was to lead to; the rest stays so until the commit, where locked."""
     broken: t.Dict[Premise, str] = {}
     for name in sorted({premise.table for premise in premises}):
         mine = {premise.key: premise for premise in premises if premise.table == name}
         source = schema.table(schema.CELL, name)
         columns = [column for column, _value in next(iter(mine.values())).values]
-        # Not locked: Nova deletes a service and its nodes together, and of those the changed row is locked. A node
-        # that is deleted between this and the commit leaves what any later deletion would: the next audit tells.
         statement = sa.select(source.c.id, *[source.c[column] for column in columns]).where(source.c.id.in_(list(mine)))
+        statement = statement.order_by(source.c.id)
+        if lock:
+            statement = statement.with_for_update(read=True)
         found = {row[0]: tuple(zip(columns, row[1:])) for row in connection.execute(statement)}
         for key, premise in mine.items():
             if found.get(key) != premise.values:

@@ -491,7 +491,8 @@ def rename_rights(cells: t.Iterable[Cell], neutron: bool) -> t.List[Wanted]:
 def probe_grants(options: Options, wanted: t.Sequence[Wanted]) -> t.List[facts.Grant]:
     """Find out whether the user may run a plan's statements, by running them on no row, rolled back.
 
-    An update is probed as it is done: SELECT ... FOR UPDATE, then UPDATE of each column with itself. A refusal is
+    An update is probed as it is done: SELECT ... FOR UPDATE, then UPDATE of each column with itself; C(lock) is
+    SELECT ... FOR SHARE. A refusal is
     a Grant with ``allowed`` False; a database that cannot be reached refuses everything. Raises
     :class:`DatabaseError` where the list of cells cannot be read.
     """
@@ -527,6 +528,8 @@ def _probe(connection: sa.Connection, url: str, right: Wanted) -> facts.Grant:
         with connection.begin_nested():
             if action == "select":
                 connection.execute(sa.select(*[source.c[column] for column in present]).where(sa.false())).all()
+            elif action == "lock":
+                connection.execute(sa.select(source.c.id).where(sa.false()).with_for_update(read=True)).all()
             else:
                 key = source.c.id
                 connection.execute(sa.select(key).where(sa.false()).with_for_update()).all()

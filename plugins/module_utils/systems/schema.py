@@ -110,6 +110,10 @@ UPDATES: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {
 
 #: Read beside COLUMNS where links are looked at (checks/links.py).
 LINK_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {
+    # Nova sets updated_at whenever it writes a row, a repair does not: it tells whose write a row bears.
+    "compute_nodes": ("updated_at",),
+    "instances": ("updated_at",),
+    "migrations": ("updated_at",),
     "pci_devices": ("id", "compute_node_id", "address", "status", "instance_uuid", "deleted"),
 }
 #: What a repair of links writes, in a cell's database.
@@ -118,6 +122,14 @@ LINK_UPDATES: t.Dict[str, t.Tuple[str, ...]] = {
     "instances": ("host", "node", "compute_id"),
     "migrations": ("dest_compute_id",),
 }
+#: Where the rows are that a link of a table leads to. They are locked (shared) until the link is committed.
+LINK_TARGETS: t.Dict[str, str] = {
+    "compute_nodes": "services",
+    "instances": "compute_nodes",
+    "migrations": "compute_nodes",
+}
+#: The column of such a table whose UPDATE is the right to lock a row, to PostgreSQL. Nothing is written to it.
+LOCKS: t.Dict[str, t.Tuple[str, ...]] = {"services": ("host",), "compute_nodes": ("service_id",)}
 
 #: Migration statuses after which nothing more happens (C(nova/objects/migration.py), C(compute/manager.py)).
 FINAL_STATUSES = ("confirmed", "reverted", "error", "failed", "completed", "cancelled")
@@ -146,7 +158,7 @@ GRANTS: t.Tuple[Grantable, ...] = tuple(
 #: Every right a repair of links needs beside those to read.
 LINK_GRANTS: t.Tuple[Grantable, ...] = tuple(
     [Grantable(CELL, name, columns, "select") for name, columns in LINK_COLUMNS.items()]
-    + [Grantable(CELL, name, columns, "update") for name, columns in LINK_UPDATES.items()]
+    + [Grantable(CELL, name, columns, "update") for name, columns in {**LOCKS, **LINK_UPDATES}.items()]
 )
 
 
@@ -162,7 +174,8 @@ def all_grants() -> t.List[Grantable]:
 @functools.cache
 def table(kind: str, name: str) -> sa.TableClause:
     """Return a table of one kind of database with the columns named here. Raises KeyError for any other."""
-    columns = LINK_COLUMNS[name] if kind == CELL and name in LINK_COLUMNS else COLUMNS[kind][name]
+    more = LINK_COLUMNS.get(name, ()) if kind == CELL else ()
+    columns = (*(COLUMNS[kind].get(name, ()) if more else COLUMNS[kind][name]), *more)
     return sa.table(name, *[sa.column(column) for column in columns])
 
 
