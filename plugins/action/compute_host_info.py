@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import typing as t
 
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence
@@ -40,8 +40,9 @@ class ActionModule(ActionBase):
         directory = self._on_controller(str(directory))
         try:
             result = self._read(arguments, task_vars)
-        except AnsibleConnectionFailure as error:
-            evidence.save_unreachable(directory, name, f"unreachable: {error}")
+        except AnsibleError as error:
+            kind = "unreachable" if isinstance(error, AnsibleConnectionFailure) else "failed"
+            evidence.save_unreachable(directory, name, f"{kind}: {error}")
             raise
         if result.get("unreachable") or result.get("failed"):
             kind = "unreachable" if result.get("unreachable") else "failed"

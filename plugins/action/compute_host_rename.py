@@ -53,6 +53,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "hypervisor_hostname": {"type": "str"},
     "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "rollback", "status"]},
     "evidence_dir": {"type": "path"},
+    "peers": {"type": "list", "elements": "str", "default": []},
     "overrides": {"type": "list", "elements": "dict", "default": []},
     "strategy": {"type": "str", "default": "in_place", "choices": ["in_place", "drain"]},
     "drain_return": {"type": "bool"},
@@ -117,12 +118,15 @@ class ActionModule(ActionBase):
             return self._dispatch(self._args["action"])
         except (steps.StepError, StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
             needs = {"needs": error.needs} if isinstance(error, drain_actions.DiscoveryError) else {}
-            return {"failed": True, "changed": self._changed, "msg": str(error), **needs, **self._where_it_stands()}
+            told = {"failed": True, "changed": self._changed, "msg": str(error), **needs, **self._told}
+            return {**told, **self._where_it_stands()}
 
     # --- what was asked for
 
     _changed = False
     _journal: t.Optional[t.Dict[str, t.Any]] = None
+    #: What was found beforehand: kept where the operation itself fails.
+    _told: t.Mapping[str, t.Any] = {}
 
     def _dispatch(self, action: str) -> t.Dict[str, t.Any]:
         (found,) = self._host.call([{"op": "journal_read", "kind": rename_plan.KIND}])
@@ -174,7 +178,7 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(
                 "evidence_dir is needed to begin a rename: the evidence that decides is read from it"
             )
-        bundle = evidence.load_dir(self._args["evidence_dir"])
+        bundle = evidence.with_unread(evidence.load_dir(self._args["evidence_dir"]), self._args["peers"])
         self._keep(bundle)
         request = self._request()
         overrides = findings.parse_overrides(self._args["overrides"])
@@ -190,7 +194,10 @@ class ActionModule(ActionBase):
         try:
             plan = make_plan()
         except (rename_plan.PlanError, names.NamesError) as error:
-            raise steps.StepError(f"refused, nothing was changed: {error}") from error
+            # Overridden findings may leave the report at a warning: what cannot be planned is refused all the same.
+            report = {**report, "verdict": "block"}
+            msg = f"refused, nothing was changed: {error}"
+            return {"failed": True, "changed": False, "msg": msg, "report": report, "state": "refused"}
         if checked.findings or checked.unchecked:
             self._say(text.findings_text(checked, overrides))
         return self._execute_plan(plan, request, report)
@@ -243,6 +250,7 @@ class ActionModule(ActionBase):
             "strategy": self._args["strategy"],
             "overrides": to_plain(findings.parse_overrides(self._args["overrides"])),
         }
+        self._told = {"report": report}
         with self._lock() as self._held:
             self._changed = True
             self._journal = self._runner().start(plan, about)

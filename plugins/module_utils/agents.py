@@ -8,5 +8,6 @@ from __future__ import annotations
 
 #: Agents that wire ports on a compute host: renamed with it.
 L2_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "NIC Switch agent", "Macvtap agent")
-#: Their ports follow the Chassis' hostname, which comes from Open vSwitch's external_ids (facts of nova, 3.1).
+#: Shown by neutron for each Chassis of OVN's southbound database, and named by its hostname, which comes from Open
+#: vSwitch's external_ids. None of them is a row of neutron's own database (facts of nova, 3.1).
 OVN_AGENTS = ("OVN Controller agent", "OVN Controller Gateway agent", "OVN Metadata agent", "OVN Neutron agent")

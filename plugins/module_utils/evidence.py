@@ -21,6 +21,7 @@ taken for those of a host that does not answer now.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import tempfile
@@ -114,6 +115,13 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     if not times and not unreachable:
         raise FactsError(f"{directory}: no evidence was found there")
     return Bundle(SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links)
+
+
+def with_unread(bundle: Bundle, inventory_names: t.Iterable[str]) -> Bundle:
+    """Return the evidence with every one of these hosts in it: one that left no trace is one that was not read."""
+    missing = set(inventory_names) - {*bundle.hosts, *bundle.unreachable}
+    reasons = dict.fromkeys(sorted(missing), "not read: it ended before it answered")
+    return dataclasses.replace(bundle, unreachable={**bundle.unreachable, **reasons})
 
 
 _T = t.TypeVar("_T")

@@ -59,6 +59,13 @@ options:
     description:
       - Directory on the controller that M(stackguard.nova.compute_host_info), M(stackguard.nova.cloud_info) and
         M(stackguard.nova.cell_info) wrote. Needed to begin. All of it is left there as one file, C(evidence.json), too.
+  peers:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Inventory names of the other compute hosts that should be in the evidence. One of which nothing is there counts
+        as a host that did not answer, so that the report says that nothing was compared with it.
   overrides:
     type: list
     elements: dict

@@ -119,7 +119,13 @@ def test_a_rollback_killed_at_every_boundary_ends_with_everything_as_before(lab,
 
 
 #: Of each run of `make test`; the others are `make test-matrix`'s.
-QUICK = ("apply api_database acted", "apply neutron http after PUT ports #2")
+QUICK = (
+    "apply cell_database sql COMMIT",
+    "apply api_database acted",
+    "apply neutron http after PUT ports #2",
+    "apply host_names host apply",
+    "apply enable_service acted",
+)
 PLACES = [
     "apply disable_service acted",
     "apply stop_compute host stop_begin",
@@ -150,7 +156,6 @@ def test_killed_there_a_rollback_ends_with_everything_as_before(lab, guests, pla
     state.assert_same(before, everything(lab), "not as before")
 
 
-@pytest.mark.matrix
 def test_an_open_operation_refuses_another_and_can_be_resumed(lab, guests, playbooks, names):
     host, other = names
     before = everything(lab)

@@ -11,10 +11,7 @@ import os
 import pathlib
 import signal
 
-import pytest
 from labkit import state, waiting
-
-pytestmark = pytest.mark.matrix
 
 OLD = "compute1"
 

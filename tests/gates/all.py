@@ -94,7 +94,7 @@ def has_tests(directory: str) -> bool:
 
 def make(name: str) -> Part:
     return Part(
-        name, ["make", "--no-print-directory", name], pytest=name in {"unit", "integration-db", "integration", "crash"}
+        name, ["make", "--no-print-directory", name], pytest=name == "unit" or name.startswith(("integration", "crash"))
     )
 
 
@@ -112,8 +112,10 @@ def main() -> int:
     if has_tests("integration_db"):
         static.append(make("integration-db"))
     live = [make(name) for name in ("integration", "crash") if has_tests(name)]
+    # On a lab of its own, at the same time.
+    beside = make("integration-ovs")
     lab = Part("lab", [str(ROOT / "lab" / "lab"), "up", "--fast-stop"])
-    parts = [*static, *([lab] if live else []), *live]
+    parts = [*static, lab, *live, beside]
 
     def stop(*_: object) -> None:
         for part in parts:
@@ -132,26 +134,27 @@ def main() -> int:
         else:
             lab.refuse("lab/lab is not there")
 
-    booting = threading.Thread(target=boot, daemon=True) if live else None
-    if booting:
-        booting.start()
-    for part in static:
-        part.run()
-    if booting:
-        booting.join()
-    for part in live:
+    def against_the_lab(part: Part) -> None:
         if lab.ok:
             part.run()
         else:
             part.refuse("the lab did not come up")
+
+    booting = threading.Thread(target=boot, daemon=True)
+    booting.start()
+    for part in static:
+        part.run()
+    booting.join()
+    alongside = threading.Thread(target=against_the_lab, args=(beside,), daemon=True)
+    alongside.start()
+    for part in live:
+        against_the_lab(part)
+    alongside.join()
     over.set()
 
     print("\nSummary")
     for part in parts:
         print(f"  {part.name:<15} {'passed' if part.ok else 'FAILED'} {part.seconds:6.0f} s  {part.note}".rstrip())
-    for name in ("integration", "crash"):
-        if not has_tests(name):
-            print(f"  {name:<15} has no tests yet")
     for part in parts:
         if part.summary:
             print(f"{part.name}:\n{part.summary}")

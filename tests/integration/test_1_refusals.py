@@ -188,25 +188,7 @@ def assert_refused(result, codes):
     assert result.stats["verdict"] == "block"
 
 
-#: Seen green on the lab; the others belong to `make test-matrix` until they are.
-SEEN = (
-    "identity_mismatch",
-    "task_in_flight",
-    "migration_open",
-    "unconfirmed_resize",
-    "unreaped_evacuation",
-    "unknown_domain",
-    "missing_domain",
-    "invalid_name",
-    "new_name_resolves_to_loopback",
-    "other_operation_open",
-    "unknown_schema_revision",
-)
-
-
-@pytest.mark.parametrize(
-    "case", [case if case in SEEN else pytest.param(case, marks=pytest.mark.matrix) for case in CASES]
-)
+@pytest.mark.parametrize("case", CASES)
 def test_refused_and_nothing_changed(lab, guests, playbooks, case):
     broken, codes, new = CASES[case]
     with broken(lab, guests):
@@ -308,7 +290,6 @@ def test_bad_input_is_told_in_a_sentence(lab, playbooks, words, told):
     state.assert_same(before, state.files(lab), "changed")
 
 
-@pytest.mark.matrix
 def test_an_override_passes_a_finding_that_may_be_passed(lab, guests, playbooks):
     with unknown_domain(lab, guests):
         refused = playbooks.rename(flags=["--check"]).failed()

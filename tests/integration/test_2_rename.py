@@ -156,7 +156,6 @@ def test_no_live_row_of_any_database_says_the_old_name(lab, story):
     assert len(renamed) >= 1 + 2 + 3 * 6 + 1 + 1 + 1 + 6 + 6, renamed
 
 
-@pytest.mark.matrix
 def test_only_names_changed_in_the_databases(lab, story):
     """Every differing value differs by the name, and by nothing else."""
     before = state.renamed(story["before"]["databases"], OLD, NEW)
@@ -313,7 +312,6 @@ def test_delete_on_the_renamed_host(lab, guests, renamed_again):
     assert identity not in images
 
 
-@pytest.mark.matrix
 def test_evacuation_from_the_renamed_host_and_its_return(lab, guests, renamed_again):
     identity = guests["swap1"]["id"]
     service = lab.service(NEW)["id"]

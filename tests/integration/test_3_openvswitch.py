@@ -109,7 +109,8 @@ def test_no_tag_and_no_flow_changes_while_a_host_is_renamed(ovs, servers, books,
         assert watcher.first.count("cut=0") == 5, watcher.first
         result = books.rename(old, new).ok()
     print(f"\nrename with Open vSwitch: {result.seconds:.1f} s, {watcher.looks} looks; {watcher.first}")
-    assert watcher.looks > result.seconds
+    # It has looked all the while: the steps are sixteen, and each takes longer than a look.
+    assert watcher.looks > 40, watcher.looks
     assert watcher.changes == [], "\n".join([watcher.first, *watcher.changes])
     after = state.identity(ovs, new)
     assert [row["agent_type"] for row in after["agents"]] == ["Open vSwitch agent"]

@@ -20,6 +20,7 @@ import time
 import pytest
 from labkit import guests as guestkit
 from labkit import state, waiting
+from labkit.fixtures import documented_grants
 
 pytestmark = pytest.mark.matrix
 
@@ -32,6 +33,8 @@ def story(lab, playbooks):
     """Three running guests and a stopped one on a host of az1, one guest on the only host of az2."""
     # Not as the other stories left it: their host was renamed, evacuated and came back.
     lab.reset()
+    # The reset took the database user with it.
+    guestkit.grant(lab, "sg_exact", documented_grants())
     guestkit.create(lab, "run", "3", "--on", OLD)
     guestkit.create(lab, "still", "1", "--on", OLD, "--stopped")
     guestkit.create(lab, "lone", "1", "--on", ALONE)

@@ -148,3 +148,12 @@ def test_what_cannot_be_saved_leaves_nothing(tmp_path):
         evidence.save_part(str(tmp_path), "cloud.json", {"a": object()})
     assert list(tmp_path.iterdir()) == []
     assert json.loads("1") == 1
+
+
+def test_a_host_that_left_no_trace_was_not_read():
+    bundle = builders.healthy(hosts=2).unreachable("compute2", "timed out").bundle
+    seen = evidence.with_unread(bundle, ["compute1", "compute2", "compute3"])
+    assert sorted(seen.hosts) == ["compute1"]
+    assert sorted(seen.unreachable) == ["compute2", "compute3"]
+    assert seen.unreachable["compute2"] == "timed out"
+    assert evidence.with_unread(bundle, ["compute1", "compute2"]) == bundle

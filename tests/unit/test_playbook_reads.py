@@ -4,15 +4,18 @@
 
 """What rename_host.yml reads before it decides: with an open journal nothing but that, else every host that answers.
 
-The playbook runs whole, as a process, on this machine alone; it ends where it would need a cloud.
+The playbook runs whole, as a process, on this machine alone; it ends where it would need a cloud. Whatever ends it: the
+reason is told, report and workflow have it, the evidence directory is gone and no report of an earlier run is left.
 """
 
 from __future__ import annotations
 
+import http.server
 import json
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -21,28 +24,38 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import renam
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
+HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+BROKEN = {"ansible_connection": "local", "ansible_python_interpreter": "/nonexistent/python"}
+#: Nobody listens on port 1.
+GONE = {"ansible_host": "127.0.0.1", "ansible_port": 1, "ansible_connection": "ssh"}
+
 
 @pytest.fixture
 def run(tmp_path):
-    here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    broken = {"ansible_connection": "local", "ansible_python_interpreter": "/nonexistent/python"}
-    inventory = {"compute": {"hosts": {"compute1": here, "compute2": broken}}}
-    (tmp_path / "inventory.json").write_text(json.dumps(inventory))
-    given = {
-        "rename_from": "compute1",
-        "rename_to": "renamed1",
-        "stackguard_host_state_dir": str(tmp_path / "state"),
-        "nova_api_db_url": "mysql+pymysql://user:secret@127.0.0.1:1/nothing",
-        "cloud": "nothing",
-    }
-    (tmp_path / "vars.json").write_text(json.dumps(given))
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "report.json").write_text('{"verdict": "pass"}')
+    (tmp_path / "reports" / "evidence.json").write_text("{}")
 
-    def playbook():
-        argv = [sys.executable, "-m", "ansible", "playbook", "stackguard.nova.rename_host", "--check"]
+    def playbook(*options, hosts=None, **given):
+        inventory = {"compute": {"hosts": hosts or {"compute1": HERE, "compute2": BROKEN}}}
+        (tmp_path / "inventory.json").write_text(json.dumps(inventory))
+        variables = {
+            "rename_from": "compute1",
+            "rename_to": "renamed1",
+            "stackguard_host_state_dir": str(tmp_path / "state"),
+            "stackguard_report_dir": str(tmp_path / "reports"),
+            "nova_api_db_url": "mysql+pymysql://user:secret@127.0.0.1:1/nothing",
+            "cloud": "nothing",
+            **given,
+        }
+        (tmp_path / "vars.json").write_text(json.dumps({key: value for key, value in variables.items() if value}))
+        argv = [sys.executable, "-m", "ansible", "playbook", "stackguard.nova.rename_host", *options]
         argv += ["-i", str(tmp_path / "inventory.json"), "-e", f"@{tmp_path / 'vars.json'}"]
         env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"), "ANSIBLE_HOME": str(tmp_path / "home")}
-        env.update(ANSIBLE_NOCOLOR="1", ANSIBLE_STDOUT_CALLBACK="default")
-        return subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+        env.update(ANSIBLE_NOCOLOR="1", ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_SHOW_CUSTOM_STATS="1")
+        env.update(TMPDIR=str(tmp_path / "tmp"), ANSIBLE_HOST_KEY_CHECKING="0")
+        return subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     return playbook
 
@@ -52,7 +65,7 @@ def test_an_open_rename_is_carried_on_with_whatever_other_hosts_and_the_cloud_an
     plan = rename.plan(some.cloud.bundle, some.request)
     about = {"rename_from": "compute1", "rename_to": "renamed1"}
     journal.open_new(str(tmp_path / "state"), steps.new_journal(plan, about, "2026-01-01T00:00:00Z"))
-    told = run()
+    told = run("--check").stdout
     assert "would resume this operation" in told or "compute1 -> renamed1: open" in told, told
     assert "skipping: [compute2]" in told, told
     assert "Read the APIs" not in told, told
@@ -60,9 +73,106 @@ def test_an_open_rename_is_carried_on_with_whatever_other_hosts_and_the_cloud_an
 
 
 def test_without_one_everything_is_read_and_a_host_that_fails_does_not_end_the_run(run):
-    told = run()
+    told = run("--check").stdout
     assert "Read the APIs" in told, told
     recap = told.partition("PLAY RECAP")[2]
     (peer,) = [line for line in recap.splitlines() if line.startswith("compute2")]
     assert "failed=0" in peer, told
     assert "unreachable=0" in peer, told
+
+
+# --- whatever ends it -------------------------------------------------------------------------------------------
+
+
+class _Refusing(http.server.BaseHTTPRequestHandler):
+    """An identity service that knows nobody."""
+
+    def do_GET(self):
+        port = self.server.server_address[1]
+        links = [{"rel": "self", "href": f"http://127.0.0.1:{port}/v3/"}]
+        self._answer(200, {"version": {"id": "v3.14", "status": "stable", "links": links}})
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": "authentication is required"}})
+
+    def _answer(self, status, plain):
+        body = json.dumps(plain).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_args):
+        """Nothing on the terminal."""
+
+
+@pytest.fixture
+def keystone():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Refusing) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v3"
+        server.shutdown()
+        thread.join()
+
+
+def ended(done, tmp_path):
+    """The report of a run that failed, after everything that must hold of any."""
+    told = done.stdout + done.stderr
+    assert done.returncode not in (0, 250), told
+    assert "secret" not in told, "a password is shown"
+    assert list((tmp_path / "tmp").glob("stackguard-*")) == [], told
+    assert not (tmp_path / "reports" / "evidence.json").exists(), "evidence of an earlier run was left"
+    report = json.loads((tmp_path / "reports" / "report.json").read_text())
+    assert (report["verdict"], report["counts"]["unchecked"]) == ("block", len(report["unchecked"])), told
+    return report
+
+
+def stats(told):
+    """What the workflow gets, as the default callback prints it."""
+    return told.partition("CUSTOM STATS:")[2]
+
+
+@pytest.mark.parametrize("options", [(), ("--check",)])
+def test_a_cloud_that_is_not_in_clouds_yaml(run, tmp_path, options):
+    done = run(*options)
+    (entry,) = ended(done, tmp_path)["unchecked"]
+    assert "Cloud nothing was not found" in entry["reason"], done.stdout
+    assert (entry["code"], entry["object"]) == ("SG709", "compute1")
+    assert "Cloud nothing was not found" in stats(done.stdout)
+    assert "Cloud nothing was not found" in done.stdout.partition("fatal: ")[2].partition("TASK")[0]
+
+
+def test_a_wrong_password(run, tmp_path, keystone):
+    auth = {"auth_url": keystone, "username": "admin", "password": "secret-1", "project_name": "admin"}
+    auth.update(user_domain_id="default", project_domain_id="default")
+    done = run(cloud=None, auth=auth)
+    (entry,) = ended(done, tmp_path)["unchecked"]
+    assert "401" in entry["reason"], done.stdout
+    assert "401" in stats(done.stdout)
+
+
+def test_a_host_that_does_not_answer(run, tmp_path):
+    done = run(hosts={"compute1": GONE, "compute2": HERE})
+    (entry,) = ended(done, tmp_path)["unchecked"]
+    assert entry["reason"].startswith("nothing was decided: "), done.stdout
+    assert "Connection refused" in entry["reason"], done.stdout
+    assert "UNREACHABLE" in done.stdout
+    assert "Read the other compute hosts" not in done.stdout
+
+
+def test_a_journal_that_cannot_be_read(run, tmp_path):
+    (tmp_path / "state" / "rename").mkdir(parents=True)
+    (tmp_path / "state").chmod(0o700)
+    (tmp_path / "state" / "rename.json").write_text("torn")
+    done = run()
+    (entry,) = ended(done, tmp_path)["unchecked"]
+    assert "rename.json" in entry["reason"], done.stdout
+
+
+def test_a_variable_that_the_role_does_not_take(run, tmp_path):
+    done = run(rename_stop_timeout="soon")
+    ended(done, tmp_path)
+    assert "rename_stop_timeout" in done.stdout

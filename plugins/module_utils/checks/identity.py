@@ -219,10 +219,10 @@ def duplicates(index: Index) -> Items:
         facts = index.bundle.hosts[name]
         for kind, value in _identities(facts):
             keys[kind, value].append(facts)
-        if facts.machine_id is None:
-            yield Unchecked("SG107", name, "its machine-id was not read: it may be another host's too")
-        if facts.libvirt is not None and not facts.libvirt.host_uuid:
-            yield Unchecked("SG107", name, "libvirt did not say its host uuid: it may be another host's too")
+        for what in _unread_identities(facts):
+            yield Unchecked("SG107", name, f"{what}: it may be another host's too")
+    for name in sorted(index.bundle.unreachable):
+        yield Unchecked("SG107", name, f"not compared with the other hosts: {index.bundle.unreachable[name]}")
     for (kind, value), owners in sorted(keys.items(), key=lambda item: item[0]):
         for facts in owners if len(owners) > 1 else []:
             others = [other.inventory_name for other in owners if other is not facts]
@@ -232,6 +232,18 @@ def duplicates(index: Index) -> Items:
                 {"identity": kind, "value": value, "also on": others},
                 f"Give all but one of these hosts a {kind} of its own before nova-compute starts on them.",
             )
+
+
+def _unread_identities(facts: HostFacts) -> t.Iterator[str]:
+    """What of a host could not be compared with the others."""
+    if facts.compute_id_files is None:
+        yield "its compute_id files were not read"
+    if facts.machine_id is None:
+        yield "its machine-id was not read"
+    if facts.libvirt is None or not facts.libvirt.host_uuid:
+        yield "libvirt's host uuid was not read"
+    if conf_host(facts) is None:
+        yield "its CONF.host was not read"
 
 
 def _identities(facts: HostFacts) -> t.Iterator[t.Tuple[str, str]]:

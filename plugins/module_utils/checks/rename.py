@@ -365,13 +365,22 @@ def _host_itself(case: Case) -> Items:
         remedy = "Say with rename_from what nova-compute on this host calls itself, or name the right inventory host."
         yield finding("SG106", case.subject, evidence, remedy)
     for item in identity.duplicates(case.index):
-        if not isinstance(item, Unchecked) and item.object.id == case.host.inventory_name:
+        # Where another host was not read, or not wholly, it is not known whether it is this one's double.
+        if isinstance(item, Unchecked) or item.object.id == case.host.inventory_name:
             yield item
     for item in identity.host_items(case.index, case.host):
         # Unread parts are blockers here (SG709), and so is a host that no database knows (see _home).
         if not isinstance(item, Unchecked) and item.code != "SG119":
             yield item
+    yield from _no_peers(case)
     yield from _duplicate_node_name(case)
+
+
+def _no_peers(case: Case) -> Items:
+    """An inventory pattern that matches nothing is no error to Ansible: then nothing was compared."""
+    if not {*case.bundle.hosts, *case.bundle.unreachable} - {case.request.inventory_name}:
+        for code in ("SG107", "SG310"):
+            yield Unchecked(code, "other compute hosts", "none was read: does rename_peers name them?")
 
 
 def _duplicate_node_name(case: Case) -> Items:
@@ -490,8 +499,8 @@ def _network(case: Case) -> Items:
         if agent.agent_type in L2_AGENTS:
             yield from _l2_agent(case, agent)
         elif agent.agent_type in OVN_AGENTS:
-            remedy = "Only override after a trial on an empty host: the chassis' hostname must follow within seconds."
-            why = "OVN: the chassis takes its name from external_ids:hostname; a rename of it in place is not proven"
+            remedy = "Use rename_strategy=drain: no override makes a rename in place possible here."
+            why = "OVN: its agents are no rows to rename, and ports bind only to a chassis of the host's new name"
             yield agent_item(agent, why, remedy)
         else:
             remedy = "Move its networks and routers away and delete the agent first, or use rename_strategy=drain."

@@ -25,7 +25,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     same_uuid,
     uuid_key,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import INFO, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+    INFO,
+    Subject,
+    Unchecked,
+    finding,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 _CHOOSE = "Choose another name, or remove what bears it: nothing of the new name may exist before the rename."
@@ -60,6 +65,7 @@ def check(index: Index, request: Request) -> Items:
         yield finding("SG310", subject, {"bears it in": places}, _CHOOSE)
     yield from _evacuations(index, request)
     yield from _deleted(index, request)
+    yield from _unasked(index, request)
 
 
 def _bearers(index: Index, request: Request) -> t.Iterator[Bearer]:
@@ -177,6 +183,20 @@ def _inventory(index: Index, request: Request) -> t.Iterator[Bearer]:
             yield subject, "kernel host name", facts.kernel_hostname
             yield subject, "static host name", facts.static_hostname
             yield subject, "libvirt host name", facts.libvirt.hostname if facts.libvirt else None
+
+
+def _unasked(index: Index, request: Request) -> Items:
+    """Hosts of the inventory whose own names are not known: one may bear the new name without any store saying so."""
+    for name in sorted(set(index.bundle.unreachable) - {request.inventory_name}):
+        yield Unchecked("SG310", name, f"its own names were not compared: {index.bundle.unreachable[name]}")
+    for name in sorted(set(index.bundle.hosts) - {request.inventory_name}):
+        facts = index.bundle.hosts[name]
+        unread = [
+            *(["CONF.host"] if conf_host(facts) is None else []),
+            *(["libvirt's host name"] if facts.libvirt is None else []),
+        ]
+        if unread:
+            yield Unchecked("SG310", name, f"not read, so not compared: {', '.join(unread)}")
 
 
 # --- what is worse, and what is harmless ----------------------------------------------------------------------

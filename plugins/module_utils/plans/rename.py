@@ -30,7 +30,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS, OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ApiAgent,
     ApiPort,
@@ -98,6 +98,7 @@ class Context:
 def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     """Return the plan of a rename in place. Raises :class:`PlanError` or :class:`naming.NamesError`."""
     context = Context(bundle, request)
+    _agents_can_follow(context)
     agents = agent_units_of(context)
     steps = [disable(context), stop(context, "stop_compute", "nova-compute", compute_units_of(context), True)]
     if _agents_register_anew(context):
@@ -388,6 +389,32 @@ def _own_ports(context: Context) -> t.List[ApiPort]:
 
 def _port_changes(ports: t.Sequence[ApiPort], old: str, new: str) -> t.List[Change]:
     return [Change(f"port {port.id}", "binding:host_id", old, new) for port in ports]
+
+
+def _agents_can_follow(context: Context) -> None:
+    """Raise PlanError for agents that no step of a rename in place can take along: before anything is touched.
+
+    OVN's agents have no row in neutron's database: neutron makes them up from the Chassis of the southbound database
+    (ml2/drivers/ovn/agent/neutron_agent.py), and refuses to bind a port to a host whose chassis does not bear its name
+    (mech_driver.py, bind_port). So there is nothing to rename, and ports could follow only after the host itself.
+    """
+    agents = _own_agents(context)
+    ovn = sorted({agent.agent_type for agent in agents if agent.agent_type in OVN_AGENTS})
+    if ovn:
+        raise PlanError(
+            f"{', '.join(ovn)}: agents of OVN are no rows that could be renamed, and ports bind only to a chassis that "
+            "bears the host's name already. An override of SG305 does not change that: use rename_strategy=drain"
+        )
+    if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
+        return
+    neutron = _needed(context.databases.neutron, "neutron's database")
+    rows = {row.id for row in _needed(neutron.agents, "neutron's agents") if row.host == context.before.host}
+    strange = [f"{agent.agent_type} {agent.id}" for agent in agents if agent.id not in rows]
+    if strange:
+        raise PlanError(
+            f"neutron_db_url leads to a database that has no such agent of {context.before.host}: {', '.join(strange)}. "
+            "An override of SG305 does not change that"
+        )
 
 
 def _agents_register_anew(context: Context) -> bool:

@@ -273,6 +273,53 @@ def test_the_whole_world_unread_is_refused_and_does_not_crash():
     assert blockers(cloud, some.request) == {"SG114", "SG709"}
 
 
+def undecided(cloud, request):
+    checked = preflight_rename(cloud.bundle, request)
+    verdict = findings.verdict(checked.findings, checked.unchecked, [])
+    return verdict, {(item.code, item.object) for item in checked.unchecked}
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_peer_that_was_not_read_was_not_compared_and_forbids_nothing(in_place):
+    some = fleet()
+    assert undecided(some.cloud, some.request) == ("pass", set())
+    cloud = some.cloud.unreachable("compute2", "failed: no python")
+    assert undecided(cloud, some.request) == ("warn", {("SG107", "compute2"), ("SG310", "compute2")})
+    checked = preflight_rename(cloud.bundle, some.request, in_place)
+    assert all("failed: no python" in item.reason for item in checked.unchecked)
+    assert blockers(cloud, some.request, in_place=in_place) == set()
+    assert rename_plan.plan(cloud.bundle, some.request).steps
+
+
+@pytest.mark.parametrize(
+    ("part", "codes"),
+    [
+        ("machine_id", {"SG107"}),
+        ("compute_id_files", {"SG107"}),
+        ("libvirt", {"SG107", "SG310"}),
+        ("nova_conf", {"SG107", "SG310"}),
+        ("memory", set()),
+    ],
+)
+def test_what_was_not_read_of_a_peer_was_not_compared(part, codes):
+    some = fleet()
+    verdict, told = undecided(some.cloud.host("compute2", **{part: None}), some.request)
+    assert told == {(code, "compute2") for code in codes}
+    assert verdict == ("warn" if codes else "pass")
+
+
+def test_the_hosts_own_machine_id_unread_is_told():
+    some = fleet()
+    assert undecided(some.cloud.host(machine_id=None), some.request) == ("warn", {("SG107", "compute1")})
+
+
+def test_with_no_peer_at_all_nothing_was_compared():
+    some = fleet(hosts=1)
+    codes = {("SG107", "other compute hosts"), ("SG310", "other compute hosts")}
+    assert undecided(some.cloud, some.request) == ("warn", codes)
+    assert blockers(some.cloud, some.request) == set()
+
+
 def test_foreign_domains_cannot_be_overridden():
     some = fleet()
     cloud = CORRUPTIONS["domain_lives_elsewhere"][0](some)

@@ -13,7 +13,7 @@ import types
 
 import pytest
 import yaml
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_info as action
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence, facts
@@ -129,6 +129,15 @@ def test_a_lost_connection_is_noted_and_stays_one(plugin, tmp_path):
     with pytest.raises(AnsibleConnectionFailure):
         plugin.act()
     assert evidence.load_dir(str(tmp_path)).unreachable == {"compute1": "unreachable: no route to host"}
+
+
+def test_what_ansible_itself_cannot_do_is_noted_too(plugin, tmp_path):
+    evidence.save_host(str(tmp_path), "compute1", plugin.answer["host"])
+    plugin.answer = AnsibleError("become is not possible")
+    with pytest.raises(AnsibleError):
+        plugin.act()
+    loaded = evidence.load_dir(str(tmp_path))
+    assert (loaded.hosts, loaded.unreachable) == ({}, {"compute1": "failed: become is not possible"})
 
 
 def test_facts_that_cannot_be_understood_are_a_failure(plugin, tmp_path):

@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.stackguard.nova.plugins.module_utils import steps
+from ansible_collections.stackguard.nova.plugins.module_utils.agents import OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import CONTROLLER, HOST, Plan, RowChange
+from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet, fleets
 
 IDENTITIES = {"id", "uuid", "service_id", "compute_id", "deleted", "aggregate_id", "cell_id"}
@@ -191,6 +193,31 @@ def test_agents_that_would_not_register_anew_need_neutrons_database_whatever_was
         rename.plan(cloud.bundle, request)
     with pytest.raises(rename.PlanError, match="nothing would bind"):
         without_database(some, agent_units=("none",))
+
+
+@pytest.mark.parametrize("has_neutron_db", [True, False])
+@pytest.mark.parametrize("kind", OVN_AGENTS)
+@pytest.mark.parametrize("l2_agents", [True, False])
+def test_agents_of_ovn_cannot_follow_whatever_was_overridden(kind, has_neutron_db, l2_agents):
+    some = fleet(l2_agents=l2_agents)
+    request = dataclasses.replace(some.request, has_neutron_db=has_neutron_db)
+    one = builders.agent(1, some.old, kind, "ovn-controller")
+    with pytest.raises(rename.PlanError, match=f"{kind}: agents of OVN are no rows .* rename_strategy=drain"):
+        rename.plan(some.cloud.add("agents", one).bundle, request)
+    elsewhere = some.cloud.add("agents", builders.agent(2, some.names(2).host, kind, "ovn-controller"))
+    assert rename.plan(elsewhere.bundle, some.request).steps
+
+
+@pytest.mark.parametrize("host", [None, "another"])
+def test_an_agent_that_neutrons_database_does_not_have_is_refused_before_anything_is_touched(host):
+    some = fleet()
+    wanted = {"host": some.old}
+    cloud = some.cloud
+    cloud = cloud.change("neutron_agents", wanted, host=host) if host else cloud.drop("neutron_agents", wanted)
+    with pytest.raises(rename.PlanError, match="no such agent of compute1: Open vSwitch agent"):
+        rename.plan(cloud.bundle, some.request)
+    with pytest.raises(rename.PlanError, match="not read: neutron's agents"):
+        rename.plan(some.cloud.neutron_db(agents=None).bundle, some.request)
 
 
 def test_without_agents_neutrons_database_makes_no_difference():
