@@ -77,7 +77,8 @@ class Cell:
 
     def lost(self, name):
         """A soft-deleted node with the names of a live one: what a lost identity leaves."""
-        row = self.copy("compute_nodes", self.nodes[name])
+        # No two rows of the same names may live, not even for this moment.
+        row = self.copy("compute_nodes", self.nodes[name], deleted=4711)
         self.set("compute_nodes", row, deleted=row["id"])
         return row
 
