@@ -76,7 +76,8 @@ def test_the_documented_rights_are_enough_to_repair_links(any_release: World, tm
     if world.has_compute_id:
         world.update("cell", "instances", 2, compute_id=4711)
         world.migration(1, "compute1", "compute2", "finished")
-        world.update("cell", "migrations", 1, instance_uuid=uid("instance", 3), dest_compute_id=4711)
+        link = {"dest_node": "compute2.example", "dest_compute_id": 4711}
+        world.update("cell", "migrations", 1, instance_uuid=uid("instance", 3), **link)
     wrong = {"SG202", "SG215"} | ({"SG212", "SG221"} if world.has_compute_id else set())
     state = State(tmp_path / "state")
     done = links.apply(run(world.options(user), state), request())
