@@ -157,10 +157,14 @@ def test_a_probe_changes_nothing_and_keeps_no_lock(world: World) -> None:
 
 def test_a_release_28_column_that_may_not_be_seen_is_not_taken_for_absent(world: World) -> None:
     user = user_with_documented_rights(world)
-    if world.server.backend == "postgresql":
-        world.server.run(f"REVOKE SELECT (compute_id) ON instances FROM {user}", world.names["cell"])
-    else:
-        world.server.run(f"REVOKE SELECT (compute_id) ON {world.names['cell']}.instances FROM '{user}'@'%'")
+    postgres = world.server.backend == "postgresql"
+    on, to = ("instances", user) if postgres else (f"{world.names['cell']}.instances", f"'{user}'@'%'")
+    world.server.run(f"REVOKE SELECT (compute_id) ON {on} FROM {to}", world.names["cell"])
+    # Who may write it sees that it exists.
+    (cell,) = nova_db.read_databases(world.options(user)).cells or ()
+    assert (cell.has_compute_id, cell.instances) == (True, None)
+    assert [item.part for item in cell.unread] == ["instances"]
+    world.server.run(f"REVOKE UPDATE (compute_id) ON {on} FROM {to}", world.names["cell"])
     (cell,) = nova_db.read_databases(world.options(user)).cells or ()
     assert (cell.has_compute_id, cell.instances, cell.migrations) == (False, None, None)
     assert [item.part for item in cell.unread] == ["has_compute_id"]
