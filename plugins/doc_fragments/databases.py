@@ -26,7 +26,7 @@ options:
         that are not named here are reached as C(cell_mappings) says.
   neutron_db_url:
     type: str
-    description: URL of neutron's database. Only the table C(agents) is looked at.
+    description: URL of neutron's database. Only the table C(agents) is used.
 requirements:
   - SQLAlchemy >= 2.0
   - PyMySQL >= 1.0 (for MySQL and MariaDB)

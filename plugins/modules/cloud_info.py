@@ -12,7 +12,8 @@ version_added: 0.1.0
 description:
   - Reads compute services, hypervisors, servers, aggregates, unfinished migrations, resource providers, network agents
     and ports in bulk, page by page, with a fixed microversion for each request. Nothing is changed.
-  - A part that cannot be read does not fail the module. RV(unread) names it, and RV(complete) is V(false).
+  - A part that cannot be read does not fail the module. RV(unread) names it, and RV(complete) is V(false). A cloud
+    that is not known, or that refuses the credentials, does.
   - Runs on the controller, or wherever the APIs can be reached.
 author:
   - stackguard.nova contributors (@stackguard)

@@ -16,7 +16,8 @@ description:
     empty list.
   - With O(evidence_dir) the facts are written into a file on the controller, and only a digest is returned, so that the
     facts of many hosts do not pass through Ansible variables.
-  - A host that does not answer is noted in O(evidence_dir) too, and the task is unreachable as usual.
+  - A host that does not answer, or on which the module fails, is noted in O(evidence_dir) too, and the task is
+    unreachable or failed as usual.
   - Configuration files hold passwords. Only the options and lines named under RV(host) leave the host.
 author:
   - stackguard.nova contributors (@stackguard)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_rename
-short_description: Rename a compute host under its running guests
+short_description: Rename a compute host, under its running guests or after draining it
 version_added: 0.1.0
 description:
-  - Renames a compute host in place. Names change in the cell database, the API database, placement, neutron and on the
-    host; ids and uuids never do, and guests keep running.
-  - Nova does not support this (C(the compute node's hostname may not be changed after the initial registration)). What
-    is done instead, and what is checked before, is in the guide of the role P(stackguard.nova.rename_host#role).
+  - With O(strategy=in_place), names change in the cell database, the API database, placement, neutron and on the host;
+    ids and uuids never do, and guests keep running. With O(strategy=drain), the guests move to other hosts, and the
+    host registers anew under its new name.
+  - Nova does not support a rename in place. Its administrator guide says that "the compute node's hostname may not be
+    changed after the initial registration". What is done instead, and what is checked before, is in the guide of the
+    role P(stackguard.nova.rename_host#role), which is the way to use this module.
   - Every reason against is reported at once and nothing is changed then. The plan is made from the evidence in
     O(evidence_dir), kept in a journal on the compute host before its first step, and that very plan is carried out.
   - A run that was killed is carried on with by the same task, or taken back with O(action=rollback).
@@ -39,7 +41,9 @@ options:
   rename_from:
     type: str
     required: true
-    description: The compute service's host name now.
+    description:
+      - The compute service's host name now, which is C([DEFAULT] host) of nova-compute, or the kernel's host name where
+        that is unset.
   rename_to:
     type: str
     required: true
@@ -70,7 +74,9 @@ options:
     type: list
     elements: dict
     default: []
-    description: Findings to pass, each with the keys C(code), C(object) and C(reason). Absolute ones cannot be.
+    description:
+      - Findings to pass, each with the keys C(code), C(object) (its id or name) and C(reason).
+      - Findings that their page calls absolute cannot be passed, and what cannot be planned is refused all the same.
   strategy:
     type: str
     default: in_place
@@ -104,7 +110,9 @@ options:
     description: Directory on the compute host for the journal.
   stop_command:
     type: str
-    description: Command that stops nova-compute, where it is no systemd unit of the host.
+    description:
+      - Command that stops nova-compute, where it is no systemd unit of the host. Run without a shell; needs
+        O(start_command) too.
   start_command:
     type: str
     description: Command that starts nova-compute.
@@ -117,11 +125,13 @@ options:
   compute_units:
     type: list
     elements: str
-    description: Names of systemd units taken for nova-compute.
+    description:
+      - Names of systemd units taken for nova-compute. By default those of M(stackguard.nova.compute_host_info).
   agent_units:
     type: list
     elements: str
-    description: Names of systemd units taken for L2 agents.
+    description:
+      - Names of systemd units taken for network agents. By default those of M(stackguard.nova.compute_host_info).
   nova_conf_files:
     type: list
     elements: str
@@ -133,7 +143,9 @@ options:
   start_timeout:
     type: int
     default: 300
-    description: Seconds to wait for nova-compute to prove itself.
+    description:
+      - Seconds to wait until nova-compute has proved itself, by its log (it found its node and refuses nothing) and a
+        heartbeat of its service.
   agent_timeout:
     type: int
     default: 180
@@ -171,7 +183,8 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 report:
-  description: The findings, as in C(report.json).
+  description:
+    - The findings, as in C(report.json). What was refused has the verdict V(block).
   returned: when a rename was to begin
   type: dict
   sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}

@@ -31,7 +31,7 @@ attributes:
     description: A request that was carried out before changes nothing more.
 requirements:
   - Python 3.9 or newer on the compute host
-  - C(python3-libvirt) on the compute host
+  - C(python3-libvirt) on the compute host (for C(host_names) and C(guests_unchanged))
 options:
   requests:
     type: list

@@ -180,7 +180,14 @@ def test_by_override_the_agent_registers_anew_and_the_ports_follow(ovs, servers,
     assert state.written(ovs, OLD) == []
 
 
-@pytest.mark.parametrize("place", ["apply start_agents host apply", "apply ports acted", "apply delete_agents acted"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("apply start_agents host apply", marks=pytest.mark.matrix),
+        "apply ports acted",
+        pytest.param("apply delete_agents acted", marks=pytest.mark.matrix),
+    ],
+)
 def test_killed_there_a_rollback_brings_the_ports_home_to_the_old_agent(ovs, servers, books, place):
     before = state.guests(ovs)
     assert books.rename(NEW, OLD, variables=ACCEPTED, kill=place).rc == -9
@@ -192,6 +199,7 @@ def test_killed_there_a_rollback_brings_the_ports_home_to_the_old_agent(ovs, ser
     assert state.written(ovs, OLD) == []
 
 
+@pytest.mark.matrix
 def test_killed_among_the_ports_the_same_command_carries_on(ovs, servers, books):
     before = state.guests(ovs)
     assert books.rename(NEW, OLD, variables=ACCEPTED, kill="apply ports http after PUT ports #2").rc == -9

@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import time
 
@@ -106,7 +107,9 @@ def test_check_mode_prints_the_plan_and_changes_nothing(lab, playbooks, story):
     state.assert_same(before, state.everything(lab), "check mode changed something")
     for name, row in story["guests"].items():
         kind = "cold" if row["status"] == "SHUTOFF" else "live"
-        assert f"{name} ({row['id']}): host ({kind} migration): {OLD} -> {OTHER}" in result.stdout, result.told()
+        what = f"{name} ({row['id']}): host ({kind} migration)"
+        assert re.search(rf"^-.*{re.escape(what)}: {OLD}$", result.stdout, re.MULTILINE), result.told()
+        assert re.search(rf"^\+.*{re.escape(what)}: {OTHER}$", result.stdout, re.MULTILINE), result.told()
     assert "from here there is no way back" in result.stdout
 
 

@@ -412,8 +412,8 @@ def _agents_can_follow(context: Context) -> None:
     strange = [f"{agent.agent_type} {agent.id}" for agent in agents if agent.id not in rows]
     if strange:
         raise PlanError(
-            f"neutron_db_url leads to a database that has no such agent of {context.before.host}: {', '.join(strange)}. "
-            "An override of SG305 does not change that"
+            f"neutron_db_url leads to a database that has no such agent of {context.before.host}: {', '.join(strange)}"
+            ". An override of SG305 does not change that"
         )
 
 
