@@ -8,6 +8,7 @@
     unreachable/<inventory name>.json   {"reason": ...}
     cloud.json                          to_plain(CloudFacts)
     databases.json                      to_plain(DatabaseFacts)
+    links.json                          to_plain(LinkFacts)
     evidence.json                       to_plain(Bundle): all of it, to be kept; nothing is decided by it
 
 Facts of many hosts never pass through Ansible variables. A part is written to a temporary file and takes its name in
@@ -34,6 +35,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     DatabaseFacts,
     FactsError,
     HostFacts,
+    LinkFacts,
     from_plain,
     to_plain,
 )
@@ -42,6 +44,7 @@ HOSTS = "hosts"
 UNREACHABLE = "unreachable"
 CLOUD = "cloud.json"
 DATABASES = "databases.json"
+LINKS = "links.json"
 WHOLE = "evidence.json"
 
 
@@ -106,11 +109,12 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
         raise FactsError(f"{directory}: host {name} is both in {HOSTS} and in {UNREACHABLE}: read it again")
     cloud = _load_optional(os.path.join(directory, CLOUD), CloudFacts)
     databases = _load_optional(os.path.join(directory, DATABASES), DatabaseFacts)
-    parts: t.List[t.Any] = [part for part in (cloud, databases, *hosts.values()) if part is not None]
+    links = _load_optional(os.path.join(directory, LINKS), LinkFacts)
+    parts: t.List[t.Any] = [part for part in (cloud, databases, links, *hosts.values()) if part is not None]
     times = [str(part.read_at) for part in parts]
     if not times and not unreachable:
         raise FactsError(f"{directory}: no evidence was found there")
-    return Bundle(SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases)
+    return Bundle(SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links)
 
 
 def with_unread(bundle: Bundle, inventory_names: t.Iterable[str]) -> Bundle:

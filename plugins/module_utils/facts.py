@@ -514,6 +514,106 @@ class DatabaseFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
 
 
+# --- links between services, nodes, instances and migrations --------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkInstance:
+    """A live instance whose link looks wrong. Many of these may be held at once: no dictionary behind each."""
+
+    __slots__ = ("compute_id", "display_name", "host", "id", "moving", "node", "task_state", "uuid", "vm_state")
+
+    id: int
+    uuid: str
+    display_name: t.Optional[str]
+    host: t.Optional[str]
+    node: t.Optional[str]
+    #: None also where the column does not exist (before 28).
+    compute_id: t.Optional[int]
+    vm_state: t.Optional[str]
+    task_state: t.Optional[str]
+    #: Whether a migration of it is open: not ended, or waiting for confirmation.
+    moving: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkMigration:
+    """An open migration whose C(dest_compute_id) looks wrong. ``task_state``: its instance's."""
+
+    id: int
+    uuid: t.Optional[str]
+    migration_type: t.Optional[str]
+    status: t.Optional[str]
+    instance_uuid: t.Optional[str]
+    dest_compute: t.Optional[str]
+    dest_node: t.Optional[str]
+    dest_compute_id: t.Optional[int]
+    task_state: t.Optional[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class DeletedNode:
+    """A soft-deleted compute node that live instances still link; ``instances``: how many."""
+
+    id: int
+    uuid: t.Optional[str]
+    host: t.Optional[str]
+    hypervisor_hostname: t.Optional[str]
+    instances: int
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkPciDevice:
+    """A claimed or allocated PCI device of a soft-deleted compute node."""
+
+    id: int
+    address: t.Optional[str]
+    status: t.Optional[str]
+    instance_uuid: t.Optional[str]
+    compute_node_id: int
+    node_uuid: t.Optional[str]
+    node_host: t.Optional[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class CellLinks:
+    """The links of one cell: every live service and node, and of the rest what looks wrong.
+
+    ``totals``: by finding code, how many rows were found; the lists may hold fewer (the reader's C(keep)).
+    """
+
+    name: str
+    uuid: str
+    location: str
+    revision: t.Optional[str]
+    has_compute_id: bool
+    services: t.Optional[t.List[ServiceRow]]
+    compute_nodes: t.Optional[t.List[ComputeNodeRow]]
+    deleted_nodes: t.Optional[t.List[DeletedNode]]
+    #: Finding code to rows. A code that was not read is not there, and is in ``unread`` where it should be.
+    instances: t.Dict[str, t.List[LinkInstance]]
+    migrations: t.Optional[t.List[LinkMigration]]
+    pci_devices: t.Optional[t.List[LinkPciDevice]]
+    totals: t.Dict[str, int]
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Live instances in scope, right or wrong.
+    servers: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkFacts:
+    """The links of all cells. ``scope``: the host names they were narrowed to (empty: all).
+
+    Services and nodes are never narrowed: a link may lead to any of them.
+    """
+
+    read_at: str
+    scope: t.List[str]
+    #: None: the list of cells itself could not be read.
+    cells: t.Optional[t.List[CellLinks]]
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
 # --- read through the APIs ------------------------------------------------------------------------------------
 
 
@@ -741,6 +841,8 @@ class Bundle:
     unreachable: t.Dict[str, str]
     cloud: t.Optional[CloudFacts]
     databases: t.Optional[DatabaseFacts]
+    #: None: not read.
+    links: t.Optional[LinkFacts] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

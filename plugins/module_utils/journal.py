@@ -89,7 +89,7 @@ def write(directory: str, journal: t.Dict[str, t.Any]) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
-        _sync_directory(directory)
+        sync_directory(directory)
     except OSError as error:
         raise JournalError(f"{path}: {error}") from error
 
@@ -134,8 +134,8 @@ def close(directory: str, journal: t.Dict[str, t.Any]) -> str:
     os.replace(path, target)
     if os.path.exists(path + ".claim"):
         os.unlink(path + ".claim")
-    _sync_directory(closed)
-    _sync_directory(directory)
+    sync_directory(closed)
+    sync_directory(directory)
     return target
 
 
@@ -151,12 +151,30 @@ def list_open(directory: str) -> t.List[t.Dict[str, t.Any]]:
     return [journal for journal in journals if journal is not None]
 
 
+def list_closed(directory: str, kind: str) -> t.List[t.Dict[str, t.Any]]:
+    """Return the closed journals of a kind, the oldest first. Raises :class:`JournalError`."""
+    closed = os.path.join(directory, "closed")
+    try:
+        names = sorted(os.listdir(closed))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise JournalError(f"{closed}: {error}") from error
+    wanted = [name for name in names if name.startswith(f"{kind}-") and name.endswith(".json")]
+    journals = [read(closed, name[: -len(".json")]) for name in wanted]
+    return sorted(
+        (journal for journal in journals if journal is not None),
+        key=lambda journal: (str(journal.get("started_at")), str(journal.get("operation_id"))),
+    )
+
+
 def _make_directory(directory: str) -> None:
     os.makedirs(directory, mode=0o700, exist_ok=True)
     os.chmod(directory, 0o700)
 
 
-def _sync_directory(directory: str) -> None:
+def sync_directory(directory: str) -> None:
+    """Force a directory's entries to disk. Raises OSError."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -40,6 +40,12 @@ options:
     description:
       - Also find out whether the users of O(nova_api_db_url), O(neutron_db_url) and of the cells may do what
         M(stackguard.nova.compute_host_rename) does. The very statements are run on no row, and rolled back.
+  links:
+    type: bool
+    default: false
+    description:
+      - Also look at the ids that tie services, nodes, instances and migrations together, and write what looks wrong to
+        C(links.json) in O(evidence_dir).
   evidence_dir:
     type: path
     description:
@@ -123,7 +129,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils import evidence, f
 from ansible_collections.stackguard.nova.plugins.module_utils.connection import database_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.info import info_result
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, link_reads, nova_db
 
 
 def unread(read: facts.DatabaseFacts) -> t.List[t.Dict[str, str]]:
@@ -155,8 +161,10 @@ def main() -> None:
             hosts={"type": "list", "elements": "str", "default": []},
             instance_uuids={"type": "list", "elements": "str", "default": []},
             probe_rename={"type": "bool", "default": False},
+            links={"type": "bool", "default": False},
             evidence_dir={"type": "path"},
         ),
+        required_if=[("links", True, ("evidence_dir",))],
         required_one_of=[("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")],
         supports_check_mode=True,
     )
@@ -171,8 +179,13 @@ def main() -> None:
     kept = module.params["evidence_dir"]
     try:
         result = info_result("databases", read, evidence.DATABASES, kept, unread(read), counts(read))
+        if module.params["links"]:
+            read_links = link_reads.read_links(module.params, module.params["hosts"])
+            evidence.save_part(kept, evidence.LINKS, read_links)
     except StackguardError as error:
         module.fail_json(msg=error.message)
+    except OSError as error:
+        module.fail_json(msg=f"evidence_dir {kept}: {error.strerror}")
     if module.params["probe_rename"]:
         result["refused"] = [facts.to_plain(grant) for grant in read.grants or () if not grant.allowed]
     module.exit_json(**result)

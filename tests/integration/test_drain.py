@@ -23,8 +23,6 @@ from labkit import guests as guestkit
 from labkit import state, waiting
 from labkit.fixtures import documented_grants
 
-pytestmark = pytest.mark.matrix
-
 OLD, OTHER, ALONE, NEW = "compute1", "compute2", "compute3", "cn-rack8.example"
 DRAIN = {"rename_strategy": "drain"}
 

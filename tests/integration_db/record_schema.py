@@ -23,7 +23,7 @@ import tempfile
 import servers
 
 TABLES = {
-    "cell": ["alembic_version", "services", "compute_nodes", "instances", "migrations"],
+    "cell": ["alembic_version", "services", "compute_nodes", "instances", "migrations", "pci_devices"],
     "api": [
         "alembic_version",
         "cell_mappings",

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import itertools
+import pathlib
 
 import pytest
 import servers
+from link_runs import State, request, run
 from world import World, uid
 
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import links
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Grant
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import nova_db
 from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
@@ -34,6 +37,7 @@ def user_with_documented_rights(world: World, but: str = "") -> str:
             text = statement.replace("'stackguard'@'%'", f"'{user}'@'%'").replace("TO stackguard", f"TO {user}")
             text = text.replace(f" ON {grant_statements.DATABASES[kind]}.", f" ON {database}.")
             if not world.has_compute_id:
+                text = text.replace(", UPDATE (dest_compute_id)", "")
                 text = text.replace(", compute_id", "").replace(", dest_compute_id", "")
             world.server.run(text, database)
     return user
@@ -61,6 +65,44 @@ def test_the_documented_rights_are_enough(any_release: World) -> None:
         assert nova_db.apply_row_changes(api, world.api_changes(), old).changed == 2
         assert nova_db.rename_agents(neutron, [uid("agent", 1)], "compute1", "cn7").changed == 1
         nova_db.beat_agents(neutron, [uid("agent", 1)], "cn7")
+
+
+def test_the_documented_rights_are_enough_to_repair_links(any_release: World, tmp_path: pathlib.Path) -> None:
+    """What is written, what is locked, what tells whose write a row bears: of each table that a repair writes."""
+    world = any_release
+    user = user_with_documented_rights(world)
+    world.update("cell", "compute_nodes", 1, service_id=4711)
+    world.update("cell", "instances", 1, host=None, vm_state="error")
+    if world.has_compute_id:
+        world.update("cell", "instances", 2, compute_id=4711)
+        world.migration(1, "compute1", "compute2", "finished")
+        link = {"dest_node": "compute2.example", "dest_compute_id": 4711}
+        world.update("cell", "migrations", 1, instance_uuid=uid("instance", 3), **link)
+    wrong = {"SG202", "SG215"} | ({"SG212", "SG221"} if world.has_compute_id else set())
+    state = State(tmp_path / "state")
+    done = links.apply(run(world.options(user), state), request())
+    assert {row["code"] for row in done["repairs"]} == wrong, done["msg"]
+    assert links.rollback(run(world.options(user), state))["counts"]["changed"] == len(wrong)
+
+
+@pytest.mark.parametrize(
+    ("right", "remedy"),
+    [
+        ("UPDATE (host, hypervisor_hostname, service_id)", "Grant UPDATE (service_id) on compute_nodes"),
+        ("SELECT (updated_at)", "Grant SELECT (updated_at) on compute_nodes"),
+    ],
+)
+def test_a_right_missing_to_a_repair_of_links_is_named(
+    world: World, tmp_path: pathlib.Path, right: str, remedy: str
+) -> None:
+    user = user_with_documented_rights(world)
+    world.update("cell", "compute_nodes", 1, service_id=4711)
+    postgres = world.server.backend == "postgresql"
+    table, to = ("compute_nodes", user) if postgres else (f"{world.names['cell']}.compute_nodes", f"'{user}'@'%'")
+    world.server.run(f"REVOKE {right} ON {table} FROM {to}", world.names["cell"])
+    with pytest.raises(links.Refused, match="SG311") as raised:
+        links.apply(run(world.options(user), State(tmp_path / "state")), request())
+    assert remedy in raised.value.message
 
 
 @pytest.mark.parametrize(
@@ -115,10 +157,14 @@ def test_a_probe_changes_nothing_and_keeps_no_lock(world: World) -> None:
 
 def test_a_release_28_column_that_may_not_be_seen_is_not_taken_for_absent(world: World) -> None:
     user = user_with_documented_rights(world)
-    if world.server.backend == "postgresql":
-        world.server.run(f"REVOKE SELECT (compute_id) ON instances FROM {user}", world.names["cell"])
-    else:
-        world.server.run(f"REVOKE SELECT (compute_id) ON {world.names['cell']}.instances FROM '{user}'@'%'")
+    postgres = world.server.backend == "postgresql"
+    on, to = ("instances", user) if postgres else (f"{world.names['cell']}.instances", f"'{user}'@'%'")
+    world.server.run(f"REVOKE SELECT (compute_id) ON {on} FROM {to}", world.names["cell"])
+    # Who may write it sees that it exists.
+    (cell,) = nova_db.read_databases(world.options(user)).cells or ()
+    assert (cell.has_compute_id, cell.instances) == (True, None)
+    assert [item.part for item in cell.unread] == ["instances"]
+    world.server.run(f"REVOKE UPDATE (compute_id) ON {on} FROM {to}", world.names["cell"])
     (cell,) = nova_db.read_databases(world.options(user)).cells or ()
     assert (cell.has_compute_id, cell.instances, cell.migrations) == (False, None, None)
     assert [item.part for item in cell.unread] == ["has_compute_id"]

@@ -87,7 +87,8 @@ def grant(lab, user, grants, without=None):
             )
             # Older releases lack some columns.
             names = ", ".join(f"`{column}`" for column in columns if column in {row["c"] for row in known})
-            lab.sql("api", f"GRANT {action.upper()} ({names}) ON `{SCHEMAS[kind]}`.`{table}` TO '{user}'@'%%'" % ())
+            if names:
+                lab.sql("api", f"GRANT {action.upper()} ({names}) ON `{SCHEMAS[kind]}`.`{table}` TO '{user}'@'%%'" % ())
     return urls(lab, user)
 
 

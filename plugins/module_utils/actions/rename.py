@@ -315,7 +315,10 @@ class AgentsAlive:
             return None if late else f"{count(len(params['agents']), 'agent')} alive"
 
         what = f"heartbeats of agents on {params['new']}"
-        return Done(self.systems.wait(lambda: f"{what} ({', '.join(late)})", params["timeout"], seen))
+        told = self.systems.wait(lambda: f"{what} ({', '.join(late)})", params["timeout"], seen)
+        # An agent that lives and does not wire: nova-compute would be let loose on guests without a network.
+        working = wait_for_ports(self.systems, set(params.get("ports") or ()), params["new"], params["timeout"])
+        return Done(told + (f", {count(working, 'port')} ACTIVE" if working else ""))
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""
@@ -342,17 +345,26 @@ class Ports:
         ports = params["ports"]
         with as_step_error():
             openstack.rebind_ports(self.systems.cloud, ports, before, after)
-        wanted = {port["id"] for port in ports if port["active"]}
-        left: t.List[str] = []
+        working = wait_for_ports(
+            self.systems, {port["id"] for port in ports if port["active"]}, after, params["timeout"]
+        )
+        return f"{count(len(ports), 'port')} on {after}, {working} ACTIVE"
 
-        def seen() -> t.Optional[str]:
-            with as_step_error():
-                found = {port.id: port for port in openstack.list_ports(self.systems.cloud, after)}
-            # One that is not there was deleted by its owner: the rebinding saw every other one.
-            left[:] = sorted(key for key in wanted & set(found) if found[key].status != "ACTIVE")
-            return None if left else f"{count(len(ports), 'port')} on {after}, {len(wanted)} ACTIVE"
 
-        return self.systems.wait(lambda: f"ports ACTIVE on {after} ({', '.join(left[:5])})", params["timeout"], seen)
+def wait_for_ports(systems: Systems, wanted: t.AbstractSet[str], host: str, timeout: float) -> int:
+    """Wait until ports that worked work again, bound to a host; return how many. Neutron calls one DOWN in between."""
+    left: t.List[str] = []
+
+    def seen() -> t.Optional[str]:
+        with as_step_error():
+            found = {port.id: port for port in openstack.list_ports(systems.cloud, host)}
+        # One that is not there was deleted by its owner: the rebinding saw every other one.
+        left[:] = sorted(key for key in wanted & set(found) if found[key].status != "ACTIVE")
+        return None if left else "all"
+
+    if wanted:
+        systems.wait(lambda: f"ports ACTIVE on {host} ({', '.join(left[:5])})", timeout, seen)
+    return len(wanted)
 
 
 class PortsHome:

@@ -547,6 +547,7 @@ def _agents_alive(context: Context) -> Step:
     params = {
         "agents": [agent.id for agent in agents],
         "restarted": [agent.id for agent in agents if agent.agent_type in L2_AGENTS],
+        "ports": [port.id for port in _own_ports(context) if port.status == "ACTIVE"],
         "old": context.before.host,
         "new": context.after.host,
         "timeout": context.request.agent_timeout,

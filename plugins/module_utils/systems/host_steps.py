@@ -17,7 +17,7 @@ import subprocess
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import journal
+from ansible_collections.stackguard.nova.plugins.module_utils import batches, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Domain
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     edits,
@@ -534,6 +534,9 @@ class Runner:
         self._reads: t.Dict[str, t.Callable[[Params], Result]] = {
             "journal_read": lambda request: {"journal": journal.read(state_dir, request["kind"])},
             "journal_list": lambda _request: {"journals": journal.list_open(state_dir)},
+            "journal_closed": lambda request: {"journals": journal.list_closed(state_dir, request["kind"])},
+            "batch_states": lambda request: {"states": list(batches.states(self._batches(request)).items())},
+            "batch_read": lambda request: {"rows": batches.read(self._batches(request), int(request["number"]))},
             "is_done": lambda request: self._action(request).is_done(request["params"]),
             "verify": lambda request: self._action(request).verify(request["params"]),
             "stop_poll": lambda request: self.stop.stop_poll(request["params"], settle=not check_mode),
@@ -547,10 +550,19 @@ class Runner:
                 state_dir, request["kind"], request["operation_id"], request["note"]
             ),
             "journal_close": lambda request: {"path": journal.close(state_dir, request["journal"])},
+            "batch_write": lambda request: batches.write(
+                self._batches(request), int(request["number"]), request["rows"]
+            ),
+            "batch_mark": lambda request: batches.mark(
+                self._batches(request), int(request["number"]), request["state"]
+            ),
             "stop_begin": lambda request: self.stop.stop_begin(request["params"]),
             "apply": lambda request: self._action(request).apply(request["params"]),
             "undo": lambda request: self._action(request).undo(request["params"]),
         }
+
+    def _batches(self, request: Params) -> str:
+        return batches.directory(self.state_dir, request["kind"], request["operation_id"])
 
     def run(self, requests: t.Sequence[Params]) -> Outcome:
         """Carry out requests in order, up to the first that fails."""

@@ -178,7 +178,7 @@ def read_cell(cell: Cell, hosts: t.Sequence[str] = (), instance_uuids: t.Sequenc
         with database.snapshot(cell.url) as connection:
             parts = _Parts(connection, cell.url, hosts, unread)
             revision = parts.read("revision", _revision(schema.CELL))
-            has_compute_id = parts.read("has_compute_id", lambda link, _hosts: [_has_compute_id(link, revision)])
+            has_compute_id = parts.read("has_compute_id", lambda link, _hosts: [sees_compute_id(link, revision)])
             known = bool(has_compute_id and has_compute_id[0])
             return facts.CellFacts(
                 name=cell.name,
@@ -336,7 +336,7 @@ def _revision(kind: str) -> t.Callable[[sa.Connection, t.Sequence[str]], t.Optio
     return read
 
 
-def _has_compute_id(connection: sa.Connection, revision: t.Optional[str]) -> bool:
+def sees_compute_id(connection: sa.Connection, revision: t.Optional[str]) -> bool:
     """Whether the columns of release 28 exist, as far as this user may see columns at all.
 
     Raises :class:`DatabaseError` where the revision says that they exist and the user sees none.
@@ -491,7 +491,8 @@ def rename_rights(cells: t.Iterable[Cell], neutron: bool) -> t.List[Wanted]:
 def probe_grants(options: Options, wanted: t.Sequence[Wanted]) -> t.List[facts.Grant]:
     """Find out whether the user may run a plan's statements, by running them on no row, rolled back.
 
-    An update is probed as it is done: SELECT ... FOR UPDATE, then UPDATE of each column with itself. A refusal is
+    An update is probed as it is done: SELECT ... FOR UPDATE, then UPDATE of each column with itself; C(lock) is
+    SELECT ... FOR SHARE. A refusal is
     a Grant with ``allowed`` False; a database that cannot be reached refuses everything. Raises
     :class:`DatabaseError` where the list of cells cannot be read.
     """
@@ -527,6 +528,8 @@ def _probe(connection: sa.Connection, url: str, right: Wanted) -> facts.Grant:
         with connection.begin_nested():
             if action == "select":
                 connection.execute(sa.select(*[source.c[column] for column in present]).where(sa.false())).all()
+            elif action == "lock":
+                connection.execute(sa.select(source.c.id).where(sa.false()).with_for_update(read=True)).all()
             else:
                 key = source.c.id
                 connection.execute(sa.select(key).where(sa.false()).with_for_update()).all()
@@ -539,7 +542,7 @@ def _probe(connection: sa.Connection, url: str, right: Wanted) -> facts.Grant:
 
 def _exists(connection: sa.Connection, table_name: str, column: str) -> bool:
     # Before release 28 there is nothing to probe; where it exists and may not be seen, reading says so.
-    return (table_name, column) not in schema.OPTIONAL or _has_compute_id(connection, None)
+    return (table_name, column) not in schema.OPTIONAL or sees_compute_id(connection, None)
 
 
 def _grant(right: Wanted, error: t.Optional[str]) -> facts.Grant:

@@ -362,3 +362,9 @@ def _agent_hosts(connection: sa.Connection, ids: t.Sequence[str], lock: bool) ->
 def _expect(result: sa.CursorResult[t.Any], ids: t.Sequence[str]) -> None:
     if result.rowcount != len(ids):
         raise Conflict(f"network agents: {result.rowcount} rows would change, expected {len(ids)}")
+
+
+#: For other guarded changes: see C(systems/link_repairs.py).
+compare = _compare
+problems = _problems
+update = _update

@@ -108,6 +108,29 @@ UPDATES: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {
     NEUTRON: {"agents": ("host", "heartbeat_timestamp")},
 }
 
+#: Read beside COLUMNS where links are looked at (checks/links.py).
+LINK_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {
+    # Nova sets updated_at whenever it writes a row, a repair does not: it tells whose write a row bears.
+    "compute_nodes": ("updated_at",),
+    "instances": ("updated_at",),
+    "migrations": ("updated_at",),
+    "pci_devices": ("id", "compute_node_id", "address", "status", "instance_uuid", "deleted"),
+}
+#: What a repair of links writes, in a cell's database.
+LINK_UPDATES: t.Dict[str, t.Tuple[str, ...]] = {
+    "compute_nodes": ("service_id",),
+    "instances": ("host", "node", "compute_id"),
+    "migrations": ("dest_compute_id",),
+}
+#: Where the rows are that a link of a table leads to. They are locked (shared) until the link is committed.
+LINK_TARGETS: t.Dict[str, str] = {
+    "compute_nodes": "services",
+    "instances": "compute_nodes",
+    "migrations": "compute_nodes",
+}
+#: The column of such a table whose UPDATE is the right to lock a row, to PostgreSQL. Nothing is written to it.
+LOCKS: t.Dict[str, t.Tuple[str, ...]] = {"services": ("host",), "compute_nodes": ("service_id",)}
+
 #: Migration statuses after which nothing more happens (C(nova/objects/migration.py), C(compute/manager.py)).
 FINAL_STATUSES = ("confirmed", "reverted", "error", "failed", "completed", "cancelled")
 #: An evacuation in one of these is still to be cleaned up by its source when that starts again
@@ -132,11 +155,38 @@ GRANTS: t.Tuple[Grantable, ...] = tuple(
     + [Grantable(kind, name, columns, "update") for kind, tables in UPDATES.items() for name, columns in tables.items()]
 )
 
+#: Every right a repair of links needs beside those to read.
+LINK_GRANTS: t.Tuple[Grantable, ...] = tuple(
+    [Grantable(CELL, name, columns, "select") for name, columns in LINK_COLUMNS.items()]
+    + [Grantable(CELL, name, columns, "update") for name, columns in {**LOCKS, **LINK_UPDATES}.items()]
+)
+
+
+def all_grants() -> t.List[Grantable]:
+    """Return GRANTS and LINK_GRANTS with one entry for each table and action: what the documentation lists."""
+    merged: t.Dict[t.Tuple[str, str, str], t.Tuple[str, ...]] = {}
+    for grant in (*GRANTS, *LINK_GRANTS):
+        key = (grant.kind, grant.table, grant.action)
+        merged[key] = tuple(dict.fromkeys((*merged.get(key, ()), *grant.columns)))
+    return [Grantable(kind, name, columns, action) for (kind, name, action), columns in merged.items()]
+
 
 @functools.cache
 def table(kind: str, name: str) -> sa.TableClause:
-    """Return a table of one kind of database with the columns of COLUMNS. Raises KeyError for any other."""
-    return sa.table(name, *[sa.column(column) for column in COLUMNS[kind][name]])
+    """Return a table of one kind of database with the columns named here. Raises KeyError for any other."""
+    more = LINK_COLUMNS.get(name, ()) if kind == CELL else ()
+    columns = (*(COLUMNS[kind].get(name, ()) if more else COLUMNS[kind][name]), *more)
+    return sa.table(name, *[sa.column(column) for column in columns])
+
+
+def exact(connection: sa.Connection, column: sa.ColumnElement[t.Any]) -> sa.ColumnElement[t.Any]:
+    """Return a text column as it must stand in a comparison byte by byte, whatever the table's collation.
+
+    An index cannot be used for it: compare the bare columns as well where one should be.
+    """
+    if connection.dialect.name == "mysql":
+        return sa.cast(column, sa.LargeBinary)
+    return sa.collate(column, "C")
 
 
 def named(

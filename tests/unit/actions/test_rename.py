@@ -226,3 +226,19 @@ def test_moving_the_agents_notes_their_last_written_heartbeat(monkeypatch):
     monkeypatch.setattr(rename.openstack, "rebind_ports", lambda *_arguments: None)
     params = {"old": "old", "new": "new", "agents": [], "database": False, "ports": []}
     assert rename.Neutron(cloud.systems()).apply(params, {}).memory == NOTED["neutron"]
+
+
+def port(key, status):
+    return facts.ApiPort(key, "new", "ovs", status, "guest", "compute:az1")
+
+
+def test_an_agent_that_lives_is_not_enough_its_ports_must_work_again(monkeypatch):
+    cloud = FakeCloud(monkeypatch)
+    cloud.agents = [dataclasses.replace(OVS, heartbeat_timestamp="2026-11-21 06:00:09")]
+    down, up = port("p1", "DOWN"), port("p2", "ACTIVE")
+    monkeypatch.setattr(rename.openstack, "list_ports", lambda _cloud, _host: [down, up])
+    with pytest.raises(StepError, match=r"ports ACTIVE on new \(p1\)"):
+        rename.AgentsAlive(cloud.systems()).apply({**ALIVE, "ports": ["p1", "p2"]}, NOTED)
+    # p3 was deleted by its owner meanwhile; p1 was DOWN before.
+    done = rename.AgentsAlive(cloud.systems()).apply({**ALIVE, "ports": ["p2", "p3"]}, NOTED)
+    assert done.remark == "1 agent alive, 2 ports ACTIVE"

@@ -32,7 +32,7 @@ def _name(column: str, backend: str) -> str:
 
 def statements(kind: str, backend: str) -> list[str]:
     """Return the GRANT statements for one kind of database: one for each table."""
-    grants = [grant for grant in schema.GRANTS if grant.kind == kind]
+    grants = [grant for grant in schema.all_grants() if grant.kind == kind]
     lines = []
     for table in dict.fromkeys(grant.table for grant in grants):
         rights = ", ".join(

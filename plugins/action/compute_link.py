@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Controller side of compute_link: the databases are reached from here, the journal is kept on the task's host."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+import uuid
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import links
+from ansible_collections.stackguard.nova.plugins.module_utils.connection import database_spec
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import SCHEMA, Bundle, FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import KIND, LinkRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import database
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host_steps import Runner
+
+STEP_MODULE = "stackguard.nova.compute_host_step"
+
+ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "action": {"type": "str", "default": "apply", "choices": ["apply", "rollback"]},
+    "hosts": {"type": "list", "elements": "str", "default": []},
+    "codes": {"type": "list", "elements": "str", "default": list(REPAIRABLE)},
+    "batch_size": {"type": "int", "default": 1000},
+    "limit": {"type": "int", "default": 1000},
+    "operation": {"type": "str"},
+    "evidence_dir": {"type": "path"},
+    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "fail_when_left": {"type": "bool", "default": True},
+    "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+}
+
+
+class LocalState:
+    """The journal on this very machine: no module has to be started for each batch."""
+
+    def __init__(self, state_dir: str, check_mode: bool) -> None:
+        self._runner = Runner(state_dir, check_mode)
+
+    def call(self, requests: t.Sequence[t.Dict[str, t.Any]]) -> t.List[t.Dict[str, t.Any]]:
+        """Carry out requests. Raises StackguardError for the first that fails."""
+        outcome = self._runner.run(requests)
+        if outcome.error is not None:
+            raise StackguardError(f"the journal: {outcome.error}")
+        return outcome.results
+
+
+class RemoteState:
+    """The journal on a host that Ansible reaches."""
+
+    def __init__(self, execute: t.Callable[[t.Dict[str, t.Any]], t.Dict[str, t.Any]], state_dir: str) -> None:
+        self._execute = execute
+        self._state_dir = state_dir
+
+    def call(self, requests: t.Sequence[t.Dict[str, t.Any]]) -> t.List[t.Dict[str, t.Any]]:
+        """Carry out requests. Raises StackguardError for the first that fails."""
+        try:
+            result = self._execute({"requests": list(requests), "state_dir": self._state_dir})
+        except AnsibleConnectionFailure as error:
+            raise StackguardError(f"the host with the journal does not answer: {error}") from error
+        if result.get("unreachable") or result.get("failed"):
+            raise StackguardError(f"the journal: {result.get('msg')}")
+        return list(result["results"])
+
+
+class ActionModule(ActionBase):
+    """Repair links, or take a repair back."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
+        """Run the action that was asked for."""
+        super().run(tmp, task_vars)
+        self._task_vars = task_vars or {}
+        _validation, args = self.validate_argument_spec(database_spec(**ARGUMENTS))
+        if database.SQLALCHEMY_ERROR is not None:
+            return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
+        state = self._state(args["state_dir"])
+        try:
+            result = self._dispatch(args, state)
+        except links.Refused as refused:
+            result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
+        except (StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
+            result = {"failed": True, "changed": False, "msg": str(error), **self._where_it_stands(state)}
+        if result.pop("incomplete", False) and args["fail_when_left"] and not self._task.check_mode:
+            # Everything was done that could be, and told. It is just not to be read as "all is right".
+            result["failed"] = True
+        if not (self._play_context.diff or self._task.diff):
+            result.pop("diff", None)
+        return result
+
+    def _dispatch(self, args: t.Dict[str, t.Any], state: links.State) -> t.Dict[str, t.Any]:
+        run = links.Run(
+            options={name: args[name] for name in ("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")},
+            bundle=self._bundle(args["evidence_dir"]),
+            state=state,
+            say=Display().display,
+            now=_now,
+            operation_id=uuid.uuid4().hex[:12],
+            check_mode=bool(self._task.check_mode),
+            overrides=findings.parse_overrides(args["overrides"]),
+        )
+        if args["action"] == "rollback":
+            return links.rollback(run, args["operation"])
+        codes, hosts = (tuple(dict.fromkeys(args[name])) for name in ("codes", "hosts"))
+        return links.apply(run, LinkRequest(hosts, codes, args["batch_size"], args["limit"]))
+
+    @staticmethod
+    def _bundle(directory: t.Optional[str]) -> Bundle:
+        if directory is None:
+            return Bundle(SCHEMA, "", {}, {}, None, None)
+        try:
+            return evidence.load_dir(directory)
+        except FactsError as error:
+            # No host was to be read, and no cloud: nothing is proven, and the findings say so.
+            if "no evidence was found" in str(error):
+                return Bundle(SCHEMA, "", {}, {}, None, None)
+            raise
+
+    def _state(self, state_dir: str) -> links.State:
+        if self._connection.transport == "local" and not self._play_context.become:
+            return LocalState(state_dir, bool(self._task.check_mode))
+        return RemoteState(
+            lambda arguments: dict(
+                self._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=self._task_vars)
+            ),
+            state_dir,
+        )
+
+    @staticmethod
+    def _where_it_stands(state: links.State) -> t.Dict[str, t.Any]:
+        try:
+            (found,) = state.call([{"op": "journal_read", "kind": KIND}])
+        except (StackguardError, journals.JournalError):
+            return {"state": "unknown"}
+        journal = found.get("journal")
+        if journal is None:
+            return {"state": "none"}
+        Display().display(
+            f"Operation {journal['operation_id']} is open. Run the same command again to go on with it, or with "
+            "-e repair_action=rollback to take it back."
+        )
+        return {"state": journal["state"], "operation_id": journal["operation_id"]}
+
+
+def _now() -> str:
+    # Microseconds: the last of several repairs is the one that a rollback takes back.
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")

@@ -1,0 +1,188 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which rows a repair of links changes, from what to what, and why that is certain. Pure.
+
+A repair is made of what C(link_rules.py) is certain of, and of nothing else. Rows are put into batches of one cell and
+table, those of one host together, so that a batch is few statements.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.links import subject_of
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Subject
+from ansible_collections.stackguard.nova.plugins.module_utils.link_rules import (
+    INSTANCES,
+    MIGRATIONS,
+    NODES,
+    REPAIRABLE,
+    Links,
+    Premise,
+    Wrong,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange
+
+KIND = "repair_links"
+
+_TABLES = (NODES, INSTANCES, MIGRATIONS)
+#: Columns that a change is guarded by, beside those that it changes.
+_GUARDS: t.Mapping[str, t.Tuple[str, ...]] = {
+    NODES: ("uuid", "host", "hypervisor_hostname", "service_id"),
+    INSTANCES: ("uuid", "host", "node", "compute_id", "vm_state", "task_state"),
+    MIGRATIONS: ("uuid", "status", "instance_uuid", "dest_compute", "dest_node", "dest_compute_id"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkRequest:
+    """What an operator asks for. ``hosts``: empty for all; ``limit``: refuse where more rows would change."""
+
+    hosts: t.Tuple[str, ...] = ()
+    codes: t.Tuple[str, ...] = REPAIRABLE
+    batch_size: int = 1000
+    limit: int = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Repair:
+    """One row's change. ``instance_uuid``: must be in no open migration and task (None: no instance is concerned).
+
+    ``stamp``: the row's C(updated_at) when it was locked to be changed, as text.
+    """
+
+    code: str
+    subject: Subject
+    change: RowChange
+    why: str
+    instance_uuid: t.Optional[str] = None
+    premise: t.Optional[Premise] = None
+    stamp: t.Optional[str] = None
+
+
+def planned(links: Links, codes: t.Collection[str]) -> t.List[Wrong]:
+    """Return the wrong links of these codes that can be repaired, each row once, in the order of their batches."""
+    order = {id(cell): number for number, cell in enumerate(links.cells)}
+    found: t.Dict[t.Tuple[int, int, int], Wrong] = {}
+    for wrong in links.wrong():
+        if wrong.code in codes and wrong.code in REPAIRABLE:
+            key = (order[id(wrong.cell)], _TABLES.index(table_of(wrong)), wrong.row.id)
+            if key not in found and links.verdict(wrong).after is not None:
+                found[key] = wrong
+    return [found[key] for key in sorted(found, key=lambda key: (*key[:2], *_place(found[key].row), key[2]))]
+
+
+def table_of(wrong: Wrong) -> str:
+    """Return the table whose row is changed."""
+    if wrong.code == "SG221":
+        return MIGRATIONS
+    return INSTANCES if wrong.code.startswith("SG21") else NODES
+
+
+def _place(row: t.Any) -> t.Tuple[str, str]:
+    host = getattr(row, "dest_compute", None) or getattr(row, "host", None)
+    return str(host), str(getattr(row, "compute_id", None))
+
+
+def repair(links: Links, wrong: Wrong) -> Repair:
+    """Return the change of one planned link."""
+    verdict, table, row = links.verdict(wrong), table_of(wrong), wrong.row
+    after = verdict.after or {}
+    columns = [name for name in _GUARDS[table] if name != "compute_id" or wrong.cell.has_compute_id]
+    before = {**{name: getattr(row, name) for name in columns}, "deleted": 0}
+    subject = subject_of(wrong)
+    label = f"{subject.kind} {subject.id}"
+    # What is right already need not be written.
+    after = {name: value for name, value in after.items() if before[name] != value}
+    change = RowChange(f"cell:{wrong.cell.name}", table, "id", row.id, before, after, label)
+    moving = {INSTANCES: getattr(row, "uuid", None), MIGRATIONS: getattr(row, "instance_uuid", None)}.get(table)
+    return Repair(wrong.code, subject, change, verdict.why, moving, verdict.premise)
+
+
+def batches(links: Links, plan: t.Sequence[Wrong], size: int) -> t.Iterator[t.List[Repair]]:
+    """Yield the repairs of a plan in batches of at most ``size`` rows, each of one cell and table."""
+    batch: t.List[Repair] = []
+    for wrong in plan:
+        made = repair(links, wrong)
+        if batch and (len(batch) >= size or _home(batch[0]) != _home(made)):
+            yield batch
+            batch = []
+        batch.append(made)
+    if batch:
+        yield batch
+
+
+def _home(made: Repair) -> t.Tuple[str, str]:
+    return made.change.database, made.change.table
+
+
+def reversed_repair(made: Repair) -> Repair:
+    """Return the change that takes a repair back. What it leads to need not be right: it is what was there."""
+    return dataclasses.replace(made, change=made.change.reversed(), why="as it was before the repair", premise=None)
+
+
+# --- for the journal and for people ---------------------------------------------------------------------------
+
+
+def to_journal(made: Repair) -> t.Dict[str, t.Any]:
+    """Return a repair as the journal keeps it: all that taking it back needs."""
+    plain = to_plain(made)
+    return {name: plain[name] for name in ("code", "subject", "change", "why", "instance_uuid", "stamp")}
+
+
+def of_journal(plain: t.Mapping[str, t.Any]) -> Repair:
+    """Return a repair of the journal. Raises FactsError for one that this version does not understand."""
+    return Repair(
+        code=str(plain["code"]),
+        subject=from_plain(Subject, plain["subject"], "journal.subject"),
+        change=from_plain(RowChange, plain["change"], "journal.change"),
+        why=str(plain["why"]),
+        instance_uuid=plain["instance_uuid"],
+        stamp=plain["stamp"],
+    )
+
+
+def told(made: Repair, outcome: str) -> t.Dict[str, t.Any]:
+    """Return a repair as results and ``repairs.json`` tell it."""
+    change = made.change
+    return {
+        "code": made.code,
+        "object": to_plain(made.subject),
+        "row": f"{change.database} {change.table} id={change.key}",
+        "before": {name: change.before[name] for name in change.after},
+        "after": dict(change.after),
+        "why": made.why,
+        "outcome": outcome,
+    }
+
+
+def diff(repairs: t.Sequence[Repair]) -> t.List[t.Dict[str, str]]:
+    """Return Ansible's diff: an entry for each database, table and code, a line for each row."""
+    groups: t.Dict[t.Tuple[str, str, str], t.List[Repair]] = {}
+    for made in repairs:
+        groups.setdefault((*_home(made), made.code), []).append(made)
+    return [_group_diff(key, members) for key, members in groups.items()]
+
+
+def _group_diff(key: t.Tuple[str, str, str], members: t.Sequence[Repair]) -> t.Dict[str, str]:
+    header = f"{key[0]} {key[1]}: {key[2]}, {len(members)} rows"
+    return {
+        "before_header": header,
+        "after_header": header,
+        "before": "".join(f"{_row(made)} {_values(made.change.before, made.change.after)}\n" for made in members),
+        "after": "".join(
+            f"{_row(made)} {_values(made.change.after, made.change.after)}  # certain: {made.why}\n" for made in members
+        ),
+    }
+
+
+def _row(made: Repair) -> str:
+    return f"{made.change.table} id={made.change.key} ({made.change.label}):"
+
+
+def _values(values: t.Mapping[str, t.Any], names: t.Iterable[str]) -> str:
+    return ", ".join(f"{name} = {'NULL' if values[name] is None else values[name]}" for name in names)

@@ -1,0 +1,153 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: compute_link
+short_description: Repair the ids that tie services, compute nodes, instances and migrations together
+version_added: 0.1.0
+description:
+  - Looks at C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
+    writes what is right where that is certain. What is wrong and not certain stays a finding.
+  - Certain is what host and node names lead to, if they lead to exactly one live row (what nova-compute itself would
+    write), and, where id and names contradict one another, what the hosts in O(evidence_dir) bear witness to.
+  - Rows are changed in batches, each one transaction. A row that changed after it was read, or on which something is in
+    progress, is left alone. Before a batch is committed, what was there is in a journal on the host that the task runs
+    on (or is delegated to); O(action=rollback) restores the rows that are still as they were repaired.
+  - A run that was killed is gone on with by the same task.
+  - The databases are reached from the controller. The host with the journal receives no credentials.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.action
+  - stackguard.nova.databases
+attributes:
+  check_mode:
+    support: full
+    description: Everything is read and judged; nothing is changed.
+  diff_mode:
+    support: full
+    description: Shows each row, what was there, what is written, and why that is certain.
+  idempotent:
+    support: full
+    description: What is repaired is not wrong any more.
+options:
+  action:
+    type: str
+    default: apply
+    choices: [apply, rollback]
+    description: Whether to repair, or to take a repair back.
+  hosts:
+    type: list
+    elements: str
+    default: []
+    description: Hosts (or nodes) whose links are looked at. Where it is empty, all are.
+  codes:
+    type: list
+    elements: str
+    default: [SG201, SG202, SG203, SG211, SG212, SG213, SG214, SG215, SG221]
+    description: Codes of findings to repair. All are reported.
+  batch_size:
+    type: int
+    default: 1000
+    description: Rows in one transaction.
+  limit:
+    type: int
+    default: 1000
+    description: Refuse where more rows than this would change.
+  operation:
+    type: str
+    description: With O(action=rollback), the id of the repair to take back. Where it is not given, the last one.
+  evidence_dir:
+    type: path
+    description:
+      - Directory on the controller with what M(stackguard.nova.compute_host_info) and M(stackguard.nova.cloud_info)
+        read. Without it nothing is proven by hosts, and SG203 and SG214 stay.
+  overrides:
+    type: list
+    elements: dict
+    default: []
+    description: Findings to pass, each with the keys C(code), C(object) and C(reason).
+  fail_when_left:
+    type: bool
+    default: true
+    description:
+      - Whether the task fails, when it has done all it can, where links of O(codes) remain wrong or could not be looked
+        at, or where a rollback left rows alone. It never fails for this in check mode.
+  state_dir:
+    type: path
+    default: /var/lib/stackguard
+    description: Directory for the journal, on the host that the task runs on.
+seealso:
+  - module: stackguard.nova.cell_info
+"""
+
+EXAMPLES = r"""
+- name: Set every compute_id that is NULL and whose host and node are known
+  stackguard.nova.compute_link:
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    codes: [SG211]
+    limit: 100000
+  delegate_to: localhost
+  run_once: true
+
+- name: Take the last repair back
+  stackguard.nova.compute_link:
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    action: rollback
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+state:
+  description: Where the operation stands. V(none) is when there was nothing to do.
+  returned: always
+  type: str
+  sample: finished
+  choices: [none, planned, refused, open, rolling-back, rolled-back, finished, unknown]
+operation_id:
+  description: Id of the operation, as in the journal.
+  returned: when there is an operation
+  type: str
+  sample: 3f9a1c0b77de
+counts:
+  description:
+    - Rows changed, rows that were right already, rows deleted meanwhile, and rows left alone because they changed
+      meanwhile.
+    - C(unproven) are rows of a batch that was being written when a run was killed, and that others have written since.
+      It is not known whether the repair was committed, and a rollback leaves them alone.
+  returned: when it was not refused
+  type: dict
+  sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0}
+remaining:
+  description:
+    - How many links are wrong in the end (in check mode, would be). C(asked) are of O(codes), C(other) of other codes,
+      C(accepted) of both and passed by O(overrides). C(in_flight) could not be judged now.
+    - C(not_looked_at) says what could not be read and may hold links of O(codes).
+  returned: with O(action=apply), when it was not refused
+  type: dict
+  sample: {asked: 1, other: 0, accepted: 0, in_flight: 0, not_looked_at: []}
+repairs:
+  description: What was (or would be) changed, and what was left alone; at most 1000 rows. The journal holds all.
+  returned: when rows were to be changed
+  type: list
+  elements: dict
+  sample:
+    - code: SG211
+      object: {kind: instance, id: 9d7f3c9e-0a53-5c5c-8bb8-5f8f0c2f6f5e, name: web1, host: compute1}
+      row: "cell:cell1 instances id=17"
+      before: {compute_id: null}
+      after: {compute_id: 1}
+      why: node 1 is the one live node of host compute1 and node compute1.example
+      outcome: repaired
+report:
+  description: The findings, as in C(report.json); after a repair, those that are left.
+  returned: with O(action=apply)
+  type: dict
+  sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}
+"""

@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long looking at links and repairing them takes in a cell of 10,000 hosts and 1,000,000 instances.
+
+    make bench-links        or:  .venv/bin/python tests/bench/links.py [HOSTS] [INSTANCES PER HOST]
+
+On a private MariaDB, in memory. Told are ratios to the bare work: a SELECT of the same rows, a batched UPDATE. With
+NOVA_MANAGE=/environment/bin/nova-manage (of Nova 34) its online data migration is timed over the same rows too.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / ".build" / "dev"), str(ROOT / "tests" / "integration_db"), str(ROOT / "tests" / "bench")]
+
+import databases  # noqa: E402
+import link_runs  # noqa: E402
+import servers  # noqa: E402
+import sqlalchemy as sa  # noqa: E402
+from world import World  # noqa: E402
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import links as actions  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import links  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import link_reads  # noqa: E402
+
+#: Rows that the repairs are compared over.
+REPAIRED = 20_000
+BARE = (
+    "SELECT id, uuid, display_name, host, node, compute_id, vm_state, task_state FROM instances WHERE deleted = 0",
+    (
+        "SELECT id, uuid, host, hypervisor_hostname, service_id, hypervisor_type, host_ip, mapped, deleted FROM "
+        "compute_nodes WHERE deleted = 0"
+    ),
+    "SELECT id, uuid, host, `binary`, version, disabled, disabled_reason, forced_down FROM services WHERE deleted = 0",
+    "SELECT instance_uuid FROM migrations WHERE deleted = 0 AND status = 'running'",
+)
+SPOIL = (
+    "UPDATE instances SET compute_id = NULL WHERE id % 100 = 1",
+    "UPDATE instances SET compute_id = 99999999 WHERE id % 200 = 2",
+    "UPDATE instances SET compute_id = if(compute_id = 11, 12, 11) WHERE id % 200 = 4 AND id > 10000",
+    "UPDATE instances SET node = 'gone.example' WHERE id % 1000 = 5",
+    "UPDATE compute_nodes SET service_id = NULL WHERE id % 100 = 1",
+)
+REPAIR_BARE = (
+    "UPDATE instances i JOIN compute_nodes cn ON cn.host = i.host AND cn.hypervisor_hostname = i.node "
+    "AND cn.deleted = 0 SET i.compute_id = cn.id WHERE i.deleted = 0 AND i.compute_id IS NULL AND i.task_state IS NULL "
+    "AND i.id IN ({})"
+)
+
+
+def timed(what: str, function: object) -> tuple[float, object]:
+    start = time.monotonic()
+    result = function()  # type: ignore[operator]
+    seconds = time.monotonic() - start
+    print(f"{what:70} {seconds:8.2f} s", flush=True)
+    return seconds, result
+
+
+def bare_select(world: World) -> int:
+    """The same rows, streamed to this process and thrown away."""
+    count = 0
+    with sa.create_engine(world.url("cell")).connect() as connection:
+        for statement in BARE:
+            rows = connection.execute(sa.text(statement), execution_options={"yield_per": 5000})
+            count += sum(1 for _row in rows)
+    return count
+
+
+def audit(world: World) -> int:
+    read = link_reads.read_links(world.options())
+    bundle = facts.Bundle(facts.SCHEMA, read.read_at, {}, {}, None, None, read)
+    found = links.check(bundle)
+    assert [cell.unread for cell in read.cells or ()] == [[]]
+    return len(found.findings)
+
+
+def child(task: str, world: World) -> None:
+    """Audit in a process of its own: its memory is then this task's alone."""
+    name, server = world.names["cell"], world.server
+    code = (
+        "import sys, resource; sys.path[:0] = sys.argv[3].split(':');"
+        "from ansible_collections.stackguard.nova.plugins.module_utils.systems import link_reads;"
+        "from ansible_collections.stackguard.nova.plugins.module_utils import facts;"
+        "from ansible_collections.stackguard.nova.plugins.module_utils.checks import links;"
+        "read = link_reads.read_links({'nova_cell_db_urls': {'cell1': sys.argv[1]}});"
+        "links.check(facts.Bundle(1, '', {}, {}, None, None, read));"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    argv = [sys.executable, "-c", code, server.url(name), task, ":".join(sys.path[:4])]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    print(f"{'':10}{task}: at most {done.stdout.strip()} MiB")
+
+
+def spoil(world: World, *statements: str) -> None:
+    for statement in statements:
+        world.server.run(statement, world.names["cell"])
+
+
+def null_rows(world: World) -> None:
+    spoil(
+        world, f"UPDATE instances SET compute_id = NULL WHERE deleted = 0 AND id > 10000 ORDER BY id LIMIT {REPAIRED}"
+    )
+
+
+def mend(world: World) -> None:
+    spoil(
+        world,
+        "UPDATE instances i JOIN compute_nodes c ON c.host = i.host SET i.node = c.hypervisor_hostname, "
+        "i.compute_id = c.id WHERE i.compute_id IS NULL OR i.compute_id <> c.id OR i.node <> c.hypervisor_hostname",
+        "UPDATE compute_nodes SET service_id = id",
+    )
+
+
+def repair(world: World) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        state = link_runs.State(pathlib.Path(directory))
+        result = actions.apply(link_runs.run(world.options(), state), link_runs.request("SG211", limit=2_000_000))
+    assert result["counts"]["changed"] == REPAIRED, result["counts"]
+
+
+def bare_update(world: World) -> None:
+    """The same rows in batches of 1,000, each one transaction."""
+    rows = world.server.run("SELECT id FROM instances WHERE deleted = 0 AND compute_id IS NULL", world.names["cell"])
+    keys = [str(row[0]) for row in rows]
+    for start in range(0, len(keys), 1000):
+        world.server.run(REPAIR_BARE.format(", ".join(keys[start : start + 1000])), world.names["cell"])
+
+
+def online_migration(world: World, program: str) -> None:
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as config:
+        config.write(f"[database]\nconnection = {world.url('cell')}\n[api_database]\nconnection = {world.url('api')}\n")
+        config.flush()
+        env = {**os.environ, "OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
+        argv = [program, "--config-file", config.name, "db", "online_data_migrations", "--max-count", "1000"]
+        for _ in range(REPAIRED // 1000 + 1):
+            done = subprocess.run(argv, env=env, capture_output=True, text=True)
+            if done.returncode != 1:
+                break
+    left = world.server.run(
+        "SELECT count(*) FROM instances WHERE deleted = 0 AND compute_id IS NULL", world.names["cell"]
+    )
+    print(f"{'':10}exit {done.returncode}, {left[0][0]} rows left. {done.stderr.strip()[-300:]}")
+
+
+def main() -> None:
+    """Fill, look, repair."""
+    hosts, per_host = (int(value) for value in (sys.argv[1:] or ["10000", "100"]))
+    server = servers.MariaDb()
+    try:
+        server.start()
+        world = World(server, "34").populated()
+        timed(f"filling: {hosts} hosts, {hosts * per_host} instances", lambda: databases.fill(world, hosts, per_host))
+        mend(world)
+        healthy, found = timed("healthy: audit", lambda: audit(world))
+        assert found == 0, found
+        bare, rows = timed("healthy: SELECT of the same rows", lambda: bare_select(world))
+        print(f"{'':10}{rows} rows, ratio {healthy / bare:.2f}")
+        spoil(world, *SPOIL)
+        spoilt, found = timed("spoilt (2.2 %): audit", lambda: audit(world))
+        bare, _rows = timed("spoilt: SELECT of the same rows", lambda: bare_select(world))
+        print(f"{'':10}{found} findings, ratio {spoilt / bare:.2f}")
+        child("spoilt: audit", world)
+        mend(world)
+        spoil(world, "UPDATE instances SET compute_id = NULL")
+        spoilt, _found = timed("every compute_id NULL: audit", lambda: audit(world))
+        bare, _rows = timed("every compute_id NULL: SELECT of the same rows", lambda: bare_select(world))
+        print(f"{'':10}ratio {spoilt / bare:.2f}")
+        child("every compute_id NULL: audit", world)
+        mend(world)
+        repairs(world)
+    finally:
+        server.stop()
+
+
+def repairs(world: World) -> None:
+    null_rows(world)
+    mine, _nothing = timed(f"repair of {REPAIRED} rows, audits before and after included", lambda: repair(world))
+    null_rows(world)
+    bare, _nothing = timed(f"bare batched UPDATE of {REPAIRED} rows", lambda: bare_update(world))
+    print(f"{'':10}ratio {mine / bare:.2f}")
+    program = os.environ.get("NOVA_MANAGE")
+    if program:
+        null_rows(world)
+        nova, _nothing = timed("nova-manage db online_data_migrations", lambda: online_migration(world, program))
+        print(f"{'':10}ratio of the repair to it {mine / nova:.2f}")
+
+
+if __name__ == "__main__":
+    main()

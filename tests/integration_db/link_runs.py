@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Repairs of links as the collection runs them, with a journal in a directory, and hosts that bear witness."""
+
+from __future__ import annotations
+
+import itertools
+import pathlib
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import links
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host_steps import Runner
+from ansible_collections.stackguard.nova.tests.unit import builders
+
+_ids = itertools.count(1)
+
+
+class Killed(BaseException):
+    """What a test throws where a run is to end."""
+
+
+class State:
+    """The journal's directory. ``kill``: an op, and whether to die before or after it is carried out."""
+
+    def __init__(self, directory: pathlib.Path, check_mode: bool = False) -> None:
+        self.directory = directory
+        self.check_mode = check_mode
+        self.kill: tuple[str, str] | None = None
+        self.between: tuple[str, t.Callable[[], None]] | None = None
+
+    def call(self, requests: t.Sequence[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
+        (op,) = [request["op"] for request in requests]
+        if self.between and self.between[0] == op:
+            self.between[1]()
+        if self.kill == (op, "before"):
+            raise Killed
+        outcome = Runner(str(self.directory), self.check_mode).run(requests)
+        if outcome.error is not None:
+            raise StackguardError(outcome.error)
+        if self.kill == (op, "after"):
+            raise Killed
+        return outcome.results
+
+
+def witness(host: str, node: str, uuid: str | None, running: t.Sequence[str] = (), state: str = "running"):
+    """A compute host that was read: its names, the uuid in its compute_id file, the domains on it."""
+    cloud = builders.healthy(hosts=1, guests=1)
+    (template,) = cloud.bundle.hosts.values()
+    (domain,) = template.domains
+    files = [facts.ComputeIdFile("/var/lib/nova/compute_id", True, uuid is not None, uuid)]
+    changes = {
+        "inventory_name": host,
+        "nova_conf": _replace(template.nova_conf, host=host),
+        "libvirt": _replace(template.libvirt, hostname=node),
+        "compute_id_files": files,
+        "domains": [_replace(domain, uuid=one, state=state) for one in running],
+    }
+    return _replace(template, **changes)
+
+
+def _replace(value: t.Any, **changes: t.Any) -> t.Any:
+    import dataclasses
+
+    return dataclasses.replace(value, **changes)
+
+
+def run(
+    options: t.Mapping[str, t.Any],
+    state: State,
+    hosts: t.Sequence[facts.HostFacts] = (),
+    overrides: t.Sequence[findings.Override] = (),
+) -> links.Run:
+    """What an action plugin would hand over."""
+    number = next(_ids)
+    return links.Run(
+        options=options,
+        bundle=facts.Bundle(facts.SCHEMA, "", {host.inventory_name: host for host in hosts}, {}, None, None),
+        state=state,
+        say=lambda _text: None,
+        now=lambda: f"2026-11-21T06:00:00.{number:06}Z",
+        operation_id=f"op{number}",
+        check_mode=state.check_mode,
+        overrides=overrides,
+    )
+
+
+def request(*codes: str, hosts: t.Sequence[str] = (), batch_size: int = 1000, limit: int = 1000) -> LinkRequest:
+    chosen = {"codes": codes} if codes else {}
+    return LinkRequest(hosts=tuple(hosts), batch_size=batch_size, limit=limit, **chosen)
