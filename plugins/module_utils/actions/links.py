@@ -12,6 +12,7 @@ last batch came to is read from its rows, and the rest is planned anew from what
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import typing as t
 
@@ -214,13 +215,7 @@ def _write(
         number += 1
         written: t.List[int] = []
 
-        def write_down(made: t.Sequence[plans.Repair], number: int = number, written: t.List[int] = written) -> None:
-            kept = [plans.to_journal(one) for one in made]
-            # Once more where another transaction was in the way: what was not committed is overwritten.
-            run.state.call([{**_batch(operation, "batch_write"), "number": number, "rows": kept}])
-            written.append(number)
-
-        outcome = _commit(run, batch, write_down)
+        outcome = _commit(run, batch, functools.partial(_write_down, run, operation, number, written))
         if written:
             run.state.call([{**_batch(operation, "batch_mark"), "number": number, "state": batches.DONE}])
         tally.add(outcome, "repaired")
@@ -230,6 +225,13 @@ def _write(
             f"{done}/{count(rows, 'row')}: batch {number}, {change.database} {change.table}: "
             f"{len(outcome.changed)} repaired, {len(outcome.skipped)} left alone"
         )
+
+
+def _write_down(run: Run, operation: str, number: int, written: t.List[int], made: t.Sequence[plans.Repair]) -> None:
+    kept = [plans.to_journal(one) for one in made]
+    # Once more where another transaction was in the way: what was not committed is overwritten.
+    run.state.call([{**_batch(operation, "batch_write"), "number": number, "rows": kept}])
+    written.append(number)
 
 
 def _commit(run: Run, batch: t.List[plans.Repair], write_down: link_repairs.Journal) -> link_repairs.BatchOutcome:
