@@ -85,7 +85,7 @@ class Watcher:
         )
         self.process.stdin.write(WATCH)
         self.process.stdin.close()
-        self.first = self.process.stdout.readline()
+        self.first = self.process.stdout.readline().rstrip("\n")
         return self
 
     def __exit__(self, *_error):

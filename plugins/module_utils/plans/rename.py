@@ -431,8 +431,9 @@ def _agents_register_anew(context: Context) -> bool:
     dead = sorted(agent.agent_type for agent in agents if not agent.alive)
     if dead or not agent_units_of(context):
         raise PlanError(
-            f"without neutron_db_url the ports follow an agent that registers anew, and {', '.join(dead) or 'no unit'} "
-            "is known to be alive here: nothing would bind them"
+            "without neutron_db_url the ports follow an agent that registers anew, and here "
+            + (f"{', '.join(dead)} is not alive" if dead else "no unit of such an agent is known")
+            + ": nothing would bind them"
         )
     return True
 
