@@ -8,6 +8,8 @@ workers = 1
 threads = 8
 timeout = 300
 graceful_timeout = 3
+# longer than any pause of a client: 2 s, the default, is how often a move is looked at
+keepalive = 75
 
 
 def post_fork(server, worker):

@@ -33,6 +33,10 @@ PAGE = 1000
 MAX_PAGES = 100_000
 
 
+#: Times a read is asked again where the connection was lost. What changes something is sent once.
+GET_RETRIES = 4
+
+
 def call(
     connection: t.Any,
     service: str,
@@ -51,6 +55,9 @@ def call(
     arguments: t.Dict[str, t.Any] = {"microversion": microversion, "params": params, "headers": dict(headers or {})}
     if body is not None:
         arguments["json"] = body
+    if method == "GET":
+        # A server, or a balancer before it, may drop an idle connection in the moment it is used again.
+        arguments["connect_retries"] = GET_RETRIES
     try:
         # The SDK can be configured to cache answers; nothing here may ever come from a cache.
         response = getattr(connection, service).request(path, method, skip_cache=True, **arguments)

@@ -18,7 +18,8 @@ ARMED = "/run/stackguard-test-armed"
 SEEN = "/run/stackguard-test-seen"
 FILES = ("os.rename", "os.symlink", "os.remove")
 WORDS = ("stop", "start", "restart", "mask", "unmask", "set-hostname", "hostname", "set", "daemon-reload")
-MODULE = "compute_host_step"
+#: The module itself is __main__ there; this is what it imports to do a step.
+MODULE = "module_utils.systems.host_steps"
 
 
 def is_step():
