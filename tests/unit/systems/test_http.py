@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.server
 import threading
 import types
+import typing
 
 import pytest
 from keystoneauth1 import adapter, noauth, session
@@ -21,7 +22,7 @@ class Dropping(http.server.BaseHTTPRequestHandler):
     """Drops so many connections without an answer, then answers."""
 
     drops = 0
-    seen: list[str] = []
+    seen: typing.ClassVar[list[str]] = []
 
     def do_GET(self):
         self.seen.append(self.command)
@@ -33,7 +34,7 @@ class Dropping(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"{}")
 
-    do_POST = do_GET
+    do_POST = do_GET  # noqa: N815 (the library's name)
 
     def log_message(self, *_arguments):
         pass
