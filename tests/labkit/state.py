@@ -19,6 +19,7 @@ from .lab import DATABASES
 
 #: Columns that heartbeats and periodic tasks of an idle cloud change. Among them what Nova reports of the machine below
 #: the lab: its memory may grow and shrink, the order of its CPU's features is random, and each moves a generation.
+#: And what the periodic task of nova-compute counts: a resize undone just before is counted away up to a minute later.
 VOLATILE = {
     "*": {"updated_at"},
     "nova_cell1.services": {"report_count", "last_seen_up"},
@@ -32,7 +33,9 @@ VOLATILE = {
         "memory_mb",
         "memory_mb_used",
         "numa_topology",
+        "running_vms",
         "stats",
+        "vcpus_used",
     },
     "nova_cell1.instance_info_caches": {"network_info"},
     "placement.inventories": {"total", "max_unit"},
