@@ -73,7 +73,9 @@ class ActionModule(ActionBase):
 
     def _planned(self, args: Result, bundle: Bundle, request: EvacuationRequest, decision: checks.Decision) -> Result:
         images = _images(bundle, decision)
-        plan = plans.plan(request, str(args["fence"]), decision.seating, images, checks.reason_of(request.operation_id))
+        refused = decision.addresses.why if decision.addresses else {}
+        reason = checks.reason_of(request.operation_id)
+        plan = plans.plan(request, str(args["fence"]), decision.seating, images, reason, refused)
         self._say(text.plan_text(plan))
         if decision.checked.findings or decision.checked.unchecked:
             self._say(text.findings_text(decision.checked, findings.parse_overrides(args["overrides"])))
@@ -81,6 +83,7 @@ class ActionModule(ActionBase):
         about = {
             "host": request.host,
             "fence": args["fence"],
+            "addresses": sorted(refused),
             "order": [guest.uuid for guest in decision.guests],
             "servers": [
                 {"uuid": guest.uuid, "name": guest.name, "status": guest.status, "images": images.get(guest.uuid, {})}
@@ -89,7 +92,6 @@ class ActionModule(ActionBase):
             ],
             "overrides": to_plain(findings.parse_overrides(args["overrides"])),
         }
-        uuids = {guest.uuid for guest in decision.guests}
         answer = {
             # What a run would change; and Ansible shows no diff of what is not changed.
             "changed": bool(seats) and self._task.check_mode,
@@ -97,9 +99,9 @@ class ActionModule(ActionBase):
             "operation_id": plan.operation_id,
             "journal": {**steps.new_journal(plan, about, _now()), "run": _this_run()},
             "plan": to_plain(plan),
-            "addresses": storage.client_addresses(bundle, uuids, request.host),
+            "addresses": sorted(refused),
             "ceph_hosts": _ceph_hosts(bundle),
-            "reason": checks.reason_of(request.operation_id),
+            "reason": reason,
             "msg": f"{len(seats)} of {len(decision.guests)} servers of {request.host} can be evacuated",
         }
         if self._play_context.diff or self._task.diff:
@@ -115,14 +117,14 @@ class ActionModule(ActionBase):
             )
         _refuse_while_it_runs(journal, args["take_over"])
         bundle, _about = self._collect(args)
-        uuids = {entry["uuid"] for entry in about["servers"]}
         self._say(f"carrying on with operation {journal['operation_id']}: evacuation of {about['host']}")
         return {
             "changed": False,
             "state": "resumed",
             "operation_id": journal["operation_id"],
             "journal": {**journal, "run": _this_run()},
-            "addresses": storage.client_addresses(bundle, uuids, about["host"]),
+            # As they were decided, with all the findings: by now other hosts may have some of the disks.
+            "addresses": about["addresses"],
             "ceph_hosts": _ceph_hosts(bundle),
             "reason": checks.reason_of(journal["operation_id"]),
             "msg": f"operation {journal['operation_id']} is carried on with",

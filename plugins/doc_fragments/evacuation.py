@@ -30,6 +30,13 @@ options:
     type: str
     choices: [command, power, blocklist, attested]
     description: How the dead host is fenced.
+  blocklist_addresses:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Addresses of the dead host in Ceph's public network, besides those that watchers and locks show.
+      - Needed where nothing shows them, and C(host_ip) is not what hosts reach Ceph from.
   servers:
     type: raw
     description:

@@ -30,6 +30,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evidence_dir": {"type": "path", "required": True},
     "overrides": {"type": "list", "elements": "dict", "default": []},
     "fence": {"type": "str", "choices": list(FENCES)},
+    "blocklist_addresses": {"type": "list", "elements": "str", "default": []},
     "servers": {"type": "raw"},
     "order": {"type": "str"},
     "max_parallel": {"type": "int", "default": 8},
@@ -76,6 +77,7 @@ def request_of(
         max_hosts=args["max_hosts"],
         max_share=args["max_share"],
         fence=fence,
+        blocklist=tuple(args["blocklist_addresses"]),
     )
 
 

@@ -289,6 +289,8 @@ class RbdFacts:
     #: The OSD blocklist; None: not asked for, or unread.
     blocklist: t.Optional[t.List[BlocklistEntry]]
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: This host's address on its way to the monitors, which is how it is told in watchers; None: unread.
+    client_address: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -642,6 +644,8 @@ class ApiHypervisor:
     hypervisor_type: t.Optional[str]
     state: t.Optional[str]
     status: t.Optional[str]
+    #: C([DEFAULT] my_ip) as its nova-compute said at its last start.
+    host_ip: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -809,6 +813,7 @@ class EvacuationTarget:
     free: t.Optional[t.Dict[str, int]]
     #: The API's words where the operator disabled it.
     disabled_reason: t.Optional[str] = None
+    host_ip: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)

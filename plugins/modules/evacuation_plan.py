@@ -80,7 +80,7 @@ placements:
   sample:
     8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute3, wave: 1, why: 9000 MiB of real memory before it}
 addresses:
-  description: The addresses from which the source writes its guests' disks, as watchers and locks show them.
+  description: The addresses that Ceph is to refuse, with O(fence=blocklist).
   returned: when it is planned or resumed
   type: list
   elements: str

@@ -20,9 +20,6 @@ from labkit import guests as guestkit
 from labkit import waiting
 from labkit.fixtures import documented_grants, prepared
 
-#: Not in `make test` before it was seen green on each release.
-pytestmark = pytest.mark.matrix
-
 NEEDS_ID = {"SG207", "SG211", "SG212", "SG213", "SG214", "SG221"}
 #: What nova-compute logs when it corrects a link by itself, or trips over one.
 CORRECTIONS = ("Correcting compute_id", "Moving ComputeNode", "Setting Instance.compute_id", "Setting ComputeNode")

@@ -42,9 +42,10 @@ import json, rados, rbd, sys
 cluster = rados.Rados(conffile="/etc/ceph/ceph.conf", rados_id={user!r})
 cluster.connect()
 pool = cluster.open_ioctx("vms")
-image = rbd.Image(pool, {image!r}, read_only={data!r} is None)
-if {data!r} is not None:
-    image.write({data!r}.encode(), 4096)
+data = {data!r}
+image = rbd.Image(pool, {image!r}, read_only=data is None)
+if data is not None:
+    image.write(data.encode(), 4096)
 print(json.dumps(image.read(4096, 64).rstrip(b"\\0").decode("latin-1")))
 image.close()
 cluster.shutdown()

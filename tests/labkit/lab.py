@@ -103,7 +103,7 @@ class Lab:
 
     def python(self, host, script):
         """Run a script on a host and return what it printed, read as JSON."""
-        return json.loads(self.ssh(host, "python3 -", stdin=script))
+        return json.loads(self.ssh(host, "/usr/bin/python3 -", stdin=script))
 
     @property
     def hosts(self):

@@ -39,6 +39,7 @@ def target(number, **changes):
         node=f"compute{number}",
         provider=node(number),
         zone=f"az{builders.zone_of(number)}",
+        host_ip=builders.address(number),
         state="down" if number == 1 else "up",
         status="enabled",
         forced_down=False,
@@ -90,7 +91,7 @@ class Scene:
         """Other images in the pool, as some hosts see it."""
         scene = self
         for number in on:
-            scene = scene.at(number, rbd=disks(*images, **changes))
+            scene = scene.at(number, rbd=disks(*images, **{"client_address": builders.address(number), **changes}))
         return scene
 
 
@@ -112,7 +113,8 @@ def scene(hosts=3, guests=2, release=34, alive=False):
         conf = dataclasses.replace(
             cloud.bundle.hosts[f"compute{number}"].nova_conf, images_type="rbd", images_rbd_pool="vms"
         )
-        cloud = cloud.host(f"compute{number}", nova_conf=conf, rbd=disks(*pool))
+        rbd = disks(*pool, client_address=builders.address(number))
+        cloud = cloud.host(f"compute{number}", nova_conf=conf, rbd=rbd)
     if not alive:
         cloud = cloud.unreachable("compute1", "timed out")
     uuids = [guest(1, index) for index in range(1, guests + 1)]

@@ -14,7 +14,7 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import memory, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import fencing, memory, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
     OURS,
     Index,
@@ -61,6 +61,8 @@ class Decision:
     seating: Seating
     guests: t.Tuple[Guest, ...] = ()
     destinations: t.Tuple[Destination, ...] = ()
+    #: For a fence by the OSD blocklist.
+    addresses: t.Optional[fencing.Addresses] = None
 
 
 def preflight(
@@ -86,6 +88,9 @@ def preflight(
     hosts = destinations(bundle, about, request, sent)
     where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
     seating = seat(leaving, hosts, where, request, _passed(leaving, overrides), tried)
+    refused = None
+    if fence == "blocklist":
+        refused = fencing.addresses(bundle, about, {guest.uuid for guest in leaving}, request.host, request.blocklist)
     items = [
         *_options(bundle, request, fence),
         *_known(bundle, request, leaving),
@@ -99,8 +104,9 @@ def preflight(
         *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
         *memory.overcommitted(bundle, about, request, seating),
         *_fence(bundle, leaving, request, fence),
+        *(refused.problems if refused else ()),
     ]
-    return Decision(gather(items), seating, tuple(leaving), tuple(hosts))
+    return Decision(gather(items), seating, tuple(leaving), tuple(hosts), refused)
 
 
 def death(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -> Checked:

@@ -119,19 +119,6 @@ def owner(bundle: Bundle, ceph: str) -> t.Optional[str]:
     return None
 
 
-def client_addresses(bundle: Bundle, uuids: t.Container[str], source: str) -> t.List[str]:
-    """Return the addresses from which the source writes these instances' disks: of watchers, locks, and its own.
-
-    A dead host's locks stay, with its address, when its watchers are long gone. Addresses of other hosts are left out.
-    """
-    places = [place.image for some in seen(bundle, uuids).values() for place in some]
-    clients = [watcher.address for image in places for watcher in image.watchers or []]
-    clients += [lock.address for image in places for lock in image.locks or [] if lock.address]
-    found = {address_of(client) for client in clients if owner(bundle, client) in (None, source)}
-    facts = by_nova_name(bundle).get(source)
-    return sorted({address for address in found if address} | set(facts.addresses or [] if facts else []))
-
-
 # --- fenced? --------------------------------------------------------------------------------------------------
 
 

@@ -282,14 +282,32 @@ KIND = "evacuate"
 
 
 def plan(
-    request: EvacuationRequest, fence: str, seating: Seating, images: t.Mapping[str, t.Collection[str]], reason: str
+    request: EvacuationRequest,
+    fence: str,
+    seating: Seating,
+    images: t.Mapping[str, t.Collection[str]],
+    reason: str,
+    refused: t.Mapping[str, str],
 ) -> Plan:
-    """Return the steps of an evacuation, for people and for the journal. ``images``: by server, those to be guarded."""
+    """Return the steps of an evacuation, for people and for the journal.
+
+    ``images``: by server, those to be guarded; ``refused``: addresses that go on the OSD blocklist, and why each.
+    """
     guarded = sum(len(names) for names in images.values())
     rounds = waves(seating.seats)
     snapshot = f"stackguard-{request.operation_id}"
     steps = [
-        Step("fence", f"fence {request.host} by {fence}, with proof", CONTROLLER, "fence", {"fence": fence}),
+        Step(
+            "fence",
+            f"fence {request.host} by {fence}, with proof",
+            CONTROLLER,
+            "fence",
+            {"fence": fence},
+            [
+                Change("Ceph", f"OSD blocklist: {address}", "let in", f"refused ({refused[address]})")
+                for address in sorted(refused)
+            ],
+        ),
         Step(
             "hold_down",
             "force the compute service down and hold it",

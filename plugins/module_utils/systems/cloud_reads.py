@@ -275,6 +275,7 @@ def list_hypervisors(connection: t.Any, pattern: t.Optional[str] = None) -> t.Li
             hypervisor_type=item.get("hypervisor_type"),
             state=item.get("state"),
             status=item.get("status"),
+            host_ip=item.get("host_ip"),
         )
         for item in items
     ]

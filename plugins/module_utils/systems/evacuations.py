@@ -96,6 +96,7 @@ def list_targets(connection: t.Any) -> t.List[facts.EvacuationTarget]:
                     forced_down=service.forced_down,
                     free=free.get(node.id),
                     disabled_reason=service.disabled_reason,
+                    host_ip=node.host_ip,
                 )
             )
     return sorted(found, key=lambda target: target.host)

@@ -25,6 +25,7 @@ import contextlib
 import dataclasses
 import json
 import re
+import socket
 import subprocess
 import typing as t
 from concurrent import futures
@@ -101,6 +102,9 @@ class Ceph(t.Protocol):
     def remove_snapshot(self, image: str, snapshot: str) -> bool:
         """Remove a snapshot; False where it, or the image, is gone already."""
 
+    def monitors(self) -> t.List[str]:
+        """Return the addresses of the monitors, such as C(192.0.2.1:3300)."""
+
     def blocklist(self) -> t.List[BlocklistEntry]:
         """Return the OSD blocklist."""
 
@@ -147,7 +151,25 @@ def facts_of(ceph: Ceph, pool: str, instances: t.Sequence[str] = (), blocklist: 
         images=part("images", lambda: _images(ceph, instances)),
         blocklist=part("blocklist", ceph.blocklist) if blocklist else None,
         unread=unread,
+        client_address=part("client_address", lambda: client_address(ceph.monitors())),
     )
+
+
+def client_address(monitors: t.Sequence[str]) -> str:
+    """Return the address from which this host reaches the first monitor that it has a route to. Nothing is sent.
+
+    Raises :class:`CephError` where it has none.
+    """
+    for monitor in monitors:
+        host, _colon, port = monitor.rpartition(":")
+        host = host.strip("[]")
+        try:
+            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                probe.connect((host, int(port)))
+                return str(probe.getsockname()[0])
+        except (OSError, ValueError):
+            continue
+    raise CephError(f"no route to a monitor of Ceph: {', '.join(monitors) or 'none is known'}")
 
 
 def instance_of(image: str) -> t.Optional[str]:
@@ -329,6 +351,9 @@ class _Library:
         finally:
             image.close()
 
+    def monitors(self) -> t.List[str]:
+        return parse_monitors(self._command({"prefix": "mon dump", "format": "json"}))
+
     def blocklist(self) -> t.List[BlocklistEntry]:
         return parse_blocklist(self._command({"prefix": "osd blocklist ls", "format": "json"}))
 
@@ -447,6 +472,9 @@ class _Commands:
         found = parse_snapshots(self._rbd("snap", "ls", f"--image={image}"))
         return all(entry.name != snapshot for entry in found)
 
+    def monitors(self) -> t.List[str]:
+        return parse_monitors(self._ceph("mon", "dump"))
+
     def blocklist(self) -> t.List[BlocklistEntry]:
         return parse_blocklist(self._ceph("osd", "blocklist", "ls"))
 
@@ -489,10 +517,19 @@ def _not_there(image: RbdImage) -> bool:
 
 
 def _json(text: str, what: str) -> Json:
+    """Return the answer. C(osd blocklist ls) writes two lists, one behind the other: they are one here."""
+    documents: t.List[Json] = []
+    decoder, rest = json.JSONDecoder(), text.strip()
     try:
-        return json.loads(text)
+        while rest or not documents:
+            document, end = decoder.raw_decode(rest)
+            documents.append(document)
+            rest = rest[end:].lstrip()
     except ValueError as error:
         raise CephError(f"{what}: the answer is not JSON") from error
+    if len(documents) == 1:
+        return documents[0]
+    return [entry for document in documents for entry in _list(document, what)]
 
 
 def _list(answer: Json, what: str) -> t.List[Json]:
@@ -560,11 +597,21 @@ def parse_long_listing(answer: Json) -> t.List[RbdImage]:
 
 
 def parse_blocklist(answer: Json) -> t.List[BlocklistEntry]:
-    """Read C(ceph osd blocklist ls): C(addr) and C(until)."""
+    """Read C(ceph osd blocklist ls): C(addr), or C(range) of addresses, and C(until)."""
     return [
-        BlocklistEntry(str(entry["addr"]), None if entry.get("until") is None else str(entry["until"]))
+        BlocklistEntry(
+            str(entry["addr"] if "addr" in entry else entry["range"]),
+            None if entry.get("until") is None else str(entry["until"]),
+        )
         for entry in _entries(answer, "osd blocklist ls")
     ]
+
+
+def parse_monitors(answer: Json) -> t.List[str]:
+    """Read C(ceph mon dump): C(addr) of each monitor, C(192.0.2.1:6789/0) or C([2001:db8::1]:6789/0)."""
+    if not isinstance(answer, dict) or "mons" not in answer:
+        raise CephError("mon dump: no monitors in the answer")
+    return [str(entry["addr"]).partition("/")[0] for entry in _entries(answer["mons"], "mon dump")]
 
 
 def _truth(value: t.Any) -> t.Optional[bool]:

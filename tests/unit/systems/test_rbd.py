@@ -78,6 +78,10 @@ def image_answers(name, watchers=(), snapshots=()):
     }
 
 
+#: As Ceph 16 tells it: the one that this machine has a route to is its own.
+MONITORS = {"epoch": 1, "mons": [{"name": "a", "addr": "127.0.0.1:6789/0", "public_addr": "127.0.0.1:6789/0"}]}
+
+
 def options(**changes):
     return rbd.RbdOptions(**{"pool": "vms", "via": rbd.COMMAND, **changes})
 
@@ -85,6 +89,7 @@ def options(**changes):
 def healthy():
     return {
         "ceph fsid": {"fsid": "c1"},
+        "ceph mon dump": MONITORS,
         "rbd ls": [f"{ONE}_disk", f"{ONE}_disk.swap", f"{TWO}_disk", "backup"],
         "ceph osd blocklist ls": [{"addr": "10.99.0.11:0/0", "until": "2031-01-01T00:00:00"}],
         **image_answers(f"{ONE}_disk", [WATCHER], [{"id": 4, "name": "s", "size": 5, "protected": "false"}]),
@@ -128,7 +133,7 @@ def test_all_of_a_pool_is_one_process_and_watchers_are_unread_not_none(commands)
     assert one.watchers is None
     assert one.locks is None
     assert {"watchers", "locks"} <= parts(one)
-    assert len(calls()) == 3
+    assert len(calls()) == 4
 
 
 def test_an_image_that_the_long_listing_leaves_out_is_not_absent(commands):
@@ -188,6 +193,39 @@ def test_a_blocklist_that_cannot_be_read_is_not_empty(commands):
     read = rbd.read_rbd(options(), [ONE], blocklist=True)
     assert read.blocklist is None
     assert [entry.part for entry in read.unread] == ["blocklist"]
+
+
+def test_a_blocklist_comes_as_two_documents(commands):
+    """Recorded from Ceph 16: addresses, then ranges of them."""
+    address = '[{"addr":"10.99.9.9:0/0","until":"2026-11-21T14:47:02.134176+0000"}]'
+    ranges = '[{"range":"10.99.77.0:0/24","until":"2026-11-21T14:47:03.235211+0000"}]'
+
+    def read(answer):
+        commands({**healthy(), "ceph osd blocklist ls": answer})
+        found = rbd.read_rbd(options(), [ONE], blocklist=True).blocklist
+        return found and [entry.address for entry in found]
+
+    assert read(f"\n{address}{ranges}") == ["10.99.9.9:0/0", "10.99.77.0:0/24"]
+    assert read(f"\n{address}[]") == ["10.99.9.9:0/0"]
+    assert rbd.read_rbd(options(), [ONE], blocklist=True).blocklist
+    commands({**healthy(), "ceph osd blocklist ls": "\n[][]"})
+    assert rbd.read_rbd(options(), [ONE], blocklist=True).blocklist == []
+    commands({**healthy(), "ceph osd blocklist ls": f"{address}[trunc"})
+    cut = rbd.read_rbd(options(), [ONE], blocklist=True)
+    assert (cut.blocklist, [entry.part for entry in cut.unread]) == (None, ["blocklist"])
+
+
+def test_where_a_host_reaches_ceph_from_is_what_its_kernel_would_choose(commands):
+    commands(healthy())
+    assert rbd.read_rbd(options(), [ONE]).client_address == "127.0.0.1"
+    assert rbd.client_address(["192.0.2.1", "127.0.0.1:3300"]) == "127.0.0.1"
+    assert rbd.client_address(["[::1]:3300"]) == "::1"
+    with pytest.raises(rbd.CephError, match="no route to a monitor"):
+        rbd.client_address([])
+    commands({**healthy(), "ceph mon dump": {"mons": []}})
+    read = rbd.read_rbd(options(), [ONE])
+    assert (read.client_address, [entry.part for entry in read.unread]) == (None, ["client_address"])
+    assert read.images
 
 
 def test_commands_that_are_not_there_say_what_to_install(monkeypatch):
@@ -324,7 +362,8 @@ class Cluster:
 
     def __init__(self, world):
         self.world, self.opened, self.commands, self.connect_error = world, [], [], None
-        self.answers = {"osd blocklist ls": b'[{"addr": "10.0.0.1:0/0", "until": "x"}]'}
+        self.answers = {"osd blocklist ls": b'[{"addr": "10.0.0.1:0/0", "until": "x"}][]'}
+        self.answers["mon dump"] = json.dumps(MONITORS).encode()
         self.options = {}
 
     def install(self, monkeypatch):
