@@ -64,10 +64,12 @@ class ActionModule(ActionBase):
         if refused:
             msg = f"refused, nothing was changed: {len(refused)} reasons to keep nova-compute stopped\n{told}"
             return {**answer, "failed": True, "state": "refused", "msg": msg}
+        waits = decision.clearing.held_until_start is not None
         plan = plans.plan(request.host, decision.clearing, args["status"], args["libvirt_uri"])
         if told:
             Display().display(told)
-        Display().display(text.plan_text(plan) if plan.steps else f"nothing to clear on {request.host}")
+        nothing = "; ".join([f"nothing to clear on {request.host}", *(plan.notes if waits else [])])
+        Display().display(text.plan_text(plan) if plan.steps else nothing)
         if plan.steps and (self._play_context.diff or self._task.diff):
             answer["diff"] = text.plan_diff(plan)
         return {
@@ -79,7 +81,8 @@ class ActionModule(ActionBase):
             "domains": plans.domain_params(decision.clearing, args["libvirt_uri"]),
             "addresses": list(decision.clearing.addresses),
             "reason": decision.clearing.reason or "",
-            "msg": f"{len(plan.steps)} steps before nova-compute may start on {request.host}",
+            "held": waits,
+            "msg": f"{len(plan.steps)} steps to clear on {request.host}; {'; '.join(plan.notes)}",
         }
 
 

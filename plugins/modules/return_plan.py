@@ -92,10 +92,17 @@ addresses:
   elements: str
   sample: [192.0.2.11]
 reason:
-  description: The reason under which an evacuation holds the compute service; empty where none does.
+  description:
+    - The reason under which an evacuation holds the compute service, which can be let go now. Empty where none does, and
+      while RV(held) is true.
   returned: unless it is refused
   type: str
   sample: "stackguard:evacuate:5f0a6f0f7a11"
+held:
+  description: Whether an evacuation holds the compute service until nova-compute has started again.
+  returned: unless it is refused
+  type: bool
+  sample: true
 report:
   description: The findings, as in C(report.json).
   returned: always

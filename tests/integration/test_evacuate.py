@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 
+import openstack
 import pytest
 from labkit import evacuation, state, waiting
 from labkit import guests as guestkit
@@ -36,14 +37,27 @@ def tidy(lab):
         lab.command("host", host, "join", check=False)
         if not lab.is_on(host):
             lab.command("host", host, "power-on")
-        service = lab.service(host)
-        if service["forced_down"] or service["status"] != "enabled":
-            body = {"status": "enabled", "forced_down": False}
-            lab.compute("PUT", f"/os-services/{service['id']}", body, "2.53")
+        let_up(lab, host)
         guestkit.wait_compute(lab, host)
     lab.command("guests", "delete", "--all", check=False)
     lab.command("ceph", "osd", "blocklist", "clear")
     shutil.rmtree(state_dir(lab), ignore_errors=True)
+
+
+def let_up(lab, host):
+    """Nova refuses to force a service up until its nova-compute has completed the records of an evacuation."""
+
+    def done():
+        service = lab.service(host)
+        if service["forced_down"] or service["status"] != "enabled":
+            body = {"status": "enabled", "forced_down": False}
+            try:
+                lab.compute("PUT", f"/os-services/{service['id']}", body, "2.53")
+            except openstack.exceptions.BadRequestException:
+                return None
+        return True
+
+    waiting.until(f"{host} let up", done, 180, 2)
 
 
 def state_dir(lab):
@@ -197,14 +211,20 @@ def the_host_returns(lab, playbooks, uuid):
         come_back(playbooks).ok()
         assert uuid not in lab.ssh(SOURCE, "virsh list --all --uuid")
         assert not blocklist(lab)
+        again = come_back(playbooks).ok()
+        assert "nothing to clear" in again.output
+        assert "run return_host again" in again.output
         service = lab.service(SOURCE)
-        assert (service["status"], service["forced_down"]) == ("enabled", False)
-        assert "nothing to clear" in come_back(playbooks).ok().output
+        assert (service["status"], service["forced_down"]) == ("disabled", True), "Nova would refuse it"
     finally:
         lab.ssh(SOURCE, "systemctl unmask --runtime nova-compute; systemctl start nova-compute")
-    guestkit.wait_compute(lab, SOURCE)
     ended = "SELECT status FROM migrations WHERE instance_uuid = %s AND migration_type = 'evacuation'"
     waiting.until("the record is completed", lambda: lab.value("cell1", ended, uuid) == "completed" or None, 120, 2)
+    come_back(playbooks).ok()
+    guestkit.wait_compute(lab, SOURCE)
+    service = lab.service(SOURCE)
+    assert (service["status"], service["forced_down"]) == ("enabled", False)
+    assert "nothing to clear" in come_back(playbooks).ok().output
     assert lab.server(uuid)["status"] == "ACTIVE"
     assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == MARK
     assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1

@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence
-from ansible_collections.stackguard.nova.tests.unit.checks.test_returning import HELD, HOST, ONE, back
+from ansible_collections.stackguard.nova.tests.unit.checks.test_returning import HOST, ONE, back
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 
 
@@ -45,7 +45,7 @@ def test_a_plan_is_returned_told_and_shown_as_a_diff(task):
     told, output = task(back(), "--check", "--diff")
     assert (told["state"], told["changed"]) == ("planned", True)
     assert [item["uuid"] for item in told["domains"]["domains"]] == [ONE]
-    assert (told["addresses"], told["reason"]) == ([HOST], HELD)
+    assert (told["addresses"], told["reason"], told["held"]) == ([HOST], "", True)
     assert "End 1 domain of servers that live elsewhere" in output
     assert f"-libvirt on compute1: guest1 ({ONE}): running" in output
 

@@ -9,7 +9,8 @@ What is safe to clear is returned beside the findings, and is no finding itself:
 * A domain whose instance Nova has on another host, by an evacuation from here that is done, its disks in Ceph:
   a definition without a process; or one that runs, where Ceph refuses this host and nothing here watches the disks.
 * This host's addresses on the OSD blocklist, when no domain that is not its own runs here any more.
-* The hold of the evacuation on the compute service.
+* The hold of the evacuation on the compute service, once nova-compute has run again: Nova forces no service up while
+  one of its evacuation records is C(done) (nova/api/openstack/compute/services.py), and the start completes them.
 
 All else that is wrong refuses, each with its reason.
 """
@@ -71,8 +72,10 @@ class Clearing:
     domains: t.Tuple[Domain, ...] = ()
     #: Addresses to take off the OSD blocklist.
     addresses: t.Tuple[str, ...] = ()
-    #: The reason under which an evacuation holds the compute service; None: none does.
+    #: The reason under which an evacuation holds the compute service; None: none does, or not yet to be cleared.
     reason: t.Optional[str] = None
+    #: The same, where nova-compute must start before.
+    held_until_start: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +101,10 @@ def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
         return Decision(Checked((item,)))
     view = _ceph(bundle, request)
     leaving = [fate.domain for fate in found if _leftover(index, fate) and _harmless(bundle, facts, view, fate.domain)]
-    clearing = Clearing(tuple(leaving), tuple(blocked(facts, view)), _hold(bundle, request))
+    hold, waits = _hold(bundle, request), _start_is_awaited(index, request)
+    clearing = Clearing(
+        tuple(leaving), tuple(blocked(facts, view)), None if waits else hold, hold if waits else None
+    )
     ended = {domain.uuid for domain in leaving}
     items = [
         *_about(index, facts, request),
@@ -214,6 +220,14 @@ def _hold(bundle: Bundle, request: ReturnRequest) -> t.Optional[str]:
     service = _service(bundle, request)
     reason = (service.disabled_reason if service else None) or ""
     return reason if reason.startswith(HELD) else None
+
+
+def _start_is_awaited(index: Index, request: ReturnRequest) -> bool:
+    """Whether an evacuation from here is one that only the next start of nova-compute completes."""
+    return any(
+        same_name(row.source_compute, request.host) and row.status == DONE and row.migration_type == "evacuation"
+        for _place, row in index.migrations_by_host.get(request.host.casefold(), [])
+    )
 
 
 # --- what refuses ---------------------------------------------------------------------------------------------

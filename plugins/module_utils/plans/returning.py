@@ -20,9 +20,17 @@ from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 def plan(host: str, clearing: Clearing, status: str, uri: str) -> Plan:
     """Return the steps. ``status``: what a released service gets; ``uri``: libvirt's on the host."""
     steps = [*_domains(host, clearing, uri), *_blocklist(clearing), *_service(host, clearing, status)]
-    return Plan(
-        "return", "none", host, steps, ["nova-compute is not started: that is yours to do, when this has ended"]
-    )
+    return Plan("return", "none", host, steps, notes(host, clearing))
+
+
+def notes(host: str, clearing: Clearing) -> t.List[str]:
+    """Return what is left to the operator, in their order."""
+    if clearing.held_until_start is not None:
+        return [
+            f"then start nova-compute on {host}: its service stays disabled and forced down",
+            "then run return_host again: it lets the service go, which Nova refuses before",
+        ]
+    return ["nova-compute is not started: that is yours to do, when this has ended"]
 
 
 def domain_params(clearing: Clearing, uri: str) -> t.Dict[str, t.Any]:

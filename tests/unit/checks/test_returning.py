@@ -80,14 +80,34 @@ def test_what_a_fenced_evacuation_left_is_cleared():
     clearing = judged(some).clearing
     assert [domain.uuid for domain in clearing.domains] == [ONE]
     assert clearing.addresses == (HOST,)
-    assert clearing.reason == HELD
+    assert (clearing.reason, clearing.held_until_start) == (None, HELD)
 
 
-def test_the_order_is_domains_then_blocklist_then_service():
+def test_the_order_is_domains_then_blocklist_then_a_start_and_then_the_service():
     plan = plans.plan("compute1", judged(back()).clearing, "enabled", "qemu:///system")
-    assert [step.name for step in plan.steps] == ["domains", "blocklist", "release"]
+    assert [step.name for step in plan.steps] == ["domains", "blocklist"]
+    assert "start nova-compute" in plan.notes[0]
+    assert "run return_host again" in plan.notes[1]
     (told,) = plan.steps[0].params["domains"]
     assert (told["uuid"], told["pid"], told["pid_start"]) == (ONE, 1001, 99)
+
+
+def test_the_service_is_let_go_once_its_start_has_completed_the_record():
+    some = back(record="completed").host("compute1", domains=[]).host("compute2", rbd=ceph(blocklist=()))
+    for running in (False, True):
+        if running:
+            units = [dataclasses.replace(row, active_state="active") for row in some.rows("units")]
+            some = some.host("compute1", units=units)
+        assert blockers(some) == []
+        clearing = judged(some).clearing
+        assert (clearing.reason, clearing.held_until_start) == (HELD, None)
+        plan = plans.plan("compute1", clearing, "enabled", "u")
+        assert [step.name for step in plan.steps] == ["release"]
+
+
+def test_another_hosts_record_does_not_keep_the_service():
+    some = back(record="completed").migrate(ONE, "compute3", "compute1", "done", "evacuation")
+    assert judged(some).clearing.reason == HELD
 
 
 def test_a_clean_host_has_nothing_to_clear():
