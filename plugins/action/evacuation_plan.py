@@ -69,6 +69,10 @@ class ActionModule(ActionBase):
             told = text.findings_text(decision.checked, storage.honoured(decision.checked, overrides))
             msg = f"refused, nothing was changed: {len(refused)} reasons\n{told}"
             return {**answer, "failed": True, "state": "refused", "msg": msg}
+        if not decision.guests:
+            msg = f"0 of 0 servers of {request.host} can be evacuated: there is none, and nothing is to be done"
+            self._say(msg)
+            return {**answer, "state": "clear", "msg": msg}
         return {**answer, **self._planned(args, bundle, request, decision)}
 
     def _planned(self, args: Result, bundle: Bundle, request: EvacuationRequest, decision: checks.Decision) -> Result:

@@ -30,6 +30,11 @@ options:
     type: str
     choices: [command, power, blocklist, attested]
     description: How the dead host is fenced.
+  closed:
+    type: list
+    elements: str
+    default: []
+    description: Operations of this kind that have ended, by their journals. What they hold may be taken over.
   blocklist_addresses:
     type: list
     elements: str

@@ -42,6 +42,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "max_hosts": {"type": "int", "default": 1},
     "max_share": {"type": "float", "default": 0.34},
     "journal": {"type": "dict"},
+    "closed": {"type": "list", "elements": "str", "default": []},
 }
 
 
@@ -77,6 +78,7 @@ def request_of(
         max_hosts=args["max_hosts"],
         max_share=args["max_share"],
         fence=fence,
+        closed=tuple(args["closed"]),
         blocklist=tuple(args["blocklist_addresses"]),
     )
 

@@ -102,6 +102,8 @@ class EvacuationRequest:
     max_hosts: int = 1
     max_share: float = 0.34
     fence: t.Optional[Fence] = None
+    #: Operations that have ended, by their journals: a hold of theirs is nobody's lock any more.
+    closed: t.Tuple[str, ...] = ()
     #: Addresses of the host that the operator names, for a fence by the OSD blocklist.
     blocklist: t.Tuple[str, ...] = ()
 

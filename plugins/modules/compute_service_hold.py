@@ -52,6 +52,11 @@ options:
   disabled_reason:
     type: str
     description: The reason that a released service gets, where its status is C(disabled).
+  takes_over:
+    type: list
+    elements: str
+    default: []
+    description: Reasons of operations that have ended. A service held by one of them may be held anew.
 seealso:
   - module: stackguard.nova.server_evacuate
 """
@@ -113,7 +118,7 @@ def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str
         raise ApiError(f"no compute service of {params['host']}")
     found = service.disabled_reason or ""
     before, after = shown(service), wanted(params)
-    if before != after and found.startswith(OURS) and found != params["reason"]:
+    if before != after and found.startswith(OURS) and found not in (params["reason"], *params["takes_over"]):
         raise ApiError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
     if before != after and params["state"] == "released" and found != params["reason"]:
         raise ApiError(f"{params['host']} is not held as {params['reason']} but {found or 'not at all'}: left as it is")
@@ -135,6 +140,7 @@ def main() -> None:
             reason={"type": "str", "required": True},
             status={"type": "str", "default": "enabled", "choices": ["enabled", "disabled"]},
             disabled_reason={"type": "str"},
+            takes_over={"type": "list", "elements": "str", "default": []},
         ),
         supports_check_mode=True,
     )

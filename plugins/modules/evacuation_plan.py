@@ -54,7 +54,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 state:
-  description: C(planned), C(resumed) or C(refused).
+  description: C(planned), C(resumed), C(refused), or C(clear) where no server is to be sent.
   returned: with O(phase=preflight)
   type: str
   sample: planned

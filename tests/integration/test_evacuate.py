@@ -9,10 +9,14 @@ Each test boots the guests that it needs, and puts the lab back.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pathlib
 import shutil
+import signal
+import time
 
-import openstack
 import pytest
 from labkit import evacuation, state, waiting
 from labkit import guests as guestkit
@@ -37,27 +41,12 @@ def tidy(lab):
         lab.command("host", host, "join", check=False)
         if not lab.is_on(host):
             lab.command("host", host, "power-on")
-        let_up(lab, host)
+        evacuation.let_up(lab, host)
         guestkit.wait_compute(lab, host)
+    waiting.until("the scheduler takes all hosts", lambda: not evacuation.shunned(lab) or None, 120, 2)
     lab.command("guests", "delete", "--all", check=False)
     lab.command("ceph", "osd", "blocklist", "clear")
     shutil.rmtree(state_dir(lab), ignore_errors=True)
-
-
-def let_up(lab, host):
-    """Nova refuses to force a service up until its nova-compute has completed the records of an evacuation."""
-
-    def done():
-        service = lab.service(host)
-        if service["forced_down"] or service["status"] != "enabled":
-            body = {"status": "enabled", "forced_down": False}
-            try:
-                lab.compute("PUT", f"/os-services/{service['id']}", body, "2.53")
-            except openstack.exceptions.BadRequestException:
-                return None
-        return True
-
-    waiting.until(f"{host} let up", done, 180, 2)
 
 
 def state_dir(lab):
@@ -238,25 +227,153 @@ def blocklist(lab):
     return [entry["addr"] for entry in entries if entry["addr"].endswith(":0/0")]
 
 
-def test_killed_in_the_middle_and_run_again_nobody_is_evacuated_twice(clean, playbooks):
+#: Where a run is killed, in this order: at the start of each task that does something, each run carried on with.
+TASKS = (
+    "Keep the journal",
+    "Have Ceph refuse whatever still runs there",
+    "Note the proof of the fence",
+    "Tell Nova, and hold the host",
+    "Judge whether it is dead",
+    "Guard every image",
+    "See who has landed, and send the next wave",
+    "Note who failed where",
+    "Remove the guards",
+    "Put the journal among the closed ones",
+)
+
+
+def kill_at(playbooks, task, delay=0.0, **given):
+    """Start an evacuation, and kill everything of it at the start of a task (or so many seconds later)."""
+    process = start(playbooks, **given)
+    output = process.directory / "stdout"
+    begun = lambda: f": {task}]" in output.read_text() or process.poll() is not None or None  # noqa: E731
+    waiting.until(f"the task {task!r}", begun, 300, 0.05)
+    assert process.poll() is None, f"it ended before {task!r}:\n{output.read_text()[-3000:]}"
+    time.sleep(delay)
+    # Workers are sessions of their own.
+    for pid in (process.pid, *descendants(process.pid)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+def descendants(pid):
+    """Processes below a process."""
+    parents = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+    found, new = [], [pid]
+    while new:
+        new = [child for child, parent in parents.items() if parent in new]
+        found += new
+    return found
+
+
+def test_killed_at_each_step_and_run_again_nobody_is_evacuated_twice(clean, playbooks):
     lab = clean
     guests = boot(lab, "half", 4)
+    for uuid in guests.values():
+        evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
     evacuation.kill(lab, SOURCE)
-    process = start(playbooks, variables={"evacuate_max_parallel": 1})
-    moved = lambda: any(lab.server(uuid)["OS-EXT-SRV-ATTR:host"] != SOURCE for uuid in guests.values())  # noqa: E731
-    waiting.until("one has moved", moved, 300, 1)
-    process.kill()
-    process.wait()
-    evacuate(playbooks, variables={"evacuate_max_parallel": 1}).ok()
+    slow = {"evacuate_max_parallel": 1}
+    for task in TASKS:
+        # In the middle of a wave: its server is on its way.
+        kill_at(playbooks, task, 3.0 if "next wave" in task else 0.0, variables=slow)
+    evacuate(playbooks, variables=slow).ok()
     for uuid in guests.values():
         assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
-        count = lab.value(
-            "cell1",
-            "SELECT COUNT(*) AS c FROM migrations WHERE instance_uuid = %s AND migration_type = 'evacuation'",
-            uuid,
-        )
-        assert count == 1
+        assert evacuations(lab, uuid) == ["done"], "one record: asked for once"
+        assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
+        assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1
         assert evacuation.snapshots(lab, f"{uuid}_disk") == []
+    assert evacuate(playbooks, variables=slow).ok().changed == 0
+
+
+def evacuations(lab, uuid):
+    """Status of each evacuation of a server, the oldest first."""
+    query = "SELECT status FROM migrations WHERE instance_uuid = %s AND migration_type = 'evacuation' ORDER BY id"
+    return [row["status"] for row in lab.sql("cell1", query, uuid)]
+
+
+def test_two_operators_at_once_one_is_refused(clean, playbooks, tmp_path):
+    lab = clean
+    guests = boot(lab, "once", 3)
+    evacuation.kill(lab, SOURCE)
+    slow = {"evacuate_max_parallel": 1}
+    first = start(playbooks, variables=slow)
+    held = lambda: (lab.service(SOURCE).get("disabled_reason") or "").startswith("stackguard:") or None  # noqa: E731
+    waiting.until("the host is held", held, 300, 0.5)
+    same = evacuate(playbooks, variables=slow).failed()
+    assert "SG707" in same.output
+    # From another controller, which knows nothing of the journal.
+    other = evacuate(playbooks, variables={**slow, "stackguard_state_dir": str(tmp_path / "elsewhere")}).failed()
+    assert "SG707" in other.codes
+    playbooks.finish(first, timeout=900).ok()
+    for uuid in guests.values():
+        assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
+        assert evacuations(lab, uuid) == ["done"]
+
+
+def test_without_memory_for_all_those_who_fit_go_and_the_others_stay_recoverable(clean, playbooks):
+    """Real memory: something eats it on the destination until two and a half guests of 4 GiB are left."""
+    lab = clean
+    guests = boot(lab, "fat", 5, "--flavor", "big")
+    for uuid in guests.values():
+        evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
+    before = {uuid: disks(lab, uuid) for uuid in guests.values()}
+    evacuation.kill(lab, SOURCE)
+    with evacuation.memory_left(lab, OTHER, 512 + int(2.5 * (4096 + 128))):
+        refused = evacuate(playbooks).failed()
+        assert "SG501" in refused.codes
+        assert not lab.service(SOURCE)["forced_down"], "a refused run changed something"
+        partly = evacuate(playbooks, variables={"evacuate_partial": True}).failed()
+        gone = {name for name, uuid in guests.items() if lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER}
+        assert len(gone) == 2, partly.told()
+        assert set(partly.stats["left"]) == {guests[name] for name in set(guests) - gone}
+        assert all(guests[name] in partly.output for name in set(guests) - gone)
+        for name, uuid in guests.items():
+            assert lab.server(uuid)["status"] == "ACTIVE"
+            assert disks(lab, uuid) == before[uuid]
+            assert evacuation.snapshots(lab, f"{uuid}_disk") == []
+            assert len(evacuation.watchers(lab, f"{uuid}_disk")) == int(name in gone)
+    # There is memory again: the same command takes the others, though its first operation has ended.
+    evacuate(playbooks).ok()
+    for uuid in guests.values():
+        assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
+        assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
+
+
+def test_the_destination_dies_in_the_middle(clean, playbooks):
+    """The server that was on its way there is named and asked for nowhere else; the others go to the third host."""
+    lab = clean
+    with evacuation.in_zone(lab, "compute3", "az1"):
+        guests = boot(lab, "trip", 4)
+        for uuid in guests.values():
+            evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
+        evacuation.kill(lab, SOURCE)
+        slow = {"evacuate_max_parallel": 1, "evacuate_server_timeout": 90}
+        process = start(playbooks, variables=slow)
+        on_its_way = lambda: [  # noqa: E731
+            uuid
+            for uuid in guests.values()
+            if lab.server(uuid)["OS-EXT-STS:task_state"] and evacuation.destination(lab, uuid) == OTHER
+        ]
+        (stuck,) = waiting.until("one is on its way", on_its_way, 300, 0.3)
+        lab.command("host", OTHER, "power-off")
+        ended = playbooks.finish(process, timeout=900).failed()
+        assert stuck in ended.output
+        for uuid in guests.values():
+            assert f"{uuid}_disk" in evacuation.images(lab)
+            if uuid != stuck and lab.server(uuid)["OS-EXT-SRV-ATTR:host"] not in (SOURCE, OTHER):
+                assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == "compute3"
+        lab.command("host", OTHER, "power-on")
+        guestkit.wait_compute(lab, OTHER)
+        evacuate(playbooks, variables=slow)
+        for uuid in guests.values():
+            assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] != SOURCE
+            assert evacuation.mark(lab, "compute3", f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
+            assert len(evacuation.watchers(lab, f"{uuid}_disk")) <= 1
 
 
 def test_a_pin_to_a_zone_whose_only_host_died_is_refused_before_nova_makes_it_an_error(clean, playbooks):

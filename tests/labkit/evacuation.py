@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+
+import openstack
 
 from . import guests as guestkit
 from . import waiting
@@ -81,6 +84,83 @@ def no_memory(lab, host, limit="3G"):
     finally:
         lab.ssh(host, f"rm -f {drop_in}")
         restart_libvirt(lab, host)
+
+
+def let_up(lab, host):
+    """Nova refuses to force a service up until its nova-compute has completed the records of an evacuation."""
+
+    def done():
+        service = lab.service(host)
+        if service["forced_down"] or service["status"] != "enabled":
+            body = {"status": "enabled", "forced_down": False}
+            try:
+                lab.compute("PUT", f"/os-services/{service['id']}", body, "2.53")
+            except openstack.exceptions.BadRequestException:
+                return None
+        return True
+
+    waiting.until(f"{host} let up", done, 180, 2)
+
+
+def shunned(lab):
+    """Hosts that placement still has as disabled: up to a minute after they were enabled, nova-compute takes it off."""
+    query = (
+        "SELECT p.name FROM resource_provider_traits r JOIN traits t ON t.id = r.trait_id"
+        " JOIN resource_providers p ON p.id = r.resource_provider_id WHERE t.name = 'COMPUTE_STATUS_DISABLED'"
+    )
+    return [row["name"] for row in lab.sql("placement", query)]
+
+
+_HOG = """
+import sys, time
+wanted = int(sys.argv[1]) * 1024
+def available():
+    return int(next(line for line in open("/proc/meminfo") if line.startswith("MemAvailable")).split()[1])
+held = []
+while available() > wanted:
+    held.append(bytearray(b"x") * (min(64 << 10, available() - wanted) << 10))
+print("eaten", flush=True)
+time.sleep(3600)
+"""
+
+
+@contextlib.contextmanager
+def memory_left(lab, host, mib):
+    """Eat a host's memory until so many MiB are available. Really: the machine below has that much less."""
+    hog = subprocess.Popen([*lab.ssh_argv(host), f"python3 -c '{_HOG}' {mib}"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert hog.stdout.readline().strip() == "eaten", f"{host}: its memory could not be eaten"
+        yield
+    finally:
+        lab.ssh(host, "pkill -f MemAvailable", check=False)
+        hog.kill()
+        hog.wait()
+
+
+@contextlib.contextmanager
+def in_zone(lab, host, zone):
+    """A host without guests in another zone, for this long."""
+    here = {entry["name"]: entry for entry in lab.compute("GET", "/os-aggregates", None, "2.41")["aggregates"]}
+    old = next(entry for entry in here.values() if host in entry["hosts"])
+
+    def move(source, target):
+        lab.compute("POST", f"/os-aggregates/{source['id']}/action", {"remove_host": {"host": host}}, "2.41")
+        lab.compute("POST", f"/os-aggregates/{target['id']}/action", {"add_host": {"host": host}}, "2.41")
+
+    new = next(entry for entry in here.values() if entry["availability_zone"] == zone)
+    move(old, new)
+    try:
+        yield
+    finally:
+        lab.command("guests", "delete", "--all", check=False)
+        move(new, old)
+
+
+def destination(lab, uuid):
+    """Where the last evacuation of a server goes, or went."""
+    query = "SELECT dest_compute AS d FROM migrations WHERE instance_uuid = %s ORDER BY id DESC LIMIT 1"
+    rows = lab.sql("cell1", query, uuid)
+    return rows[0]["d"] if rows else None
 
 
 def restart_libvirt(lab, host):

@@ -23,7 +23,7 @@ WANTED = (
 
 
 def create(lab, prefix, *args):
-    done = lab.command("guests", "create", *args, "--name-prefix", prefix, "--json", timeout=400)
+    done = lab.command("guests", "create", *args, "--name-prefix", prefix, "--json", timeout=1800)
     return json.loads(done.stdout)
 
 

@@ -85,6 +85,9 @@ def preflight(
         evidence = {"not read": unread or ["servers"]}
         item = finding("SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run it again.")
         return Decision(Checked((item,)), Seating([], []))
+    if not leaving:
+        # Nobody is to be sent: nothing will be touched, so that nothing needs to be proven.
+        return Decision(gather([*_known(bundle, request, leaving), *_held(about, request)]), Seating([], []))
     hosts = destinations(bundle, about, request, sent)
     where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
     seating = seat(leaving, hosts, where, request, _passed(leaving, overrides), tried)
@@ -175,10 +178,11 @@ def reason_of(operation_id: str) -> str:
 
 
 def _held(about: EvacuationFacts, request: EvacuationRequest) -> Items:
-    """SG707: another operation holds the host."""
+    """SG707: another operation holds the host. One that has ended, leaving servers here, is carried on with by a new one."""
+    mine = {reason_of(operation) for operation in (request.operation_id, *request.closed)}
     for target in about.targets or []:
         reason = target.disabled_reason or ""
-        if target.host == request.host and reason.startswith(OURS) and reason != reason_of(request.operation_id):
+        if target.host == request.host and reason.startswith(OURS) and reason not in mine:
             remedy = "Wait for it, or carry on with it where its journal is (stackguard_state_host)."
             yield finding("SG707", Subject("host", request.host), {"disabled_reason": reason}, remedy)
 

@@ -173,6 +173,28 @@ def test_after_the_fence_what_is_not_seen_refuses(spoil, code):
     assert {item.code for item in evacuation.death(some.bundle, some.about, some.request).findings} == {code}
 
 
+def test_who_holds_the_host():
+    """Another operation refuses; one that has ended, and left servers behind, does not keep them there for ever."""
+    other = scene().target(1, disabled_reason="stackguard:evacuate:cafe")
+    (item,) = told(other, "SG707")
+    assert item.evidence == {"disabled_reason": "stackguard:evacuate:cafe"}
+    assert told(other.asked(closed=("cafe",)), "SG707") == []
+    assert told(other.asked(closed=("cafe1",)), "SG707")
+    assert told(scene().target(1, disabled_reason="stackguard:rename:cafe").asked(closed=("cafe",)), "SG707")
+
+
+def test_where_nobody_is_left_nothing_is_asked_for():
+    """The second run of a command that has done all: no fence is wanted for nothing."""
+    some = scene(guests=0).asked(fence=None)
+    for fence in (None, "blocklist", "attested"):
+        decision = decide(some, fence)
+        assert (decision.checked.findings, decision.guests, decision.seating.seats) == ((), (), [])
+    held = some.target(1, disabled_reason="stackguard:evacuate:cafe")
+    assert blockers(held) == ["SG707"]
+    gone = some.told(targets=None)
+    assert blockers(gone) == ["SG709"]
+
+
 def test_a_forced_down_service_is_down():
     some = scene().target(1, state="up", forced_down=True)
     assert blockers(some) == []

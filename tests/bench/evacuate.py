@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How long the servers of a dead host are away, evacuated by us and by others' ways: ``make bench-evacuate``.
+
+Real guests in the lab of STACKGUARD_LAB_INSTANCE, as many as STACKGUARD_BENCH_SERVERS says (24). Each way in turn, from
+one host to the other and back:
+
+* all requests fired at Nova at once, nothing checked: the yardstick;
+* three threads, each waiting for its server (as Masakari does), and eight threads (as InstanceHA does);
+* the playbook, from its start to its end: with the fence, the guards, memory measured anew before each wave, and every
+  server verified.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+from concurrent import futures
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from labkit import evacuation, waiting
+from labkit import guests as guestkit
+from labkit.fixtures import prepared
+from labkit.lab import current
+from labkit.playbook import Playbooks
+
+HOSTS = ("compute1", "compute2")
+COUNT = int(os.environ.get("STACKGUARD_BENCH_SERVERS") or 24)
+
+
+def there(lab, uuids, host):
+    """Whether all these servers rest on a host. One request."""
+    found = lab.compute("GET", f"/servers/detail?all_tenants=1&host={host}&limit=1000")["servers"]
+    at_rest = {row["id"] for row in found if row["OS-EXT-STS:task_state"] is None and row["status"] == "ACTIVE"}
+    return set(uuids) <= at_rest or None
+
+
+def one(lab, uuid, host):
+    lab.action(uuid, "evacuate", {"host": host}, "2.68")
+
+    def arrived():
+        server = lab.server(uuid)
+        return (server["OS-EXT-SRV-ATTR:host"] == host and server["OS-EXT-STS:task_state"] is None) or None
+
+    waiting.until(f"{uuid} on {host}", arrived, 900, 1)
+
+
+def at_once(lab, uuids, _source, target):
+    with futures.ThreadPoolExecutor(16) as threads:
+        list(threads.map(lambda uuid: lab.action(uuid, "evacuate", {"host": target}, "2.68"), uuids))
+    waiting.until("all have arrived", lambda: there(lab, uuids, target), 1800, 1)
+
+
+def by_threads(count):
+    def run(lab, uuids, _source, target):
+        with futures.ThreadPoolExecutor(count) as threads:
+            list(threads.map(lambda uuid: one(lab, uuid, target), uuids))
+
+    return run
+
+
+def guarded(playbooks, state):
+    def run(lab, uuids, source, target):
+        variables = {"evacuate_host": source, "evacuate_fence": "blocklist", "stackguard_state_dir": state}
+        playbooks.run("evacuate_host", variables=variables, timeout=1800).ok()
+        assert there(lab, uuids, target)
+
+    return run
+
+
+def measured(lab, way, source, target):
+    uuids = [row["id"] for row in guestkit.every(lab).values()]
+    assert there(lab, uuids, source), f"all are to begin on {source}"
+    evacuation.kill(lab, source)
+    # Watchers of the dead are gone for every way alike.
+    waiting.until("no watchers", lambda: not evacuation.watchers(lab, f"{uuids[0]}_disk") or None, 90, 2)
+    begun = time.monotonic()
+    way(lab, uuids, source, target)
+    seconds = time.monotonic() - begun
+    lab.command("ceph", "osd", "blocklist", "clear")
+    lab.command("host", source, "power-on")
+    evacuation.let_up(lab, source)
+    guestkit.wait_compute(lab, source)
+    waiting.until("the scheduler takes all hosts", lambda: not evacuation.shunned(lab) or None, 120, 2)
+    return seconds
+
+
+def main():
+    lab = prepared(current())
+    lab.command("guests", "delete", "--all")
+    guestkit.create(lab, "bench", str(COUNT), "--on", HOSTS[0])
+    state = tempfile.mkdtemp(prefix="stackguard-bench-")
+    playbooks = Playbooks(lab, {"cloud": lab.info["cloud"]})
+    ways = {
+        "all at once": at_once,
+        "3 threads": by_threads(3),
+        "8 threads": by_threads(8),
+        "evacuate_host": guarded(playbooks, state),
+    }
+    taken = {}
+    source, target = HOSTS
+    try:
+        for name, way in ways.items():
+            taken[name] = measured(lab, way, source, target)
+            source, target = target, source
+            print(f"{name}: {COUNT} servers in {taken[name]:.1f} s", flush=True)
+    finally:
+        shutil.rmtree(state, ignore_errors=True)
+    yardstick = taken["all at once"]
+    print(json.dumps({name: round(seconds / yardstick, 2) for name, seconds in taken.items()}))
+
+
+if __name__ == "__main__":
+    main()
