@@ -835,6 +835,30 @@ class EvacuationFacts:
 
 
 @dataclasses.dataclass(frozen=True)
+class ZoneFacts:
+    """What decides in which availability zone servers stay, of the servers that were asked for. None: unread."""
+
+    read_at: str
+    compute_max_microversion: t.Optional[str]
+    services: t.Optional[t.List[ApiService]]
+    hypervisors: t.Optional[t.List[ApiHypervisor]]
+    #: Nova's own aggregates.
+    aggregates: t.Optional[t.List[ApiAggregate]]
+    #: Aggregate uuid to the resource providers that placement has in it: what the scheduler really asks.
+    members: t.Optional[t.Dict[str, t.List[str]]]
+    servers: t.Optional[t.List[ApiServer]]
+    #: Server uuid to the zone in its request spec; null: none. A server that is not here is unread.
+    pins: t.Optional[t.Dict[str, t.Optional[str]]]
+    #: Where the pins were read: ``compute API`` or ``API database``.
+    pins_from: t.Optional[str] = None
+    #: Volume uuid to its zone.
+    volumes: t.Optional[t.Dict[str, t.Optional[str]]] = None
+    #: Server uuid to the root providers that placement offers for it within its zone. One not here is unread.
+    offers: t.Optional[t.Dict[str, t.List[str]]] = None
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
 class Bundle:
     """The evidence: what was read, from everywhere, for one audit or one operation."""
 

@@ -119,3 +119,25 @@ class ReturnRequest:
     ceph_name: t.Optional[str] = None
     #: Operation whose evacuation of this host is still open, if any.
     open_operation: t.Optional[str] = None
+
+
+#: Ways to keep a resize in its zone.
+STRATEGIES = ("auto", "pin_api", "pin_db", "verify")
+
+
+@dataclasses.dataclass(frozen=True)
+class ResizeRequest:
+    """A resize of one server that stays in its zone. ``server`` is its uuid, ``flavor`` the new flavor's id."""
+
+    server: str
+    flavor: str
+    flavor_name: str
+    operation_id: str = "unset"
+    strategy: str = "auto"
+    confirm: bool = True
+    keep_pin: bool = False
+    #: Whether Nova may leave it on its own host (its allow_resize_to_same_host), which no API shows.
+    same_host: bool = False
+    has_database: bool = False
+    #: Seconds for each move of the server.
+    timeout: int = 3600

@@ -131,6 +131,10 @@ LINK_TARGETS: t.Dict[str, str] = {
 #: The column of such a table whose UPDATE is the right to lock a row, to PostgreSQL. Nothing is written to it.
 LOCKS: t.Dict[str, t.Tuple[str, ...]] = {"services": ("host",), "compute_nodes": ("service_id",)}
 
+#: Read where zones are looked at, in the API database; only the spec is written, and of it only the zone (pin_db).
+SPEC_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {"request_specs": ("id", "instance_uuid", "spec")}
+SPEC_UPDATES: t.Dict[str, t.Tuple[str, ...]] = {"request_specs": ("spec",)}
+
 #: Migration statuses after which nothing more happens (C(nova/objects/migration.py), C(compute/manager.py)).
 FINAL_STATUSES = ("confirmed", "reverted", "error", "failed", "completed", "cancelled")
 #: An evacuation in one of these is still to be cleaned up by its source when that starts again
@@ -161,11 +165,17 @@ LINK_GRANTS: t.Tuple[Grantable, ...] = tuple(
     + [Grantable(CELL, name, columns, "update") for name, columns in {**LOCKS, **LINK_UPDATES}.items()]
 )
 
+#: Every right that pinning servers in the database needs.
+SPEC_GRANTS: t.Tuple[Grantable, ...] = tuple(
+    [Grantable(API, name, columns, "select") for name, columns in SPEC_COLUMNS.items()]
+    + [Grantable(API, name, columns, "update") for name, columns in SPEC_UPDATES.items()]
+)
+
 
 def all_grants() -> t.List[Grantable]:
-    """Return GRANTS and LINK_GRANTS with one entry for each table and action: what the documentation lists."""
+    """Return GRANTS, LINK_GRANTS and SPEC_GRANTS with one entry for each table and action: what is documented."""
     merged: t.Dict[t.Tuple[str, str, str], t.Tuple[str, ...]] = {}
-    for grant in (*GRANTS, *LINK_GRANTS):
+    for grant in (*GRANTS, *LINK_GRANTS, *SPEC_GRANTS):
         key = (grant.kind, grant.table, grant.action)
         merged[key] = tuple(dict.fromkeys((*merged.get(key, ()), *grant.columns)))
     return [Grantable(kind, name, columns, action) for (kind, name, action), columns in merged.items()]
@@ -174,7 +184,7 @@ def all_grants() -> t.List[Grantable]:
 @functools.cache
 def table(kind: str, name: str) -> sa.TableClause:
     """Return a table of one kind of database with the columns named here. Raises KeyError for any other."""
-    more = LINK_COLUMNS.get(name, ()) if kind == CELL else ()
+    more = {CELL: LINK_COLUMNS, API: SPEC_COLUMNS}.get(kind, {}).get(name, ())
     columns = (*(COLUMNS[kind].get(name, ()) if more else COLUMNS[kind][name]), *more)
     return sa.table(name, *[sa.column(column) for column in columns])
 

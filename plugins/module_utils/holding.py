@@ -1,0 +1,37 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which process carries an operation out, so that two runs never carry on with one."""
+
+from __future__ import annotations
+
+import os
+import socket
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import processes
+
+
+def this_run() -> t.Dict[str, t.Any]:
+    """Name the process that runs the playbook: an action plugin is its child."""
+    pid = os.getppid()
+    return {"controller": socket.gethostname(), "pid": pid, "pid_start": processes.start_time(pid)}
+
+
+def refuse_while_it_runs(journal: t.Mapping[str, t.Any], mine: t.Mapping[str, t.Any], take_over: bool) -> None:
+    """SG707: refuse where the run that began this operation goes on. Of one elsewhere only its operator knows.
+
+    Raises :class:`StackguardError`.
+    """
+    run = journal.get("run") or {}
+    if run == mine or take_over:
+        return
+    operation = f"SG707 lock-held: operation {journal['operation_id']}"
+    if run.get("controller") != mine["controller"]:
+        raise StackguardError(
+            f"{operation} was begun on {run.get('controller')}: if that run has ended, say so by take_over=true"
+        )
+    if run.get("pid_start") is not None and processes.start_time(int(run["pid"])) == run["pid_start"]:
+        raise StackguardError(f"{operation} is being carried out by process {run['pid']} on this machine")

@@ -1,0 +1,382 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A resize from end to end against a small Nova: it stays in its zone, or all is as before; also when killed."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import resize_run, zone_pin
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import Conflict, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host_steps import Runner
+from ansible_collections.stackguard.nova.tests.unit.builders import AT
+from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock
+from ansible_collections.stackguard.nova.tests.unit.zoned import WEB
+from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Killed, Nova
+
+OPTIONS = {
+    "server": WEB,
+    "flavor": "m1.large",
+    "strategy": "auto",
+    "confirm": True,
+    "keep_pin": False,
+    "same_host": False,
+    "take_over": False,
+    "server_timeout": 600,
+    "nova_api_db_url": None,
+}
+DONE = {"status": "ACTIVE", "flavor": "2", "task": None, "pin": None}
+BEFORE = {"status": "ACTIVE", "flavor": "1", "task": None, "pin": None, "host": "compute1"}
+
+
+class State:
+    """The journal, as on a real host."""
+
+    def __init__(self, directory):
+        self.runner = Runner(str(directory), False)
+
+    def call(self, requests):
+        outcome = self.runner.run(requests)
+        if outcome.error is not None:
+            raise StackguardError(f"the journal: {outcome.error}")
+        return outcome.results
+
+    @property
+    def open(self):
+        return self.call([{"op": "journal_list"}])[0]["journals"]
+
+
+class Database:
+    """Request specs of the small Nova: the zone is the server's pin."""
+
+    def __init__(self, monkeypatch, nova):
+        self.nova = nova
+        monkeypatch.setattr(zone_pin.request_specs, "read_zones", self.read)
+        monkeypatch.setattr(zone_pin.request_specs, "swap_zone", self.swap)
+
+    def read(self, _url, uuids):
+        return {uuid: self.nova.server["pin"] for uuid in uuids if uuid == WEB and self.nova.server}
+
+    def swap(self, _url, _uuid, before, after):
+        self.nova.burn()
+        found = self.nova.server["pin"]
+        if found == after:
+            return "already"
+        if found != before:
+            raise Conflict("somebody else")
+        self.nova.server["pin"] = after
+        self.nova.calls.append(("pin_db", after))
+        self.nova.burn()
+        return "changed"
+
+
+@pytest.fixture
+def state(tmp_path):
+    return State(tmp_path / "state")
+
+
+def run_of(nova, state, check_mode=False, overrides=(), said=None, mine=None, **options):
+    clock = Clock()
+
+    def sleep(seconds):
+        clock.sleep(seconds)
+
+    systems = Systems({"nova_api_db_url": "db"}, None, {}, sleep, clock.monotonic, _connection=nova)
+    say = (said if said is not None else []).append
+    given = {**OPTIONS, **options}
+    run = {"controller": "here", "pid": 1, "pid_start": None} if mine is None else mine
+    return resize_run.Run(systems, given, state, say, lambda: AT, "op1", run, check_mode, overrides)
+
+
+def resize(nova, state, **more):
+    return resize_run.apply(run_of(nova, state, **more))
+
+
+def is_now(nova, expected):
+    return {key: nova.server[key] for key in expected} == expected
+
+
+# --- the stray, and the guards --------------------------------------------------------------------------------
+
+
+def test_unguarded_the_server_strays():
+    nova = Nova(ticks=1)
+    nova.act({"resize": {"flavorRef": "2"}})
+    nova.tick()
+    assert nova.server["host"] == "compute3"
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+def test_pinned_by_api_it_stays_and_its_pin_is_as_before(state, status):
+    nova = Nova(status=status)
+    result = resize(nova, state)
+    assert (result["state"], result["strategy"], result["changed"]) == ("finished", "pin_api", True)
+    assert is_now(nova, {**DONE, "status": status, "host": "compute2"})
+    assert nova.calls == [("pin", "az1"), ("resize",), ("confirmResize",), ("pin", None)]
+    assert not state.open
+
+
+def test_a_second_run_changes_nothing(state):
+    nova = Nova()
+    resize(nova, state)
+    calls = list(nova.calls)
+    assert resize(nova, state)["changed"] is False
+    assert nova.calls == calls
+
+
+@pytest.mark.parametrize("microversion", [(2, 95), (2, 96)])
+def test_pinned_in_the_database_it_stays(state, monkeypatch, microversion):
+    nova = Nova(max_microversion=microversion)
+    Database(monkeypatch, nova)
+    result = resize(nova, state, nova_api_db_url="db")
+    assert result["strategy"] == "pin_db"
+    assert is_now(nova, {**DONE, "host": "compute2"})
+    assert nova.calls == [("pin_db", "az1"), ("resize",), ("confirmResize",), ("pin_db", None)]
+
+
+def test_a_pin_that_holds_nowhere_is_given_back_as_it_was(state, monkeypatch):
+    nova = Nova(pin="nova")
+    Database(monkeypatch, nova)
+    assert resize(nova, state, nova_api_db_url="db")["strategy"] == "pin_db"
+    assert is_now(nova, {**DONE, "pin": "nova", "host": "compute2"})
+
+
+def test_one_that_is_pinned_keeps_its_pin(state):
+    nova = Nova(pin="az1")
+    assert resize(nova, state)["strategy"] == "pinned"
+    assert is_now(nova, {**DONE, "pin": "az1", "host": "compute2"})
+
+
+def test_the_pin_can_be_kept(state):
+    nova = Nova()
+    resize(nova, state, keep_pin=True)
+    assert is_now(nova, {**DONE, "pin": "az1", "host": "compute2"})
+
+
+def test_the_confirmation_can_be_left_to_its_owner(state):
+    nova = Nova()
+    resize(nova, state, confirm=False)
+    assert is_now(nova, {"status": "VERIFY_RESIZE", "flavor": "2", "pin": None, "host": "compute2"})
+    assert ("confirmResize",) not in nova.calls
+
+
+def test_verify_reverts_a_stray_and_never_confirms_it(state):
+    nova = Nova(max_microversion=(2, 96))
+    result = resize(nova, state)
+    assert (result["failed"], result["state"], result["strategy"]) == (True, "rolled-back", "verify")
+    assert [item["code"] for item in result["report"]["findings"]] == ["SG407"]
+    assert is_now(nova, BEFORE)
+    assert nova.calls == [("resize",), ("revertResize",)]
+    assert not state.open
+
+
+def test_verify_confirms_what_stayed(state):
+    nova = Nova(taker="compute2", max_microversion=(2, 96))
+    assert resize(nova, state)["state"] == "finished"
+    assert is_now(nova, {**DONE, "host": "compute2"})
+
+
+# --- refused: exactly as found --------------------------------------------------------------------------------
+
+
+def refused(nova, state, code, **more):
+    before = copy.deepcopy(nova.server)
+    with pytest.raises(resize_run.Refused) as caught:
+        resize(nova, state, **more)
+    assert nova.server == before
+    assert nova.calls == []
+    assert not state.open
+    codes = {item["code"] for item in caught.value.data["report"]["findings"] if item["severity"] == "blocker"}
+    assert codes == {code}
+
+
+def test_a_zone_without_room_is_refused_before_anything_moves(state):
+    refused(Nova(), state, "SG406", flavor="m1.huge")
+    nova = Nova()
+    nova.disabled = {"compute2"}
+    refused(nova, state, "SG406")
+
+
+def test_pins_that_cannot_be_read_are_refused(state):
+    refused(Nova(max_microversion=(2, 95)), state, "SG709")
+
+
+def test_a_server_outside_its_pin_is_refused(state):
+    refused(Nova(pin="az2"), state, "SG404")
+
+
+def test_an_override_passes_what_may_be_passed(state):
+    nova = Nova(pin="az2", taker="compute2")
+    word = [findings.Override("SG404", WEB, "it belongs here")]
+    # Nova obeys the pin and lands it in the pinned zone, which is not where it was.
+    with pytest.raises(resize_run.Refused):
+        resize(nova, state, strategy="pin_api", overrides=word)
+
+
+@pytest.mark.parametrize(("option", "value"), [("server", "nobody"), ("flavor", "m9")])
+def test_what_does_not_exist_is_refused(state, option, value):
+    nova = Nova()
+    with pytest.raises(resize_run.Refused):
+        resize(nova, state, **{option: value})
+    assert nova.calls == []
+
+
+def test_check_mode_changes_nothing_and_shows_the_plan(state):
+    nova, said = Nova(), []
+    result = resize(nova, state, check_mode=True, said=said)
+    assert (result["state"], result["changed"]) == ("planned", True)
+    assert [step["name"] for step in result["plan"]["steps"]] == ["pin", "resize", "compare", "confirm", "unpin"]
+    assert nova.calls == []
+    assert not state.open
+    assert "pin it to az1 (pin_api)" in "\n".join(said)
+
+
+# --- Nova and the owner have their own will -------------------------------------------------------------------
+
+
+def test_nova_refuses_the_resize(state):
+    nova = Nova()
+    nova.answers["resize"] = [Answer(403, {"forbidden": {"message": "quota"}})]
+    result = resize(nova, state)
+    assert "quota" in result["msg"]
+    assert (result["failed"], result["state"]) == (True, "rolled-back")
+    assert is_now(nova, BEFORE)
+
+
+def test_nova_fails_the_resize(state):
+    nova = Nova()
+    nova.fails = "No valid host was found."
+    result = resize(nova, state)
+    assert "No valid host was found." in result["msg"]
+    assert is_now(nova, BEFORE)
+
+
+def test_a_busy_moment_is_waited_out(state):
+    nova = Nova()
+    nova.answers["resize"] = [Answer(409, {"conflictingRequest": {"message": "later"}})] * 2
+    assert resize(nova, state)["state"] == "finished"
+
+
+def after(nova, name, act):
+    """Let the owner act as soon as something was asked for and done."""
+    real = nova.tick
+
+    def tick():
+        real()
+        if (name,) in nova.calls and nova.left == 0 and nova.server and nova.server["task"] is None:
+            nova.tick = real
+            act()
+
+    nova.tick = tick
+
+
+def test_its_owner_deletes_it_meanwhile(state):
+    nova = Nova()
+    after(nova, "resize", lambda: setattr(nova, "server", None))
+    result = resize(nova, state)
+    assert "deleted" in result["msg"]
+    assert result["failed"]
+    assert not state.open, "nothing is left to be carried on with"
+
+
+def test_its_owner_confirms_a_stray_first(state):
+    nova = Nova(max_microversion=(2, 96))
+    after(nova, "resize", lambda: nova.server.update(status="ACTIVE"))
+    result = resize(nova, state)
+    assert result["failed"]
+    assert "SG407" in result["msg"]
+    assert ("revertResize",) not in nova.calls
+    assert not state.open
+
+
+def test_its_owner_reverts_it_first(state):
+    nova = Nova()
+    after(nova, "resize", nova.revert)
+    result = resize(nova, state)
+    assert result["failed"]
+    assert is_now(nova, BEFORE)
+
+
+def test_somebody_else_pins_it_meanwhile(state):
+    nova = Nova()
+    after(nova, "resize", lambda: nova.server.update(pin="other"))
+    assert resize(nova, state)["state"] == "finished"
+    assert nova.server["pin"] == "other", "theirs is the last word"
+
+
+# --- killed anywhere ------------------------------------------------------------------------------------------
+
+
+def killed(nova, state, fuse, **more):
+    nova.fuse = fuse
+    try:
+        resize(nova, state, **more)
+    except Killed:
+        return True
+    finally:
+        nova.fuse = None
+    return False
+
+
+@pytest.mark.parametrize("after_kill", ["apply", "rollback"])
+@pytest.mark.parametrize("way", ["pin_api", "pin_db", "verify"])
+def test_killed_at_every_call_it_ends_all_new_or_all_old(tmp_path, monkeypatch, way, after_kill):
+    ended = set()
+    for fuse in range(400):
+        nova, state = Nova(taker="compute2" if way == "verify" else "compute3"), State(tmp_path / f"{fuse}")
+        Database(monkeypatch, nova)
+        options = {"strategy": way, "nova_api_db_url": "db" if way == "pin_db" else None}
+        if not killed(nova, state, fuse, **options):
+            break
+        run = run_of(nova, state, **options)
+        result = resize_run.apply(run) if after_kill == "apply" else resize_run.rollback(run)
+        for _more in range(10):
+            nova.tick()
+        new, old = is_now(nova, {**DONE, "host": "compute2"}), is_now(nova, BEFORE)
+        assert new or old, (fuse, nova.server, nova.calls)
+        assert new or after_kill == "rollback", (fuse, nova.server, result)
+        assert nova.calls.count(("resize",)) <= 1
+        assert not state.open
+        ended.add("new" if new else "old")
+    else:
+        pytest.fail("it never came to its end")
+    assert fuse > 20
+    assert ended == ({"new"} if after_kill == "apply" else {"new", "old"})
+
+
+def test_killed_while_a_stray_is_reverted_it_is_reverted(tmp_path):
+    for fuse in range(400):
+        nova, state = Nova(max_microversion=(2, 96)), State(tmp_path / f"{fuse}")
+        if not killed(nova, state, fuse):
+            break
+        resize(nova, state)
+        assert is_now(nova, BEFORE), (fuse, nova.server)
+        assert ("confirmResize",) not in nova.calls
+        assert not state.open
+
+
+def test_another_flavor_is_not_taken_for_the_same_operation(state):
+    nova = Nova()
+    assert killed(nova, state, 45)
+    assert state.open
+    with pytest.raises(resize_run.Refused, match="SG706"):
+        resize(nova, state, flavor="m1.huge")
+
+
+def test_two_runs_do_not_carry_on_with_one_operation(state):
+    nova = Nova()
+    assert killed(nova, state, 45)
+    elsewhere = {"controller": "there", "pid": 2, "pid_start": 3}
+    with pytest.raises(StackguardError, match="SG707"):
+        resize(nova, state, mine=elsewhere)
+    assert resize(nova, state, mine=elsewhere, take_over=True)["state"] == "finished"
+
+
+def test_there_is_nothing_to_take_back(state):
+    assert resize_run.rollback(run_of(Nova(), state))["state"] == "none"
