@@ -31,6 +31,7 @@ TABLES = {
         "aggregates",
         "aggregate_hosts",
         "aggregate_metadata",
+        "request_specs",
     ],
     "neutron": ["agents"],
 }

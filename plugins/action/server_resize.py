@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Controller side of server_resize: APIs and database are reached from here, the journal is on the task's host."""
+
+from __future__ import annotations
+
+import datetime
+import time
+import typing as t
+import uuid
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.stackguard.nova.plugins.action.compute_link import STEP_MODULE, LocalState, RemoteState
+from ansible_collections.stackguard.nova.plugins.module_utils import findings, holding
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import resize_run
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.connection import (
+    DATABASE_SPEC,
+    connect,
+    openstack_spec,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import STRATEGIES
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import Host, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import database
+
+ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "action": {"type": "str", "default": "apply", "choices": ["apply", "rollback"]},
+    "server": {"type": "str", "required": True},
+    "flavor": {"type": "str"},
+    "strategy": {"type": "str", "default": "auto", "choices": list(STRATEGIES)},
+    "confirm": {"type": "bool", "default": True},
+    "keep_pin": {"type": "bool", "default": False},
+    "same_host": {"type": "bool", "default": False},
+    "server_timeout": {"type": "int", "default": 3600},
+    "take_over": {"type": "bool", "default": False},
+    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+    "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
+}
+
+
+class ActionModule(ActionBase):
+    """Resize a server within its zone, or take that back."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
+        """Run the action that was asked for."""
+        super().run(tmp, task_vars)
+        self._task_vars = task_vars or {}
+        _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
+        if args["action"] == "apply" and not args["flavor"]:
+            return {"failed": True, "msg": "flavor: the new flavor is needed"}
+        if args["nova_api_db_url"] and database.SQLALCHEMY_ERROR is not None:
+            return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
+        try:
+            result = self._resize(args)
+        except resize_run.Refused as refused:
+            result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
+        except (StackguardError, StepError, journals.JournalError, findings.OverrideError) as error:
+            result = {"failed": True, "changed": False, "state": "unknown", "msg": f"{error}. {_CARRY_ON}"}
+        if not (self._play_context.diff or self._task.diff):
+            result.pop("diff", None)
+        return result
+
+    def _resize(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        connection = connect(args)
+        run = resize_run.Run(
+            systems=Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection),
+            options=args,
+            state=self._state(args["state_dir"]),
+            say=_say,
+            now=_now,
+            operation_id=uuid.uuid4().hex[:12],
+            mine=holding.this_run(),
+            check_mode=bool(self._task.check_mode),
+            overrides=findings.parse_overrides(args["overrides"]),
+        )
+        return resize_run.rollback(run) if args["action"] == "rollback" else resize_run.apply(run)
+
+    def _state(self, state_dir: str) -> Host:
+        if self._connection.transport == "local" and not self._play_context.become:
+            return LocalState(state_dir, bool(self._task.check_mode))
+        return RemoteState(
+            lambda arguments: dict(
+                self._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=self._task_vars)
+            ),
+            state_dir,
+        )
+
+
+_CARRY_ON = (
+    "If the operation was begun, its journal is open: run the same command again to carry on with it, or with "
+    "resize_action=rollback to take it back"
+)
+
+
+def _say(text: str) -> None:
+    if text:
+        Display().display(text)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

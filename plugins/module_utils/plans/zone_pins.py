@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which servers get which pin, how, and why not others. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import resize, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer, ZoneFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Finding, finding
+
+PINNED, UNPINNED = "pinned", "unpinned"
+
+
+@dataclasses.dataclass(frozen=True)
+class PinRequest:
+    """What is asked for. ``zone``: only servers that are in it may be pinned; None: each to the zone that it is in."""
+
+    state: str = PINNED
+    zone: t.Optional[str] = None
+    strategy: str = "auto"
+    has_database: bool = False
+    #: By server, the pin that it is to get back; only these are changed then.
+    restore: t.Optional[t.Mapping[str, t.Tuple[t.Optional[str], t.Optional[str]]]] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PinChange:
+    """One server's pin, before and after. ``method``: ``pin_api`` or ``pin_db``."""
+
+    server: str
+    name: str
+    host: t.Optional[str]
+    before: t.Optional[str]
+    after: t.Optional[str]
+    method: str
+
+
+@dataclasses.dataclass(frozen=True)
+class PinPlan:
+    """What is to be changed, what is right already (uuids), and what cannot be."""
+
+    changes: t.List[PinChange]
+    already: t.List[str]
+    problems: t.List[Finding]
+
+
+def plan(facts: ZoneFacts, request: PinRequest) -> PinPlan:
+    """Decide for every server that was read."""
+    changes: t.List[PinChange] = []
+    already: t.List[str] = []
+    problems: t.List[Finding] = []
+    for server in facts.servers or []:
+        item = _decide(facts, server, request)
+        if isinstance(item, Finding):
+            problems.append(item)
+        elif item is None:
+            already.append(server.id)
+        else:
+            changes.append(item)
+    return PinPlan(changes, already, problems)
+
+
+def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union[PinChange, Finding, None]:
+    subject = zones.subject_of(server)
+    if facts.aggregates is None or facts.pins is None or server.id not in facts.pins:
+        reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread] or ["its request spec was not read"]
+        remedy = "Make it readable. The pin is in the API from microversion 2.96 on; below it, give nova_api_db_url."
+        return finding("SG709", subject, {"not read": reasons}, remedy)
+    before = facts.pins[server.id]
+    after = _wanted(facts, server, before, request)
+    if isinstance(after, Finding):
+        return after
+    if after == before:
+        return None
+    if server.task_state is not None:
+        return finding("SG701", subject, {"task_state": server.task_state}, "Wait until its task is over.")
+    method, why = _method(facts, server, before, after, request)
+    if method is None:
+        remedy = "Use strategy=auto, or give what is missing."
+        return finding("SG705", subject, {"pinned to": before, "wanted": after, "why not": why}, remedy)
+    return PinChange(server.id, server.name, server.host, before, after, method)
+
+
+def _wanted(
+    facts: ZoneFacts, server: ApiServer, before: t.Optional[str], request: PinRequest
+) -> t.Union[str, Finding, None]:
+    """Return the pin that a server is to have, or why it gets none."""
+    if request.restore is not None:
+        old, new = request.restore.get(server.id, (before, before))
+        # Whoever changed it since has the last word.
+        return old if before == new else before
+    if request.state == UNPINNED:
+        return None
+    subject, zone, known = zones.subject_of(server), zones.zone_of(facts, server.host), facts.aggregates or []
+    evidence = {"pinned to": before, "host": server.host, "zone of its host": zone}
+    if zone is None:
+        remedy = "It is on no host, or its host is in two zones or unread: there is no zone to pin it to."
+        return finding("SG709", subject, evidence, remedy)
+    if zone not in zones.carried(known):
+        remedy = "No aggregate carries the zone of its host: a pin to it would hold it nowhere."
+        return finding("SG402", subject, evidence, remedy)
+    held = zones.constraint(before, known)
+    if held not in (None, zone) or request.zone not in (None, zone):
+        remedy = "A pin holds a server where it is. Move it first, or unpin it first, whichever is meant."
+        return finding("SG404", subject, {**evidence, "wanted": request.zone or zone}, remedy)
+    return zone
+
+
+def _method(
+    facts: ZoneFacts, server: ApiServer, before: t.Optional[str], after: t.Optional[str], request: PinRequest
+) -> t.Tuple[t.Optional[str], str]:
+    """The API unpins, and pins what is not pinned to the zone that it is in. The database takes any change."""
+    api = None
+    if not resize.by_api(facts.compute_max_microversion):
+        api = f"this Nova offers microversion {facts.compute_max_microversion}, a pin by API needs {resize.PIN_API}"
+    elif after is not None and (before is not None or after != zones.zone_of(facts, server.host)):
+        api = f"the API pins only what is unpinned, to the zone that it is in; it is pinned to {before}"
+    problems = {"pin_api": api, "pin_db": None if request.has_database else "no nova_api_db_url is given"}
+    for method in ("pin_api", "pin_db") if request.strategy == "auto" else (request.strategy,):
+        if problems[method] is None:
+            return method, ""
+    named = problems if request.strategy == "auto" else {request.strategy: problems[request.strategy]}
+    return None, ", and ".join(str(problem) for problem in named.values())
+
+
+def table(plan_: PinPlan) -> str:
+    """Return the changes as a table for people."""
+    rows = [("SERVER", "NAME", "HOST", "BEFORE", "AFTER", "BY")]
+    rows += [
+        (row.server, row.name, str(row.host or "-"), str(row.before or "-"), str(row.after or "-"), row.method)
+        for row in plan_.changes
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    return "\n".join(lines)

@@ -1,0 +1,159 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: server_resize
+short_description: Resize a server within its availability zone
+version_added: 0.1.0
+description:
+  - Nova schedules a resize as if the server were new. One that was created without a zone may land in another zone,
+    away from its volumes. This module keeps it in the zone that its host is in.
+  - O(strategy=auto) changes no pin of a server that is pinned to its zone already. Else it pins it by API (microversion
+    2.104, release 34), or in the API database where O(nova_api_db_url) is given, and takes the pin back afterwards.
+    Where neither can be, it compares. RV(strategy) and RV(why) say which was taken.
+  - With every strategy the zone is compared before the resize is confirmed. A server in another zone is reverted.
+  - Refused before anything is changed where no host of the zone has room (SG406), and where anything that this depends
+    on was not read.
+  - A stopped server stays stopped.
+  - A run that was killed is carried on with by the same task, or taken back by O(action=rollback). The journal is on
+    the host that the task runs on (or is delegated to), which receives no credentials.
+  - Runs on the controller.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.attributes.action
+  - stackguard.nova.openstack
+attributes:
+  check_mode:
+    support: full
+    description: Everything is read and judged, the plan is shown, and nothing is changed.
+  diff_mode:
+    support: full
+    description: Shows flavor and pin before and after.
+  idempotent:
+    support: full
+    description: A server that has the flavor is left alone.
+options:
+  action:
+    type: str
+    default: apply
+    choices: [apply, rollback]
+    description: Whether to resize, or to take back what an unfinished run began. What is confirmed stays.
+  server:
+    type: str
+    required: true
+    description: Name or uuid of the server.
+  flavor:
+    type: str
+    description: Name or id of the new flavor. Needed with O(action=apply).
+  strategy:
+    type: str
+    default: auto
+    choices: [auto, pin_api, pin_db, verify]
+    description: How the server is kept in its zone.
+  confirm:
+    type: bool
+    default: true
+    description: Whether to confirm the resize, or to leave it in C(VERIFY_RESIZE) to whoever looks at it first.
+  keep_pin:
+    type: bool
+    default: false
+    description: Leave the server pinned to its zone.
+  same_host:
+    type: bool
+    default: false
+    description:
+      - Count the server's own host as room. Say so where Nova has C(allow_resize_to_same_host), which no API shows.
+  server_timeout:
+    type: int
+    default: 3600
+    description: Seconds to wait for each of resize, confirmation and revert.
+  take_over:
+    type: bool
+    default: false
+    description:
+      - Carry on with an operation that was begun on another controller, of which only you know that it has ended.
+  overrides:
+    type: list
+    elements: dict
+    default: []
+    description: Findings to pass, each with C(code), C(object) and C(reason).
+  state_dir:
+    type: path
+    default: /var/lib/stackguard
+    description: Directory for the journal, on the host that the task runs on.
+  nova_api_db_url:
+    type: str
+    description:
+      - URL of Nova's API database. Needed to pin before release 34, and to read pins before release 29.
+seealso:
+  - module: stackguard.nova.server_zone_pin
+"""
+
+EXAMPLES = r"""
+- name: Resize a server, and have it stay in its zone
+  stackguard.nova.server_resize:
+    cloud: production
+    server: web1
+    flavor: m1.large
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+  delegate_to: localhost
+
+- name: Take an unfinished resize back
+  stackguard.nova.server_resize:
+    cloud: production
+    action: rollback
+    server: web1
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+state:
+  description:
+    - V(finished), or V(rolled-back) where it was taken back. V(none) where there was nothing to do, V(planned) in check
+      mode, V(refused) where nothing was changed. V(unknown) where the run broke off.
+  returned: always
+  type: str
+  sample: finished
+operation_id:
+  description: Id of the operation, as in the journal.
+  returned: when there is an operation
+  type: str
+  sample: 3f9a1c0b77de
+server:
+  description: The server's uuid.
+  returned: when it was found
+  type: str
+  sample: 8961cf04-0ee7-44b1-9ed3-a4b18e535683
+zone:
+  description: The zone that it was in, and is.
+  returned: when there is an operation
+  type: str
+  sample: az1
+strategy:
+  description: How it was kept there. V(pinned) where its own pin did.
+  returned: when it was planned in this run
+  type: str
+  sample: pin_api
+why:
+  description: Why so.
+  returned: when it was planned in this run
+  type: str
+  sample: this Nova offers microversion 2.104, which pins by API
+plan:
+  description: Every step, with what it changes.
+  returned: when it was planned in this run
+  type: dict
+  sample: {kind: resize-8961cf04-0ee7-44b1-9ed3-a4b18e535683, operation_id: 3f9a1c0b77de, subject: web1, steps: []}
+report:
+  description: The findings, as in C(report.json).
+  returned: when it was judged
+  type: dict
+  sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
+"""

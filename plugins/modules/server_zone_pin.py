@@ -1,0 +1,122 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: server_zone_pin
+short_description: Pin servers to the availability zones that they are in
+version_added: 0.1.0
+description:
+  - Nova keeps a server in its zone only if its request spec bears that zone. A server that was created without one may
+    land in another zone at its next resize, migration or evacuation. This module writes the zone that each is in.
+  - A pin to a zone that no aggregate carries counts as none, and is replaced where O(nova_api_db_url) is given.
+  - With one server that cannot be pinned nothing is changed, unless O(partial) is V(true).
+  - In the database only the zone in the stored request spec is changed, by compare and swap on the row; no other
+    character of it is written anew. It is done only while no task of the server is in progress.
+  - Runs on the controller.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.attributes.action
+  - stackguard.nova.openstack
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  state:
+    type: str
+    default: pinned
+    choices: [pinned, unpinned]
+    description: Whether the servers are to be pinned to the zones that they are in, or to none.
+  servers:
+    type: raw
+    description:
+      - Names or uuids of servers, or a JMESPath filter such as C([?project_id=='4711']).
+  hosts:
+    type: list
+    elements: str
+    default: []
+    description: Compute hosts (names in Nova) whose servers are meant; with O(servers), those of them.
+  all_servers:
+    type: bool
+    default: false
+    description: Mean every server of the cloud, where neither O(servers) nor O(hosts) is given.
+  zone:
+    type: str
+    description: Refuse servers that are in another zone than this.
+  strategy:
+    type: str
+    default: auto
+    choices: [auto, pin_api, pin_db]
+    description:
+      - V(pin_api) needs microversion 2.104 (release 34), V(pin_db) O(nova_api_db_url). V(auto) takes the API where it
+        can.
+  restore:
+    type: list
+    elements: dict
+    description:
+      - RV(changes) of an earlier run, to be taken back. Pins that somebody has changed since are left alone.
+  partial:
+    type: bool
+    default: false
+    description: Change the pins that can be changed, where others cannot.
+  nova_api_db_url:
+    type: str
+    description:
+      - URL of Nova's API database. Needed to write pins before release 34, and to read them before release 29.
+seealso:
+  - module: stackguard.nova.server_resize
+"""
+
+EXAMPLES = r"""
+- name: Show which servers would be pinned, of the whole cloud
+  stackguard.nova.server_zone_pin:
+    cloud: production
+    all_servers: true
+    partial: true
+  check_mode: true
+
+- name: Pin every server of two hosts to its zone
+  stackguard.nova.server_zone_pin:
+    cloud: production
+    hosts: [compute1, compute2]
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+  register: pinned
+
+- name: Take that back
+  stackguard.nova.server_zone_pin:
+    cloud: production
+    restore: "{{ pinned.changes }}"
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+"""
+
+RETURN = r"""
+changes:
+  description: Pins that were changed, or would be; with the outcome, where they were to be.
+  returned: when something was judged
+  type: list
+  elements: dict
+  sample:
+    - {server: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, before: null, after: az1, method: pin_api,
+       outcome: changed, reason: null}
+already:
+  description: Servers whose pin is right already.
+  returned: when something was judged
+  type: list
+  elements: str
+  sample: []
+report:
+  description: Why servers cannot be pinned, as in C(report.json).
+  returned: when something was judged
+  type: dict
+  sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
+"""
