@@ -15,7 +15,7 @@ from world import World, uid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import links
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Grant
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import nova_db
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import nova_db, request_specs
 from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
 
 _users = itertools.count(1)
@@ -45,6 +45,15 @@ def user_with_documented_rights(world: World, but: str = "") -> str:
 
 def refused(grants: list[Grant] | None) -> set[tuple[str, str, str]]:
     return {(grant.database, grant.table, grant.action) for grant in grants or () if not grant.allowed}
+
+
+def test_the_documented_rights_pin_a_server(any_release: World) -> None:
+    world = any_release
+    spec = '{"nova_object.name": "RequestSpec", "nova_object.data": {"availability_zone": null}}'
+    world.insert("api", "request_specs", id=1, instance_uuid=uid("instance", 1), spec=spec)
+    url = world.url("api", user_with_documented_rights(world))
+    assert request_specs.read_zones(url, [uid("instance", 1)]) == {uid("instance", 1): None}
+    assert request_specs.swap_zone(url, uid("instance", 1), None, "az1") == "changed"
 
 
 def test_the_documented_rights_are_enough(any_release: World) -> None:

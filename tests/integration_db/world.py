@@ -20,7 +20,7 @@ CELL1 = "11111111-1111-4111-8111-111111111111"
 #: Referring tables before those that they refer to.
 TABLES = {
     "cell": ("migrations", "instances", "compute_nodes", "services"),
-    "api": ("aggregate_metadata", "aggregate_hosts", "aggregates", "host_mappings", "cell_mappings"),
+    "api": ("request_specs", "aggregate_metadata", "aggregate_hosts", "aggregates", "host_mappings", "cell_mappings"),
     "neutron": ("agents",),
 }
 NODE_NEEDS = {

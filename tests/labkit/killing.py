@@ -1,0 +1,40 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Kills a playbook with everything that it started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+
+from . import waiting
+
+
+def descendants(pid):
+    """Processes below a process."""
+    parents = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+    found, new = [], [pid]
+    while new:
+        new = [child for child, parent in parents.items() if parent in new]
+        found += new
+    return found
+
+
+def kill_when_said(process, text, timeout=300):
+    """Kill a playbook of :meth:`Playbooks.start` as soon as it has said something."""
+    output = process.directory / "stdout"
+    said = lambda: text in output.read_text() or process.poll() is not None or None  # noqa: E731
+    waiting.until(f"the playbook says {text!r}", said, timeout, 0.05)
+    assert process.poll() is None, f"it ended before {text!r}:\n{output.read_text()[-3000:]}"
+    # Workers are sessions of their own.
+    for pid in (process.pid, *descendants(process.pid)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
