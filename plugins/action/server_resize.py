@@ -81,6 +81,7 @@ class ActionModule(ActionBase):
             operation_id=uuid.uuid4().hex[:12],
             mine=holding.this_run(),
             check_mode=bool(self._task.check_mode),
+            diff=bool(self._play_context.diff or self._task.diff),
             overrides=findings.parse_overrides(args["overrides"]),
         )
         return resize_run.rollback(run) if args["action"] == "rollback" else resize_run.apply(run)

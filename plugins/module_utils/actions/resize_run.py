@@ -48,6 +48,8 @@ class Run:
     operation_id: str
     mine: t.Mapping[str, t.Any]
     check_mode: bool = False
+    #: Whether a diff shows the values, so that the plan need not.
+    diff: bool = False
     overrides: t.Sequence[findings.Override] = ()
 
 
@@ -143,7 +145,7 @@ def _begin(run: Run, identity: str, server: t.Optional[ApiServer], flavor: t.Tup
         "diff": plan_diff(plan),
         "operation_id": run.operation_id,
     }
-    run.say(plan_text(plan))
+    run.say(plan_text(plan, values=not run.diff))
     if run.check_mode:
         return {**told, "changed": True, "state": "planned", "msg": f"{found.name} would be resized in {decision.zone}"}
     journal = {**steps.new_journal(plan, about, run.now()), "run": dict(run.mine)}
