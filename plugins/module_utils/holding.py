@@ -15,8 +15,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import pro
 
 
 def this_run() -> t.Dict[str, t.Any]:
-    """Name the process that runs the playbook: an action plugin is its child."""
-    pid = os.getppid()
+    """Name this process: that of one task, which goes on where only the playbook above it was killed."""
+    pid = os.getpid()
     return {"controller": socket.gethostname(), "pid": pid, "pid_start": processes.start_time(pid)}
 
 

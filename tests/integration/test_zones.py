@@ -13,8 +13,8 @@ import json
 import shutil
 
 import pytest
+from labkit import evacuation, killing, waiting
 from labkit import guests as guestkit
-from labkit import killing, waiting
 from labkit import lab as lab_module
 
 pytestmark = pytest.mark.matrix
@@ -36,6 +36,7 @@ def tidy(lab):
     lab.command("guests", "delete", "--all", check=False)
     for host in lab.hosts:
         enable(lab, host)
+    waiting.until("the scheduler takes all hosts", lambda: not evacuation.shunned(lab) or None, 120, 2)
     shutil.rmtree(state_dir(lab), ignore_errors=True)
 
 

@@ -92,6 +92,7 @@ class Nova:
             "/os-hypervisors/detail": ("hypervisors", self.hypervisors),
             "/os-aggregates": ("aggregates", self.aggregates),
             "/os-migrations": ("migrations", list),
+            "/servers/detail": ("servers", lambda: [self.show("2.96")] if self.server else []),
             "/servers": ("servers", lambda: [{"id": WEB, "name": "web1"}] if self.server else []),
         }
         if path in rows:

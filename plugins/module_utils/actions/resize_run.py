@@ -223,5 +223,5 @@ def _backward(run: Run, journal: Result, why: str, item: t.Optional[findings.Fin
     flavor = server.flavor.name if server is not None and server.flavor is not None else None
     now = "deleted" if server is None else f"{server.status} on {server.host}, flavor {flavor}"
     extra = {} if item is None else {"report": findings.report(findings.Checked((item,)), run.now(), 0, 1)}
-    msg = f"{journal['subject']} was not resized as asked: {why}. It is {now}"
+    msg = f"{journal['subject']} was not resized as asked: {why.rstrip('.')}. It is {now}"
     return {"changed": True, "failed": True, "state": journals.ROLLED_BACK, "msg": msg, **extra}

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is asked of the APIs about zones, and what is made of answers that do not come."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import zones as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import zones
+from ansible_collections.stackguard.nova.tests.unit.builders import node, uid
+from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
+from ansible_collections.stackguard.nova.tests.unit.zoned import LARGE, WEB, server
+from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
+
+
+def read(nova, *servers, url=None, flavor=LARGE):
+    return zones.read_zones(nova, servers or [zones.get_server(nova, WEB)], url, flavor)
+
+
+def test_everything_is_read():
+    about = read(Nova(pin="az1"))
+    assert about.unread == []
+    assert about.pins == {WEB: "az1"}
+    assert about.members == {uid("aggregate", 1): sorted([node(1), node(2)]), uid("aggregate", 2): [node(3)]}
+    assert about.offers == {WEB: sorted([node(1), node(2)])}
+    assert checks.check(about).findings == ()
+    assert facts.from_plain(facts.ZoneFacts, facts.to_plain(about)) == about
+
+
+def test_pins_that_this_nova_does_not_show_are_unread_not_none(monkeypatch):
+    nova = Nova(max_microversion=(2, 95))
+    about = read(nova)
+    assert about.pins is None
+    assert [entry.part for entry in about.unread] == ["pins"]
+
+    def broken(_url, _uuids):
+        raise DatabaseError("no way")
+
+    monkeypatch.setattr(zones.request_specs, "read_zones", broken)
+    assert read(nova, url="db").pins is None
+    monkeypatch.setattr(zones.request_specs, "read_zones", lambda _url, _uuids: {WEB: None})
+    assert (read(nova, url="db").pins, read(nova, url="db").pins_from) == ({WEB: None}, "API database")
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("/os-aggregates", {"aggregates", "members", "offers"}),
+        ("/os-services", {"services", "offers"}),
+        ("/os-hypervisors/detail", {"hypervisors"}),
+    ],
+)
+@pytest.mark.parametrize("answer", [Answer(503, {"error": {"message": "later"}}), Answer(200, {"strange": []})])
+def test_what_does_not_answer_is_unread(monkeypatch, path, parts, answer):
+    nova = Nova()
+    known = zones.get_server(nova, WEB)
+    real = nova._answer
+    monkeypatch.setattr(nova, "_answer", lambda asked, *more: answer if asked == path else real(asked, *more))
+    about = read(nova, known)
+    assert {
+        name for name in ("aggregates", "members", "offers", "services", "hypervisors") if getattr(about, name) is None
+    } == parts
+    assert about.unread
+
+
+def test_volumes_without_a_block_storage_service_are_unread():
+    nova = Nova()
+    about = read(nova, server(volumes=["v1"]))
+    assert about.volumes is None
+    assert read(nova, server()).volumes == {}
+
+
+# --- what placement is asked ----------------------------------------------------------------------------------
+
+
+def asked(root=True, aggregates=("b", "a"), **specs):
+    flavor = dataclasses.replace(LARGE, extra_specs={name.replace("__", ":"): value for name, value in specs.items()})
+    return zones.question(flavor, root, aggregates)
+
+
+def test_the_question_is_restricted_to_the_zone():
+    assert asked() == {"resources": "DISK_GB:10,MEMORY_MB:4096,VCPU:2", "member_of": "in:a,b"}
+    assert "member_of" not in asked(aggregates=())
+
+
+def test_a_disk_that_is_a_volume_is_not_asked_for():
+    assert asked(root=False)["resources"] == "MEMORY_MB:4096,VCPU:2"
+
+
+def test_the_flavor_may_ask_for_other_resources_and_traits():
+    assert (
+        asked(resources__VCPU="0", resources__CUSTOM_FPGA="1")["resources"] == "CUSTOM_FPGA:1,DISK_GB:10,MEMORY_MB:4096"
+    )
+    assert (
+        asked(trait__HW_CPU_X86_AVX="required", trait__CUSTOM_OLD="forbidden")["required"]
+        == "!CUSTOM_OLD,HW_CPU_X86_AVX"
+    )
+    assert "VCPU" not in asked(hw__cpu_policy="dedicated")["resources"], "these are PCPU: not asked for at all"
+
+
+@given(st.dictionaries(st.text(max_size=12), st.text(max_size=6), max_size=4))
+def test_whatever_the_flavor_says_no_more_than_it_has_is_asked_for(specs):
+    flavor = dataclasses.replace(LARGE, extra_specs=specs)
+    question = zones.question(flavor, True, ["a"])
+    amounts = dict(part.split(":") for part in question["resources"].split(","))
+    assert int(amounts["MEMORY_MB"]) <= LARGE.ram
+
+
+def test_every_call_bears_its_microversion():
+    nova = Nova()
+    seen = []
+    real = nova.compute.request
+
+    def request(path, method, microversion=None, **given):
+        seen.append((method, path.split("/")[1], microversion))
+        return real(path, method, microversion=microversion, **given)
+
+    nova.compute.request = request
+    zones.pin(nova, WEB, "az1")
+    zones.resize(nova, WEB, "2")
+    read(nova, server())
+    assert ("PUT", "servers", "2.104") in seen
+    assert ("POST", "servers", "2.53") in seen
+    assert all(microversion for _method, _path, microversion in seen)
