@@ -55,11 +55,11 @@ class ActionModule(ActionBase):
     def _pin(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         connection, url = connect(args), args["nova_api_db_url"] or None
         restore = _restore(args["restore"])
-        about = zones.read_zones(connection, _chosen(connection, args, restore), url, offers=False)
+        about = zones.read_zones(connection, _chosen(connection, args, restore), url, whole=False)
         request = plans.PinRequest(args["state"], args["zone"], args["strategy"], url is not None, restore)
         plan = plans.plan(about, request)
         checked = findings.Checked(tuple(plan.problems))
-        report = findings.report(checked, about.read_at, 0, len(about.servers or []))
+        report = findings.report(plans.told(about, plan), about.read_at, 0, len(about.servers or []))
         answer: t.Dict[str, t.Any] = {
             "report": report,
             "already": plan.already,

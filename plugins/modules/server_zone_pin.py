@@ -115,8 +115,10 @@ already:
   elements: str
   sample: []
 report:
-  description: Why servers cannot be pinned, as in C(report.json).
+  description:
+    - What is wrong with the zones of these servers and of all hosts (SG401 to SG404, SG408), and why servers cannot be
+      pinned, as in C(report.json). Volumes are not looked at.
   returned: when something was judged
   type: dict
-  sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
+  sample: {schema: 1, verdict: warn, findings: [], unchecked: []}
 """

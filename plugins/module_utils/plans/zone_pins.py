@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import resize, zones
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer, ZoneFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Finding, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, finding
 
 PINNED, UNPINNED = "pinned", "unpinned"
 
@@ -126,6 +126,14 @@ def _method(
             return method, ""
     named = problems if request.strategy == "auto" else {request.strategy: problems[request.strategy]}
     return None, ", and ".join(str(problem) for problem in named.values())
+
+
+def told(facts: ZoneFacts, plan_: PinPlan) -> Checked:
+    """Return what a report tells: all that is wrong with zones, and why servers cannot be pinned, each once."""
+    known = {(item.code, item.object.id) for item in plan_.problems}
+    general = zones.check(facts)
+    others = tuple(item for item in general.findings if (item.code, item.object.id) not in known)
+    return Checked((*others, *plan_.problems), general.unchecked)
 
 
 def table(plan_: PinPlan) -> str:

@@ -44,10 +44,11 @@ def read_zones(
     servers: t.Sequence[facts.ApiServer],
     api_db_url: t.Optional[str] = None,
     flavor: t.Optional[facts.ServerFlavor] = None,
-    offers: bool = True,
+    whole: bool = True,
 ) -> facts.ZoneFacts:
     """Read what decides in which zone these servers stay. ``flavor``: what they shall be; None: what they are.
 
+    ``whole`` False, for many servers: without their volumes and placement's offers, each of which is a call.
     Never raises for a part that cannot be read: see ``unread``. ``servers``: as :func:`find_servers` returns them.
     """
     unread: t.List[facts.Unread] = []
@@ -76,7 +77,7 @@ def read_zones(
             facts.Unread("pins", f"microversion {offered} does not show them, and no nova_api_db_url is given")
         )
     found = None
-    if offers and aggregates is not None and services is not None:
+    if whole and aggregates is not None and services is not None:
         places = aggregates, services
         found = part("offers", lambda: _offers(connection, servers, flavor, *places))
     return facts.ZoneFacts(
@@ -89,7 +90,7 @@ def read_zones(
         servers=list(servers),
         pins=pins,
         pins_from=pins_from,
-        volumes=part("volumes", lambda: _volumes(connection, servers)),
+        volumes=part("volumes", lambda: _volumes(connection, servers)) if whole else None,
         offers=found,
         unread=unread,
     )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import zone_pins
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.zone_pins import PinRequest, plan, table
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.zone_pins import PinRequest, plan, table, told
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB, aggregate, server, zoned
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
@@ -101,6 +101,14 @@ def test_the_table_names_every_change():
     shown = table(plan(zoned(servers=servers, pins={WEB: None, other: None}), REQUEST)).splitlines()
     assert len(shown) == 3
     assert shown[1].split() == [WEB, "web1", "compute1", "-", "az1", "pin_api"]
+
+
+def test_the_report_tells_of_all_zones_and_of_each_thing_once():
+    two = [aggregate(1, "az1", "compute1", "compute2"), aggregate(2, "az2", "compute3", "compute2")]
+    about = zoned(pins={WEB: "az2"}, aggregates=two)
+    codes = [item.code for item in told(about, plan(about, REQUEST)).findings]
+    assert sorted(codes) == ["SG403", "SG404", "SG408"]
+    assert told(zoned(), plan(zoned(), REQUEST)).findings[0].code == "SG401"
 
 
 # --- carried out ----------------------------------------------------------------------------------------------
