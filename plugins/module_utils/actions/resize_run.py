@@ -179,7 +179,13 @@ def rollback(run: Run) -> Result:
     if run.check_mode:
         return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be taken back"}
     journal = _taken_up(run, journal)
-    return {**_told(journal), **_backward(run, journal, "it was asked for"), "failed": False}
+    result = {**_told(journal), **_backward(run, journal, "it was asked for")}
+    server = zones.get_server(run.systems.cloud, str(journal["about"]["server"]))
+    name = server.flavor.name if server is not None and server.flavor is not None else None
+    if name == journal["about"]["flavor_name"]:
+        msg = f"{journal['subject']} was confirmed before it could be taken back: it stays resized. {result['msg']}"
+        return {**result, "msg": msg}
+    return {**result, "failed": False}
 
 
 def _journal_of(run: Run, identity: str) -> t.Optional[Result]:

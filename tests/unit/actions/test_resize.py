@@ -343,6 +343,8 @@ def test_killed_at_every_call_it_ends_all_new_or_all_old(tmp_path, monkeypatch, 
         assert new or after_kill == "rollback", (fuse, nova.server, result)
         assert nova.calls.count(("resize",)) <= 1
         assert not state.open
+        if after_kill == "rollback":
+            assert result.get("failed", False) == new, "what was confirmed cannot be taken back, and that is told"
         ended.add("new" if new else "old")
     else:
         pytest.fail("it never came to its end")
