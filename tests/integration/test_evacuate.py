@@ -107,7 +107,8 @@ def test_guarded_the_same_is_refused_and_the_disk_is_there(clean, playbooks):
         assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == MARK
         assert evacuation.snapshots(lab, f"{uuid}_disk") == []
         word = [{"code": code, "object": uuid, "reason": "the test wants to see it"} for code in ("SG504", "SG501")]
-        evacuate(playbooks, variables={"stackguard_overrides": word}).failed()
+        failed = evacuate(playbooks, variables={"stackguard_overrides": word}).failed()
+        assert failed.report["verdict"] == "block"
         assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == MARK, "the guard kept the data"
         assert evacuation.snapshots(lab, f"{uuid}_disk") == [], "and was removed"
 
@@ -153,7 +154,9 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
     checked = evacuate(playbooks, flags=["--check", "--diff"]).ok()
     assert "evacuate 5 servers" in checked.output
     assert not evacuation.snapshots(lab, f"{guests['run1']}_disk")
-    evacuate(playbooks).ok()
+    done = evacuate(playbooks).ok()
+    assert (done.report["verdict"], done.stats["verdict"], done.stats["state"]) == ("pass", "pass", "evacuated")
+    assert {entry["state"] for entry in done.stats["landed"]} == {"verified"}
     for name, uuid in guests.items():
         server = lab.server(uuid)
         assert server["OS-EXT-SRV-ATTR:host"] == OTHER
@@ -186,6 +189,66 @@ def test_a_host_that_was_cut_off_is_fenced_by_the_blocklist(clean, playbooks):
     assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == MARK
     assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1
     the_host_returns(lab, playbooks, uuid)
+
+
+LAB = f"env STACKGUARD_LAB_INSTANCE={{}} {lab_module.ROOT}/lab/lab"
+
+
+def by_command(lab):
+    command = LAB.format(lab.instance)
+    return {
+        "evacuate_fence_command": f"{command} host {SOURCE} power-off",
+        "evacuate_fence_confirm_command": f"sh -c '! {command} ssh {SOURCE} true'",
+    }
+
+
+def by_power(lab):
+    """Modules of one's own; the machine's power is the lab's. Those of Redfish and IPMI were not tried."""
+    command = LAB.format(lab.instance)
+    return {
+        "evacuate_power_module": "ansible.builtin.command",
+        "evacuate_power_options": {"cmd": f"{command} host {SOURCE} power-off"},
+        "evacuate_power_state_module": "ansible.builtin.command",
+        "evacuate_power_state_options": {"cmd": f"{command} status"},
+        "evacuate_power_off": f"{SOURCE}: off",
+    }
+
+
+@pytest.mark.parametrize(
+    ("fence", "options"),
+    [("command", by_command), pytest.param("power", by_power, marks=pytest.mark.matrix)],
+)
+def test_a_host_that_was_cut_off_is_switched_off(clean, playbooks, fence, options):
+    lab = clean
+    (uuid,) = boot(lab, "off").values()
+    evacuation.mark(lab, OTHER, f"{uuid}_disk", MARK)
+    lab.command("host", SOURCE, "cut")
+    evacuation.wait_down(lab, SOURCE)
+    assert lab.is_on(SOURCE)
+    # A fence that does not do what it says is none: refused after it, with nothing sent.
+    if fence == "command":
+        lying = {**options(lab), "evacuate_fence_command": "true"}
+        refused = evacuate(playbooks, fence=fence, variables={**lying, "evacuate_fence_confirm_command": "false"})
+        assert "confirmed by a read" in refused.failed().output
+        assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == SOURCE
+        assert evacuations(lab, uuid) == []
+    evacuate(playbooks, fence=fence, variables=options(lab)).ok()
+    assert not lab.is_on(SOURCE)
+    assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
+    assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == MARK
+    assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1
+
+
+@pytest.mark.matrix
+def test_a_dead_host_may_be_attested_by_name_and_with_a_reason(clean, playbooks):
+    lab = clean
+    (uuid,) = boot(lab, "word").values()
+    evacuation.kill(lab, SOURCE)
+    assert "SG506" in evacuate(playbooks, fence="attested").failed().codes
+    word = [{"code": "SG506", "object": SOURCE, "reason": "I pulled its plug"}]
+    done = evacuate(playbooks, fence="attested", variables={"stackguard_overrides": word}).ok()
+    assert done.report["counts"]["overridden"] == 1
+    assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
 
 
 def the_host_returns(lab, playbooks, uuid):
@@ -328,6 +391,8 @@ def test_without_memory_for_all_those_who_fit_go_and_the_others_stay_recoverable
         assert "SG501" in refused.codes
         assert not lab.service(SOURCE)["forced_down"], "a refused run changed something"
         partly = evacuate(playbooks, variables={"evacuate_partial": True}).failed()
+        assert partly.report["verdict"] == "block"
+        assert partly.report["counts"]["blocker"] == 3
         gone = {name for name, uuid in guests.items() if lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER}
         assert len(gone) == 2, partly.told()
         assert set(partly.stats["left"]) == {guests[name] for name in set(guests) - gone}
@@ -363,6 +428,7 @@ def test_the_destination_dies_in_the_middle(clean, playbooks):
         lab.command("host", OTHER, "power-off")
         ended = playbooks.finish(process, timeout=900).failed()
         assert stuck in ended.output
+        assert ended.report["verdict"] == "block"
         for uuid in guests.values():
             assert f"{uuid}_disk" in evacuation.images(lab)
             if uuid != stuck and lab.server(uuid)["OS-EXT-SRV-ATTR:host"] not in (SOURCE, OTHER):

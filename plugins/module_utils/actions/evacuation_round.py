@@ -83,6 +83,16 @@ class Round:
     again: bool
 
 
+def stays(result: Round, passengers: t.Sequence[Passenger], source: str) -> t.List[Finding]:
+    """SG512: each server that is still on the dead host, for the report: recoverable, and not forgotten."""
+    names = {entry.uuid: entry.name for entry in passengers}
+    remedy = "It is as it was. Mend what keeps it there, then run the same command again."
+    return [
+        finding("SG512", Subject("instance", uuid, names.get(uuid), source), {"stays, for": why}, remedy)
+        for uuid, why in sorted(result.left.items())
+    ]
+
+
 def collect(connection: t.Any, host: str, directory: str) -> t.Tuple[Bundle, EvacuationFacts]:
     """Return what was read on the hosts, with the APIs read now. Raises :class:`FactsError` or :class:`ApiError`."""
     cloud = cloud_reads.read_cloud(connection, [host], PARTS)
