@@ -93,8 +93,8 @@ addresses:
   sample: [192.0.2.11]
 reason:
   description:
-    - The reason under which an evacuation holds the compute service, which can be let go now. Empty where none does, and
-      while RV(held) is true.
+    - The reason under which an evacuation holds the compute service, which can be let go now. Empty where none does,
+      and while RV(held) is true.
   returned: unless it is refused
   type: str
   sample: "stackguard:evacuate:5f0a6f0f7a11"

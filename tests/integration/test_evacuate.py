@@ -70,8 +70,10 @@ def start(playbooks, words=(), fence="blocklist", variables=None, flags=(), **gi
     return playbooks.start("evacuate_host", words, variables=chosen, flags=flags, **given)
 
 
-def come_back(playbooks, flags=()):
+def come_back(playbooks, flags=(), ceph=(None, None)):
     chosen = {"return_host": SOURCE, "stackguard_state_dir": str(state_dir(playbooks.lab))}
+    chosen.update(return_ceph_host=ceph[0], return_ceph_user=ceph[1])
+    chosen = {key: value for key, value in chosen.items() if value}
     return playbooks.run("return_host", variables=chosen, flags=flags)
 
 
@@ -260,7 +262,12 @@ def the_host_returns(lab, playbooks, uuid):
         assert "End 1 domain" in checked.output
         assert uuid in lab.ssh(SOURCE, "virsh list --uuid")
         assert blocklist(lab)
-        come_back(playbooks).ok()
+        denied = come_back(playbooks).failed()
+        assert "ceph osd blocklist rm" in denied.output
+        assert denied.report["verdict"] == "block"
+        assert blocklist(lab)
+        evacuation.may_unblock(lab, "compute3")
+        come_back(playbooks, ceph=("compute3", "stackguard")).ok()
         assert uuid not in lab.ssh(SOURCE, "virsh list --all --uuid")
         assert not blocklist(lab)
         again = come_back(playbooks).ok()

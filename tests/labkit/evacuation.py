@@ -102,6 +102,16 @@ def let_up(lab, host):
     waiting.until(f"{host} let up", done, 180, 2)
 
 
+def may_unblock(lab, host):
+    """A Ceph user on a host with the rights that the documentation names."""
+    caps = ["mon", 'profile rbd, allow command "osd blocklist"', "osd", "profile rbd"]
+    key = json.loads(
+        lab.command("ceph", "auth", "get-or-create", "client.stackguard", *caps, "--format", "json").stdout
+    )[0]["key"]
+    path = "/etc/ceph/ceph.client.stackguard.keyring"
+    lab.ssh(host, f"cat > {path}", stdin=f"[client.stackguard]\n\tkey = {key}\n")
+
+
 def shunned(lab):
     """Hosts that placement still has as disabled: up to a minute after they were enabled, nova-compute takes it off."""
     query = (
