@@ -237,7 +237,7 @@ def test_a_host_that_was_cut_off_is_switched_off(clean, playbooks, fence, option
     evacuation.mark(lab, OTHER, f"{uuid}_disk", MARK)
     lab.command("host", SOURCE, "cut")
     evacuation.wait_down(lab, SOURCE)
-    assert lab.is_on(SOURCE)
+    assert lab.power(SOURCE) == "cut"
     # A fence that does not do what it says is none: refused after it, with nothing sent.
     if fence == "command":
         lying = {**options(lab), "evacuate_fence_command": "true"}
@@ -246,7 +246,7 @@ def test_a_host_that_was_cut_off_is_switched_off(clean, playbooks, fence, option
         assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == SOURCE
         assert evacuations(lab, uuid) == []
     evacuate(playbooks, fence=fence, variables=options(lab)).ok()
-    assert not lab.is_on(SOURCE)
+    assert lab.power(SOURCE) == "off"
     assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER
     assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == MARK
     assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1
