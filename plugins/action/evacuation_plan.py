@@ -91,8 +91,8 @@ class ActionModule(ActionBase):
             "order": [guest.uuid for guest in decision.guests],
             "servers": [
                 {"uuid": guest.uuid, "name": guest.name, "status": guest.status, "images": images.get(guest.uuid, {})}
+                # Who finds no place now is looked at in each round again, and told in the end.
                 for guest in decision.guests
-                if guest.uuid in seats
             ],
             "overrides": to_plain(findings.parse_overrides(args["overrides"])),
         }

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import time
 import typing as t
 
@@ -74,7 +75,10 @@ class ActionModule(ActionBase):
         )
         if result.findings:
             say(text.findings_text(findings.Checked(result.findings)))
-        return {"changed": bool(result.outcomes), "msg": _summary(result), **to_plain(result)}
+        told = findings.Checked((*result.findings, *evacuation_round.stays(result, passengers, args["evacuate_host"])))
+        now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+        report = findings.report(told, now, 0, len(passengers))
+        return {"changed": bool(result.outcomes), "msg": _summary(result), "report": report, **to_plain(result)}
 
 
 def _summary(result: evacuation_round.Round) -> str:

@@ -83,6 +83,11 @@ findings:
   type: list
   elements: dict
   sample: []
+report:
+  description: The findings of this round, as in C(report.json), with those who stay.
+  returned: success
+  type: dict
+  sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
 tried:
   description: By server, the hosts on which it failed in this operation, to be kept in the journal.
   returned: success

@@ -399,6 +399,20 @@ def test_what_is_certain_is_repaired_and_taken_back(links, broken):
     assert broken.still() == before
 
 
+def test_the_journal_may_be_kept_on_another_host(links, broken, lab, tmp_path):
+    """As AWX needs it: the next run is on another controller, and finds there what it must take back."""
+    expected = spoil(broken, ["sg202", "sg203"])
+    before = broken.still()
+    there = "stackguard_state_host=compute3"
+    assert repaired(links(there).ok()) == expected
+    assert lab.ssh("compute3", f"find {tmp_path}/state -type f").strip()
+    assert not lab.ssh("compute3", f"find {tmp_path}/state -perm /077").strip()
+    assert not (tmp_path / "state").exists(), "nothing of it is here"
+    assert not links(there).ok().stats["changed"]
+    assert links("repair_action=rollback", there).ok().stats["rows"]["changed"] == len(expected)
+    assert broken.still() == before
+
+
 def place(row):
     return {name: row.get(name) for name in ("host", "node", "compute_id")}
 

@@ -178,7 +178,7 @@ def reason_of(operation_id: str) -> str:
 
 
 def _held(about: EvacuationFacts, request: EvacuationRequest) -> Items:
-    """SG707: another operation holds the host. One that has ended, leaving servers here, is no lock any more."""
+    """SG707: another operation holds the host. One that has ended, and left servers here, is no lock any more."""
     mine = {reason_of(operation) for operation in (request.operation_id, *request.closed)}
     for target in about.targets or []:
         reason = target.disabled_reason or ""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import re
 import typing as t
 from concurrent import futures
 
@@ -27,6 +28,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading im
 
 PREFIX = "stackguard-"
 PARALLEL = 4
+#: The monitors' refusal, as the bindings and as the command tell it.
+_DENIED = re.compile(r"error -13\b|EACCES|access denied", re.IGNORECASE)
 #: Five years: an entry that runs out by itself would let a forgotten host write again.
 BLOCK_SECONDS = 5 * 365 * 86400
 
@@ -202,11 +205,24 @@ def unblock(ceph: Ceph, addresses: t.Sequence[str], check: bool = False) -> Bloc
     if check:
         return Blocked(entries, wanted)
     for entry in wanted:
-        ceph.unblock(entry)
+        _unblock(ceph, entry)
     left = sorted(set(wanted) & _listed(ceph)) if wanted else []
     if left:
         raise CephError(f"still on the OSD blocklist: {', '.join(left)}")
     return Blocked(entries, wanted)
+
+
+def _unblock(ceph: Ceph, entry: str) -> None:
+    try:
+        ceph.unblock(entry)
+    except CephError as error:
+        if not _DENIED.search(str(error)):
+            raise
+        raise CephError(
+            f"{error}. This Ceph user may not take addresses off the blocklist (profile rbd may only add them): name "
+            f"one that may, with mon caps 'profile rbd, allow command \"osd blocklist\"'; or let an administrator do "
+            f"ceph osd blocklist rm {entry}. Then run it again."
+        ) from error
 
 
 def _listed(ceph: Ceph) -> t.Set[str]:

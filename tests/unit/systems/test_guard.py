@@ -181,3 +181,24 @@ def test_addresses_are_let_in_again():
     there.blocked = ["192.0.2.11:0/0", "192.0.2.13:0/0"]
     assert guard.unblock(there, ["192.0.2.11", "192.0.2.14"]).changed == ["192.0.2.11:0/0"]
     assert there.blocked == ["192.0.2.13:0/0"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        # Recorded from Ceph 16, with a user of profile rbd.
+        ("osd blocklist: error -13: access denied", "let an administrator do ceph osd blocklist rm 192.0.2.11:0/0"),
+        ("ceph osd blocklist rm: exit status 13: Error EACCES: access denied", "allow command"),
+        ("osd blocklist: no answer within 30 s", "no answer within 30 s$"),
+    ],
+)
+def test_who_may_not_let_in_again_is_told_what_to_do(monkeypatch, said, told):
+    there = pool()
+    there.blocked = ["192.0.2.11:0/0"]
+
+    def refuse(_address):
+        raise CephError(said)
+
+    monkeypatch.setattr(there, "unblock", refuse)
+    with pytest.raises(CephError, match=told):
+        guard.unblock(there, ["192.0.2.11"])
