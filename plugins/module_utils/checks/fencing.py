@@ -77,9 +77,9 @@ def _problems(
             evidence = {"evacuate_blocklist_addresses": address, "is of": others[_plain(address)]}
             yield finding("SG506", host, evidence, "This host lives and would lose all its disks: name the right one.")
     if len(strange) > 1:
-        evidence = {"clients of its guests' disks": sorted(strange)}
+        clients = {"clients of its guests' disks": sorted(strange)}
         remedy = f"More than one host that nobody knows has these disks: which of them is it? {_NAME_THEM}"
-        yield finding("SG506", host, evidence, remedy)
+        yield finding("SG506", host, clients, remedy)
     if not why:
         evidence = {"watchers and locks": "none", "host_ip": "not known to be where it reaches Ceph from"}
         yield finding("SG506", host, evidence, _NAME_THEM)

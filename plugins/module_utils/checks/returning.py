@@ -102,9 +102,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
     view = _ceph(bundle, request)
     leaving = [fate.domain for fate in found if _leftover(index, fate) and _harmless(bundle, facts, view, fate.domain)]
     hold, waits = _hold(bundle, request), _start_is_awaited(index, request)
-    clearing = Clearing(
-        tuple(leaving), tuple(blocked(facts, view)), None if waits else hold, hold if waits else None
-    )
+    clearing = Clearing(tuple(leaving), tuple(blocked(facts, view)), None if waits else hold, hold if waits else None)
     ended = {domain.uuid for domain in leaving}
     items = [
         *_about(index, facts, request),

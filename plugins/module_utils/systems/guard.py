@@ -219,8 +219,8 @@ def _unblock(ceph: Ceph, entry: str) -> None:
         if not _DENIED.search(str(error)):
             raise
         raise CephError(
-            f"{error}. This Ceph user may not take addresses off the blocklist (profile rbd may only add them): name one "
-            f"that may, with mon caps 'profile rbd, allow command \"osd blocklist\"'; or let an administrator do "
+            f"{error}. This Ceph user may not take addresses off the blocklist (profile rbd may only add them): name "
+            f"one that may, with mon caps 'profile rbd, allow command \"osd blocklist\"'; or let an administrator do "
             f"ceph osd blocklist rm {entry}. Then run it again."
         ) from error
 
