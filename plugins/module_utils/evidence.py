@@ -9,6 +9,7 @@
     cloud.json                          to_plain(CloudFacts)
     databases.json                      to_plain(DatabaseFacts)
     links.json                          to_plain(LinkFacts)
+    failures.json                       {source: reason} of sources of which nothing could be read
     evidence.json                       to_plain(Bundle): all of it, to be kept; nothing is decided by it
 
 Facts of many hosts never pass through Ansible variables. A part is written to a temporary file and takes its name in
@@ -37,6 +38,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     HostFacts,
     LinkFacts,
     from_plain,
+    load_bundle,
     to_plain,
 )
 
@@ -45,6 +47,7 @@ UNREACHABLE = "unreachable"
 CLOUD = "cloud.json"
 DATABASES = "databases.json"
 LINKS = "links.json"
+FAILURES = "failures.json"
 WHOLE = "evidence.json"
 
 
@@ -111,10 +114,71 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     databases = _load_optional(os.path.join(directory, DATABASES), DatabaseFacts)
     links = _load_optional(os.path.join(directory, LINKS), LinkFacts)
     parts: t.List[t.Any] = [part for part in (cloud, databases, links, *hosts.values()) if part is not None]
+    failures = _load_failures(os.path.join(directory, FAILURES))
     times = [str(part.read_at) for part in parts]
-    if not times and not unreachable:
+    if not times and not unreachable and not failures:
         raise FactsError(f"{directory}: no evidence was found there")
-    return Bundle(SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links)
+    return Bundle(SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links, failures)
+
+
+def nothing() -> Bundle:
+    """Return evidence of which nothing was read."""
+    return Bundle(SCHEMA, "", {}, {}, None, None)
+
+
+def load(path: str) -> Bundle:
+    """Read a saved C(evidence.json), or a directory: its parts, or the C(evidence.json) in it. Raises FactsError."""
+    if not os.path.isdir(path):
+        return load_bundle(_load_json(path))
+    parts = (HOSTS, UNREACHABLE, CLOUD, DATABASES, LINKS, FAILURES)
+    if any(os.path.exists(os.path.join(path, part)) for part in parts):
+        return load_dir(path)
+    return load_bundle(_load_json(os.path.join(path, WHOLE)))
+
+
+def merge(bundles: t.Sequence[Bundle]) -> Bundle:
+    """Put the evidence of several runs over one cloud into one: of what two have read, the later reading.
+
+    A host that answered in any of them has answered. The order of the bundles does not matter.
+    """
+    hosts: t.Dict[str, HostFacts] = {}
+    for bundle in bundles:
+        for name, facts in bundle.hosts.items():
+            if name not in hosts or _rank(facts) > _rank(hosts[name]):
+                hosts[name] = facts
+    silent = sorted((name, reason) for bundle in bundles for name, reason in bundle.unreachable.items())
+    cloud, databases, links = (
+        max((part for part in parts if part is not None), key=_rank, default=None)
+        for parts in zip(*((bundle.cloud, bundle.databases, bundle.links) for bundle in bundles))
+    )
+    failures = sorted((source, reason) for bundle in bundles for source, reason in bundle.failures.items())
+    read = {"api": cloud, "databases": databases}
+    return Bundle(
+        SCHEMA,
+        min((bundle.collected_at for bundle in bundles if bundle.collected_at), default=""),
+        {name: hosts[name] for name in sorted(hosts)},
+        {name: reason for name, reason in silent if name not in hosts},
+        cloud,
+        databases,
+        links,
+        {source: reason for source, reason in failures if read.get(source) is None},
+    )
+
+
+def _rank(part: t.Any) -> t.Tuple[str, str]:
+    # Of two readings of one second it does not matter which, but it must always be the same.
+    return str(part.read_at), repr(part)
+
+
+def instance_uuids(directory: str) -> t.List[str]:
+    """Return the instances that hosts bear witness to: their domains, and the owners of the images that they saw."""
+    found: t.Set[str] = set()
+    for name, path in _files(directory, HOSTS):
+        facts = _load_host(path, name)
+        found |= {domain.uuid for domain in facts.domains or []}
+        images = (facts.rbd.images if facts.rbd else None) or []
+        found |= {image.name.partition("_")[0] for image in images}
+    return sorted(found)
 
 
 def with_unread(bundle: Bundle, inventory_names: t.Iterable[str]) -> Bundle:
@@ -159,6 +223,15 @@ def _load_reason(path: str) -> str:
     if not isinstance(data, dict) or not isinstance(data.get("reason"), str):
         raise FactsError(f"{path}: expected an object with a reason")
     return str(data["reason"])
+
+
+def _load_failures(path: str) -> t.Dict[str, str]:
+    if not os.path.exists(path):
+        return {}
+    data = _load_json(path)
+    if not isinstance(data, dict) or not all(isinstance(reason, str) for reason in data.values()):
+        raise FactsError(f"{path}: expected an object of reasons")
+    return {str(source): str(reason) for source, reason in data.items()}
 
 
 def _load_optional(path: str, cls: t.Type[_T]) -> t.Optional[_T]:

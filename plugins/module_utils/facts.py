@@ -848,6 +848,8 @@ class Bundle:
     databases: t.Optional[DatabaseFacts]
     #: None: not read.
     links: t.Optional[LinkFacts] = None
+    #: Source (``api``, ``databases``) to the reason why none of it could be read; not asked for: not here.
+    failures: t.Dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 # --- plain data and back --------------------------------------------------------------------------------------
