@@ -27,6 +27,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "inventory_hosts": {"type": "list", "elements": "str", "default": []},
     "failures": {"type": "dict", "default": {}},
     "report_dir": {"type": "path", "required": True},
+    "definitions_dir": {"type": "path"},
     "fail_on": {"type": "str", "default": "blocker", "choices": list(audits.FAIL_ON)},
     "links_listed": {"type": "int", "default": 1000},
     "overrides": {"type": "list", "elements": "dict", "default": []},
@@ -71,6 +72,10 @@ class ActionModule(ActionBase):
             _write(os.path.join(directory, name), text)
         # Saved evidence is written again too: what a report was made of lies beside it.
         evidence.save_whole(directory, bundle)
+        if args["definitions_dir"] and not args["evidence"] and not self._task.check_mode:
+            # After all is told: what is recorded now is what the next audit compares with.
+            source = self._on_controller(args["evidence_dir"])
+            evidence.record(self._on_controller(args["definitions_dir"]), bundle, source)
         table = audits.table(found)
         Display().display(table)
         report = found.report
@@ -96,6 +101,8 @@ class ActionModule(ActionBase):
             reasons = {str(source): str(reason) for source, reason in args["failures"].items()}
             evidence.save_part(directory, evidence.FAILURES, reasons)
         bundle = evidence.with_unread(_load_or_nothing(directory), args["inventory_hosts"])
+        if args["definitions_dir"]:
+            bundle = evidence.with_records(bundle, self._on_controller(args["definitions_dir"]))
         evidence.save_whole(directory, bundle)
         # From the file, as whoever repeats it will.
         return evidence.load(os.path.join(directory, evidence.WHOLE))

@@ -9,6 +9,7 @@
     cloud.json                          to_plain(CloudFacts)
     databases.json                      to_plain(DatabaseFacts)
     links.json                          to_plain(LinkFacts)
+    definitions/<SHA-256>.xml           the XML of a guest, normalised, without secrets
     failures.json                       {source: reason} of sources of which nothing could be read
     evidence.json                       to_plain(Bundle): all of it, to be kept; nothing is decided by it
 
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import tempfile
@@ -35,6 +37,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     CloudFacts,
     DatabaseFacts,
     FactsError,
+    GuestDefinition,
     HostFacts,
     LinkFacts,
     from_plain,
@@ -48,12 +51,19 @@ CLOUD = "cloud.json"
 DATABASES = "databases.json"
 LINKS = "links.json"
 FAILURES = "failures.json"
+DEFINITIONS = "definitions"
+GUESTS = "guests"
 WHOLE = "evidence.json"
 
 
 def save_part(directory: str, relative: str, plain: t.Any) -> str:
     """Write one part and return its path. ``plain``: JSON data, or facts. Raises OSError."""
     path = os.path.join(directory, relative)
+    _write(path, json.dumps(to_plain(plain), indent=1, sort_keys=True) + "\n", directory)
+    return path
+
+
+def _write(path: str, text: str, directory: str) -> None:
     folder = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -61,15 +71,13 @@ def save_part(directory: str, relative: str, plain: t.Any) -> str:
     descriptor, temporary = tempfile.mkstemp(prefix=".part-", suffix=".tmp", dir=folder)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            json.dump(to_plain(plain), stream, indent=1, sort_keys=True)
-            stream.write("\n")
+            stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
-    return path
 
 
 def save_host(directory: str, inventory_name: str, plain: t.Any) -> str:
@@ -84,6 +92,66 @@ def save_unreachable(directory: str, inventory_name: str, reason: str) -> str:
     path = save_part(directory, relative(UNREACHABLE, inventory_name), {"reason": reason})
     _forget(directory, relative(HOSTS, inventory_name))
     return path
+
+
+def save_texts(directory: str, texts: t.Mapping[str, str]) -> None:
+    """Keep texts under their own SHA-256: what is there already is the same. Raises FactsError for one that is not."""
+    for digest, text in sorted(texts.items()):
+        if hashlib.sha256(text.encode()).hexdigest() != digest:
+            raise FactsError(f"{DEFINITIONS}: a text that is not that of its SHA-256 {digest}")
+        path = os.path.join(directory, DEFINITIONS, f"{digest}.xml")
+        if not os.path.exists(path):
+            _write(path, text, directory)
+
+
+def records(directory: str, guests: t.Iterable[GuestDefinition]) -> t.Dict[str, GuestDefinition]:
+    """Return the last record of each of these guests that has one. Raises FactsError."""
+    found = {}
+    for guest in guests:
+        last = _load_optional(os.path.join(directory, relative(GUESTS, guest.uuid)), GuestDefinition)
+        if last is not None:
+            found[guest.uuid] = last
+    return found
+
+
+def keep(directory: str, guests: t.Iterable[GuestDefinition], known: t.Mapping[str, GuestDefinition]) -> bool:
+    """Let these be the records, C(guests/UUID.json), and return whether any differs from the one before."""
+    changed = False
+    for guest in guests:
+        before = known.get(guest.uuid)
+        changed = changed or before is None or dataclasses.replace(before, read_at=guest.read_at) != guest
+        save_part(directory, relative(GUESTS, guest.uuid), guest)
+    return changed
+
+
+def record(directory: str, bundle: Bundle, source: str) -> None:
+    """Record all guests' definitions in a lasting directory. ``source``: where their XML is.
+
+    Each guest has one record, of its last reading; the XML of earlier ones stays.
+    """
+    guests = _guests(bundle)
+    keep(directory, guests, {})
+    for digest in sorted({part.sha256 for guest in guests for part in (guest.live, guest.inactive) if part}):
+        text = _text(os.path.join(source, DEFINITIONS, f"{digest}.xml"))
+        if text is not None:
+            save_texts(directory, {digest: text})
+
+
+def with_records(bundle: Bundle, directory: str) -> Bundle:
+    """Return the evidence with the last record of every guest whose definition was read now. Raises FactsError."""
+    return dataclasses.replace(bundle, recorded=records(directory, _guests(bundle)))
+
+
+def _guests(bundle: Bundle) -> t.List[GuestDefinition]:
+    return [guest for name in sorted(bundle.hosts) for guest in bundle.hosts[name].definitions or []]
+
+
+def _text(path: str) -> t.Optional[str]:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
 
 
 def save_whole(directory: str, bundle: Bundle) -> str:
@@ -162,7 +230,22 @@ def merge(bundles: t.Sequence[Bundle]) -> Bundle:
         databases,
         links,
         {source: reason for source, reason in failures if read.get(source) is None},
+        _merged_records([bundle.recorded for bundle in bundles]),
     )
+
+
+def _merged_records(
+    given: t.Sequence[t.Optional[t.Dict[str, GuestDefinition]]],
+) -> t.Optional[t.Dict[str, GuestDefinition]]:
+    known = [records for records in given if records is not None]
+    if not known:
+        return None
+    found: t.Dict[str, GuestDefinition] = {}
+    for records in known:
+        for uuid, entry in records.items():
+            if uuid not in found or _rank(entry) > _rank(found[uuid]):
+                found[uuid] = entry
+    return {uuid: found[uuid] for uuid in sorted(found)}
 
 
 def _rank(part: t.Any) -> t.Tuple[str, str]:

@@ -151,6 +151,44 @@ class Domain:
 
 
 @dataclasses.dataclass(frozen=True)
+class Device:
+    """A device of a guest's definition. ``identity``: what it is the same device by, whatever its place."""
+
+    #: Name of its element: disk, interface, controller, hostdev, ...
+    kind: str
+    identity: str
+    #: Where the guest finds it, such as ``pci 0000:00:03.0``; None: nowhere of its own.
+    address: t.Optional[str]
+    #: Target device and bus of a disk, model of an interface or controller.
+    what: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Definition:
+    """What a guest is made of, without secrets. Devices in the order of the XML."""
+
+    #: SHA-256 of the normalised XML, under which it is kept.
+    sha256: str
+    machine_type: t.Optional[str]
+    #: Mode, model and features in one line.
+    cpu: str
+    devices: t.List[Device]
+
+
+@dataclasses.dataclass(frozen=True)
+class GuestDefinition:
+    """A guest's definitions: what runs, and what its next start through libvirt would take."""
+
+    uuid: str
+    name: str
+    read_at: str
+    #: None: it does not run.
+    live: t.Optional[Definition]
+    #: None: it is transient.
+    inactive: t.Optional[Definition]
+
+
+@dataclasses.dataclass(frozen=True)
 class Libvirt:
     """What libvirt says of itself. ``hostname`` is what Nova's driver takes for ``hypervisor_hostname``."""
 
@@ -339,6 +377,8 @@ class HostFacts:
     #: Ceph as this host sees it; None: not asked for, or see ``unread``.
     rbd: t.Optional[RbdFacts] = None
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Definitions of the guests; None: not asked for, or see ``unread``.
+    definitions: t.Optional[t.List[GuestDefinition]] = None
 
 
 # --- read from Nova's databases -------------------------------------------------------------------------------
@@ -850,6 +890,8 @@ class Bundle:
     links: t.Optional[LinkFacts] = None
     #: Source (``api``, ``databases``) to the reason why none of it could be read; not asked for: not here.
     failures: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Guest's uuid to its definitions as they were recorded last; None: no record was asked for.
+    recorded: t.Optional[t.Dict[str, GuestDefinition]] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

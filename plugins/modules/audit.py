@@ -49,6 +49,11 @@ options:
     type: path
     required: true
     description: Directory for the report's files. It is made where it is missing, readable by its owner only.
+  definitions_dir:
+    type: path
+    description:
+      - Lasting directory with the definitions of guests as they were recorded last, to compare with; those that were
+        read now are recorded there afterwards, but in check mode. When left out, nothing is compared or recorded.
   fail_on:
     type: str
     default: blocker

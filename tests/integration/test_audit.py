@@ -95,8 +95,8 @@ def test_a_host_that_does_not_answer_and_a_cloud_that_is_not_there_are_told(audi
     done = audit(flags=["-i", str(tmp_path / "more.json")], cloud="no-such-cloud").failed()
     assert ("SG114", "compute9") in found(done), done.told()
     assert done.report["verdict"] == "block"
-    reasons = {item["object"]: item["reason"] for item in done.report["unchecked"] if item["code"] == "SG709"}
-    assert "no-such-cloud" in reasons["api"]
+    (reason,) = [item["evidence"]["reason"] for item in done.report["findings"] if item["code"] == "SG709"]
+    assert "no-such-cloud" in reason
     audit("audit_fail_on=never", flags=["-i", str(tmp_path / "more.json")]).ok()
 
 
@@ -106,19 +106,70 @@ def test_any_source_works_alone(audit, source):
     assert done.report["verdict"] == "warn", done.told()
 
 
-def test_what_is_wrong_is_found(cloud, audit):
-    guests = guestkit.make(cloud)
-    node = cloud.sql("cell1", "SELECT * FROM compute_nodes WHERE host = %s AND deleted = 0", HOST)[0]
-    uuid = guests["plain1"]["id"]
-    image = f"{uuid}_disk"
-    evacuation.rbd(cloud, "snap", "create", f"vms/{image}@stackguard-of-nobody")
-    cloud.sql("cell1", "UPDATE compute_nodes SET service_id = 4711 WHERE id = %s", node["id"])
+def test_what_is_wrong_is_found(stopped, audit):
+    """nova-compute of the host is stopped, or it would mend the link before it is found."""
+    image = f"{stopped.guests['plain1']['id']}_disk"
+    stopped.lab.command("rbd", "snap", "create", f"vms/{image}@stackguard-of-nobody")
     try:
-        done = audit("audit_fail_on=never").ok()
-        assert {("SG202", node["uuid"]), ("SG508", f"vms/{image}")} <= found(done), done.told()
+        with column(stopped, "compute_nodes", stopped.node, service_id=4711):
+            done = audit("audit_fail_on=never").ok()
+        assert {("SG202", stopped.node["uuid"]), ("SG508", f"vms/{image}")} <= found(done), done.told()
     finally:
-        cloud.sql("cell1", "UPDATE compute_nodes SET service_id = %s WHERE id = %s", node["service_id"], node["id"])
-        evacuation.rbd(cloud, "snap", "rm", f"vms/{image}@stackguard-of-nobody")
+        stopped.lab.command("rbd", "snap", "rm", f"vms/{image}@stackguard-of-nobody")
+
+
+# --- definitions ----------------------------------------------------------------------------------------------
+
+
+def drift(result):
+    """Of the last audit: code and guest to evidence."""
+    return {
+        (item["code"], item["object"]["id"]): item["evidence"]
+        for item in result.report["findings"]
+        if item["code"].startswith("SG60")
+    }
+
+
+def test_devices_that_a_hard_reboot_moves_are_named_and_no_others(cloud, audit, tmp_path):
+    """A port that is attached and another that goes: a hard reboot gives what is left other addresses."""
+    guest = guestkit.make(cloud)["plain3"]["id"]
+    records = {"audit_definitions_dir": str(tmp_path / "records"), "audit_fail_on": "never"}
+    assert {code for code, _key in drift(audit(**records).ok())} == {"SG607"}
+    assert drift(audit(**records).ok()) == {}
+    before = addresses(cloud, guest)
+    network = cloud.compute("GET", f"/servers/{guest}/os-interface")["interfaceAttachments"][0]
+    body = {"interfaceAttachment": {"net_id": network["net_id"]}}
+    added = cloud.compute("POST", f"/servers/{guest}/os-interface", body)["interfaceAttachment"]
+    waiting.until("a second interface", lambda: len(addresses(cloud, guest)) == len(before) + 1, 60)
+    # What was only added has moved nothing.
+    assert ("SG601", guest) not in drift(audit(**records).ok())
+    cloud.compute("DELETE", f"/servers/{guest}/os-interface/{network['port_id']}")
+    waiting.until("the first to go", lambda: len(addresses(cloud, guest)) == len(before), 60)
+    assert ("SG601", guest) not in drift(audit(**records).ok())
+    then = addresses(cloud, guest)
+    cloud.action(guest, "reboot", {"type": "HARD"})
+    guestkit.wait_for(cloud, guest, "ACTIVE", 240)
+    now = addresses(cloud, guest)
+    moved = {mac: [then[mac], now[mac]] for mac in set(then) & set(now) if then[mac] != now[mac]}
+    told = drift(audit(**records).ok()).get(("SG601", guest), {"devices": {}})["devices"]
+    seen = {name.split()[-1]: pair for name, pair in told.items() if name.startswith("interface ")}
+    assert seen == moved
+    assert added["mac_addr"] in now
+
+
+def addresses(lab, uuid):
+    """MACs of a running guest to the places where it finds them, by virsh's own XML."""
+    script = (
+        "import json, subprocess, xml.etree.ElementTree as ET\n"
+        f"xml = subprocess.run(['virsh', 'dumpxml', '{uuid}'], capture_output=True, text=True, check=True).stdout\n"
+        "found = {}\n"
+        "for one in ET.fromstring(xml).findall('devices/interface'):\n"
+        "    at = {key: int(one.find('address').get(key), 16) for key in ('domain', 'bus', 'slot', 'function')}\n"
+        "    place = 'pci {domain:04x}:{bus:02x}:{slot:02x}.{function:x}'.format(**at)\n"
+        "    found[one.find('mac').get('address')] = place\n"
+        "print(json.dumps(found))\n"
+    )
+    return lab.python(HOST, script)
 
 
 # --- the forecast, against a real nova-compute ----------------------------------------------------------------

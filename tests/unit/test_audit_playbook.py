@@ -63,9 +63,9 @@ def test_hosts_that_do_not_answer_and_sources_that_fail_are_told_and_end_nothing
     assert (report["verdict"], report["hosts"]) == ("block", 3)
     silent = {item["object"]["id"] for item in report["findings"] if item["code"] == "SG114"}
     assert {"compute2", "compute3"} <= silent, told
-    reasons = {(item["code"], item["object"]): item["reason"] for item in report["unchecked"]}
-    assert "Cloud nothing was not found" in reasons["SG709", "api"], told
-    assert "SG201" in {code for code, _object in reasons}
+    reasons = {item["code"]: item["evidence"] for item in report["findings"] if item["object"]["kind"] == "service"}
+    assert "Cloud nothing was not found" in reasons["SG709"]["reason"], told
+    assert "SG201" in {item["code"] for item in report["unchecked"]}
     assert list((tmp_path / "tmp").glob("stackguard-*")) == [], told
     assert stat.S_IMODE((tmp_path / "reports" / "evidence.json").stat().st_mode) == 0o600
     assert "verdict block" in done.stdout
@@ -116,6 +116,12 @@ def test_a_limit_is_refused(run, words):
     done = run(*words)
     assert done.returncode not in (0, 250)
     assert "without --limit" in done.stdout
+
+
+def test_a_pattern_that_no_host_answers_to_is_refused(run):
+    done = run(audit_hosts="nobody")
+    assert done.returncode not in (0, 250)
+    assert "audit_hosts (nobody) is no host of the inventory" in done.stdout
 
 
 def test_evidence_that_cannot_be_understood_is_refused_by_name(run, tmp_path):

@@ -160,9 +160,20 @@ def test_a_service_whose_host_is_not_in_the_inventory():
 
 
 @pytest.mark.parametrize(("source", "code"), [("databases", "SG311"), ("api", "SG709")])
-def test_a_source_that_failed_is_told_with_its_reason(source, code):
+def test_a_source_that_failed_is_a_blocker_with_its_reason(source, code):
     bundle = dataclasses.replace(healthy().bundle, failures={source: "no route to host"})
-    assert ("no route to host", code) in {(item.reason, item.code) for item in audit.check(bundle).unchecked}
+    (item,) = audit.check(bundle).findings
+    assert (item.code, item.severity, item.object.id) == (code, "blocker", source)
+    assert item.evidence == {"reason": "no route to host"}
+
+
+def test_a_cell_that_did_not_answer_is_a_blocker():
+    unread = [facts.Unread("services", "timed out")]
+    some = healthy().cell(1, services=None, compute_nodes=None, instances=None, migrations=None, unread=unread)
+    (item,) = audit.check(some.bundle).findings
+    assert (item.code, item.object.id) == ("SG311", "cell:cell1")
+    # What was left out on purpose is none.
+    assert told(healthy().cell(1, services=None)) == set()
 
 
 def test_no_evidence_at_all_passes_nothing():
