@@ -123,20 +123,27 @@ def shunned(lab):
 
 _HOG = """
 import sys, time
-wanted = int(sys.argv[1]) * 1024
+wanted, step = int(sys.argv[1]) * 1024, 64 << 10
 def available():
     return int(next(line for line in open("/proc/meminfo") if line.startswith("MemAvailable")).split()[1])
-held = []
-while available() > wanted:
-    held.append(bytearray(b"x") * (min(64 << 10, available() - wanted) << 10))
-print("eaten", flush=True)
-time.sleep(3600)
+held, told = [], False
+while True:
+    # Others of this machine take memory and give it back meanwhile.
+    if available() > wanted + step:
+        held.append(bytearray(b"x") * (step << 10))
+    elif available() < wanted - step and held:
+        held.pop()
+    else:
+        if not told:
+            print("eaten", flush=True)
+        told = True
+        time.sleep(0.1)
 """
 
 
 @contextlib.contextmanager
 def memory_left(lab, host, mib):
-    """Eat a host's memory until so many MiB are available. Really: the machine below has that much less."""
+    """Keep a host at so many MiB that are available. Really: the machine below has that much less."""
     hog = subprocess.Popen([*lab.ssh_argv(host), f"python3 -c '{_HOG}' {mib}"], stdout=subprocess.PIPE, text=True)
     try:
         assert hog.stdout.readline().strip() == "eaten", f"{host}: its memory could not be eaten"

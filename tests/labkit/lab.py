@@ -80,7 +80,11 @@ class Lab:
         return json.loads(self.command("info", "--json").stdout)
 
     def is_on(self, host):
-        return json.loads(self.command("status", "--json", check=False).stdout)["hosts"][host] == "on"
+        return self.power(host) == "on"
+
+    def power(self, host):
+        """``on``, ``off``, or ``cut``: on, with its network links down."""
+        return json.loads(self.command("status", "--json", check=False).stdout)["hosts"][host]
 
     # --- its hosts
 

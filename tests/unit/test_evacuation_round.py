@@ -118,6 +118,21 @@ def test_one_that_failed_goes_elsewhere_or_stays_and_is_named():
     assert len(world.nova.asked) == 2, "it is not sent to the same host again"
 
 
+def test_one_that_never_ends_is_waited_for_once_and_keeps_nobody_else():
+    """Its destination died: Nova stays at it for ever."""
+    world = World()
+    world.nova.servers[ONE].update(task="rebuilding", left=10**9, target="compute3")
+    first = world.round()
+    assert [(entry.uuid, entry.outcome) for entry in first.outcomes] == [(ONE, "unknown")]
+    assert "Nova may still be at it" in first.tried[ONE]["(under way)"]
+    second = world.round(first.tried)
+    assert [(entry.uuid, entry.outcome) for entry in second.outcomes] == [(TWO, "arrived")]
+    last = world.round(second.tried)
+    assert (last.again, last.outcomes) == (False, [])
+    assert set(last.left) == {ONE}
+    assert world.nova.asked == [(TWO, "compute3")], "nobody asks for it a second time"
+
+
 def test_one_whose_disk_is_not_the_same_is_not_sent():
     world = World()
     world.change = lambda some: some.images(image(f"{ONE}_disk", id="another"), image(f"{TWO}_disk"))

@@ -19,6 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation
     ARRIVED,
     FAILED,
     GONE,
+    UNKNOWN,
     Evacuator,
     Outcome,
 )
@@ -43,6 +44,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import clo
 
 #: What is read of the APIs: agents and the catalogue decide nothing here.
 PARTS = tuple(part for part in cloud_reads.PARTS if part not in ("catalog", "agents"))
+
+#: Stands for a host among those on which a server failed: Nova has not come to an end with it.
+STUCK = "(under way)"
 
 #: Power state that a server must have afterwards, by its status before; others may have either.
 _EXPECTED = {"ACTIVE": "ACTIVE", "SHUTOFF": "SHUTOFF"}
@@ -112,7 +116,10 @@ def run(
 ) -> Round:
     """Carry out one round. Raises :class:`ApiError` where Nova is mute: then nothing is known, and run it again."""
     known = {uuid: dict(hosts) for uuid, hosts in tried.items()}
-    waited = evacuator.wait_for_those_under_way({entry.uuid for entry in passengers})
+    # One that has used up its time is not waited for again: it would keep all the others where they are.
+    waited = evacuator.wait_for_those_under_way(
+        {entry.uuid for entry in passengers if STUCK not in known.get(entry.uuid, {})}
+    )
     if waited:
         # They have landed after the hosts were read: the next round sees them.
         return Round(list(waited), [], {}, (), _noted(known, waited), True)
@@ -162,6 +169,8 @@ def _noted(tried: t.Dict[str, t.Dict[str, str]], outcomes: t.Iterable[Outcome]) 
     for entry in outcomes:
         if entry.outcome == FAILED and entry.target is not None:
             tried.setdefault(entry.uuid, {})[entry.target] = entry.reason or "no reason given"
+        elif entry.outcome == UNKNOWN:
+            tried.setdefault(entry.uuid, {})[STUCK] = entry.reason or "no reason given"
     return tried
 
 
