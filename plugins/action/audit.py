@@ -103,9 +103,7 @@ class ActionModule(ActionBase):
         bundle = evidence.with_unread(_load_or_nothing(directory), args["inventory_hosts"])
         if args["definitions_dir"]:
             bundle = evidence.with_records(bundle, self._on_controller(args["definitions_dir"]))
-        evidence.save_whole(directory, bundle)
-        # From the file, as whoever repeats it will.
-        return evidence.load(os.path.join(directory, evidence.WHOLE))
+        return bundle
 
     def _on_controller(self, path: str) -> str:
         return str(self._loader.path_dwim(str(path)))

@@ -162,7 +162,7 @@ def report_prom(found: Audit) -> str:
         [({"code": c, "slug": s, "severity": level}, n) for (c, s, level), n in sorted(findings.items())],
     )
     totals = [({"severity": level}, found.report["counts"][level]) for level in SEVERITIES]
-    metrics.gauge("findings_total", "All findings, by severity.", totals)
+    metrics.gauge("findings_by_severity", "All findings, by severity.", totals)
     undecided = collections.Counter(item["code"] for item in found.report["unchecked"])
     metrics.gauge(
         "unchecked", "What could not be decided, by code.", [({"code": c}, n) for c, n in sorted(undecided.items())]

@@ -4,7 +4,8 @@
 
 """How long an audit takes: ``make bench-audit``, or ``python tests/bench/audit.py [evidence] [local]``.
 
-* ``evidence``: time and memory of judging saved evidence of 1,000 hosts and 50,000 servers, and of its report;
+* ``evidence``: time and memory of judging saved evidence of 1,000 hosts (STACKGUARD_BENCH_CLOUD) with 50 servers each,
+  their definitions and the records of these, and of its report;
 * ``local``: the playbook over 200 hosts of a local connection, against ``ansible -m ping`` on the same hosts and forks
   (STACKGUARD_BENCH_HOSTS, STACKGUARD_BENCH_FORKS). Without ssh: what is compared is Ansible's own work.
 
@@ -26,10 +27,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
 
 from ansible_collections.stackguard.nova.plugins.action import audit as action  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils import audits, evidence  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils import audits, domain_xml, evidence, facts  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit import builders  # noqa: E402
 
-HOSTS, GUESTS = 1000, 50
+HOSTS, GUESTS = int(os.environ.get("STACKGUARD_BENCH_CLOUD") or 1000), 50
+XML = (ROOT / "tests" / "unit" / "systems" / "recorded" / "domain.xml").read_text()
 LOCAL = int(os.environ.get("STACKGUARD_BENCH_HOSTS") or 200)
 FORKS = int(os.environ.get("STACKGUARD_BENCH_FORKS") or 20)
 
@@ -49,15 +51,19 @@ def peak():
 def big():
     """A cloud in which one instance of fifty has lost its domain, and one host of a hundred its name."""
     some = builders.healthy(hosts=HOSTS, guests=GUESTS, new=None)
-    hosts = dict(some.bundle.hosts)
+    hosts, recorded, made = dict(some.bundle.hosts), {}, domain_xml.definition(XML)
     for number in range(1, HOSTS + 1):
         name = f"compute{number}"
         some_facts = hosts[name]
         changes = {"domains": some_facts.domains[1:], "resolutions": [], "etc_hosts": []}
+        changes["definitions"] = [
+            facts.GuestDefinition(domain.uuid, domain.name, builders.AT, made, made) for domain in some_facts.domains
+        ]
+        recorded.update({guest.uuid: guest for guest in changes["definitions"]})
         if number % 100 == 0:
             changes["kernel_hostname"] = f"renamed{number}"
         hosts[name] = builders.dataclasses.replace(some_facts, **changes)
-    return builders.dataclasses.replace(some.bundle, hosts=hosts)
+    return builders.dataclasses.replace(some.bundle, hosts=hosts, recorded=recorded)
 
 
 def judged():
