@@ -35,6 +35,7 @@ dev-link: ## make .build/collections point at the checkout instead
 	@echo ".build/collections/ansible_collections/stackguard/nova is the checkout itself"
 
 unit: venv ## unit tests, on the checkout
+	@tests/gates/need.sh
 	@tests/gates/devlink.sh
 	$(PYTEST) tests/unit $(XDIST) --junitxml=.build/junit/unit.xml $(PYTEST_ARGS)
 

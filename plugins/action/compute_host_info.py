@@ -61,6 +61,7 @@ class ActionModule(ActionBase):
         try:
             # What will be read from the file later must be readable now.
             facts = from_plain(HostFacts, result["host"], MODULE)
+            evidence.save_texts(directory, dict(result.get("definitions") or {}))
         except FactsError as error:
             evidence.save_unreachable(directory, name, f"failed: {error}")
             return {"failed": True, "changed": False, "msg": f"the host's facts cannot be understood: {error}"}

@@ -25,7 +25,12 @@ import hashlib
 import typing as t
 import xml.etree.ElementTree as ET
 
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import DomainDisk, DomainInterface
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    Definition,
+    Device,
+    DomainDisk,
+    DomainInterface,
+)
 
 _CHARACTER_DEVICES = ("serial", "console", "parallel", "channel")
 _RUN_TIME_PLACES = ("/run/libvirt/", "/var/run/libvirt/", "/var/lib/libvirt/qemu/")
@@ -182,3 +187,106 @@ def _interface(element: ET.Element) -> DomainInterface:
         type=element.get("type", ""),
         source=place,
     )
+
+
+# --- definitions ----------------------------------------------------------------------------------------------
+
+_QEMU = "http://libvirt.org/schemas/domain/qemu/1.0"
+#: Elements below C(devices) that are told apart; all others are no device that a guest finds at an address.
+_DEVICES = (
+    *("disk", "controller", "interface", "hostdev", "video", "sound", "input", "memballoon", "rng", "watchdog"),
+    *("vsock", "filesystem", "tpm", "memory", "serial", "channel", "redirdev", "shmem", "panic", "iommu"),
+)
+
+
+def recorded(xml: str) -> str:
+    """Return the normalised XML without anything that may be a secret: what is kept. Raises DomainXMLError.
+
+    libvirt itself leaves passwords out of what a read-only connection gets.
+    """
+    root = parse(normalise(xml))
+    for element in root.iter():
+        for name in [name for name in element.attrib if "passwd" in name.casefold()]:
+            del element.attrib[name]
+    for line in root.findall(f"{{{_QEMU}}}commandline"):
+        root.remove(line)
+    return ET.canonicalize(ET.tostring(root, encoding="unicode"), strip_text=True)
+
+
+def definition(xml: str) -> Definition:
+    """Return what a guest is made of. Raises :class:`DomainXMLError`."""
+    text = recorded(xml)
+    root = parse(text)
+    return Definition(
+        hashlib.sha256(text.encode()).hexdigest(), machine_type(root), _cpu(root), _numbered(root.find("devices"))
+    )
+
+
+def _cpu(root: ET.Element) -> str:
+    element = root.find("cpu")
+    if element is None:
+        return "libvirt's default"
+    features = sorted(f"{entry.get('policy', 'require')} {entry.get('name')}" for entry in element.findall("feature"))
+    words = [element.get("mode", "custom"), element.findtext("model") or "", ", ".join(features)]
+    return "; ".join(word for word in words if word)
+
+
+def _numbered(devices: t.Optional[ET.Element]) -> t.List[Device]:
+    """Devices by identity. Several of one identity are told apart by their number."""
+    seen: t.Dict[t.Tuple[str, str], int] = {}
+    found = []
+    for element in devices if devices is not None else ():
+        if element.tag not in _DEVICES:
+            continue
+        identity = _identity(element)
+        number = seen.setdefault((element.tag, identity), 0)
+        seen[element.tag, identity] += 1
+        name = f"{identity} #{number + 1}" if number else identity
+        found.append(Device(element.tag, name, _address(element.find("address")), _what(element)))
+    return found
+
+
+def _identity(element: ET.Element) -> str:
+    """The user's own alias, a MAC, a serial, a source or a target: what stays when its place does not."""
+    alias = element.find("alias")
+    if alias is not None:
+        return alias.get("name", "")
+    for path, keys in _IDENTITIES.get(element.tag, ()):
+        found = element.find(path) if path else element
+        words = [found.get(key) or "" for key in keys] if found is not None else []
+        if found is not None and not keys:
+            words = [found.text or ""]
+        if any(words):
+            return " ".join(words).strip()
+    return element.get("model") or element.get("type") or element.tag
+
+
+_IDENTITIES: t.Mapping[str, t.Sequence[t.Tuple[str, t.Sequence[str]]]] = {
+    "disk": (("serial", ()), ("source", ("name", "file", "dev", "dir", "volume")), ("target", ("bus", "dev"))),
+    "interface": (("mac", ("address",)),),
+    "controller": (("", ("type", "index")),),
+    "hostdev": (("source/address", ("domain", "bus", "slot", "function", "uuid", "device")),),
+    "channel": (("target", ("type", "name")),),
+    "serial": (("target", ("type", "port")),),
+    "input": (("", ("type", "bus")),),
+    "filesystem": (("target", ("dir",)),),
+}
+
+
+def _address(element: t.Optional[ET.Element]) -> t.Optional[str]:
+    if element is None:
+        return None
+    kind, values = element.get("type", ""), dict(element.attrib)
+    if kind == "pci":
+        number = {key: int(values.get(key, "0"), 0) for key in ("domain", "bus", "slot", "function")}
+        return "pci {domain:04x}:{bus:02x}:{slot:02x}.{function:x}".format(**number)
+    rest = " ".join(f"{key}={values[key]}" for key in sorted(values) if key != "type")
+    return f"{kind} {rest}".strip()
+
+
+def _what(element: ET.Element) -> t.Optional[str]:
+    if element.tag == "disk":
+        target = element.find("target")
+        return None if target is None else f"{target.get('dev')} on {target.get('bus')}"
+    model = element.find("model")
+    return (model.get("type") if model is not None else None) or element.get("model")

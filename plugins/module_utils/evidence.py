@@ -9,6 +9,8 @@
     cloud.json                          to_plain(CloudFacts)
     databases.json                      to_plain(DatabaseFacts)
     links.json                          to_plain(LinkFacts)
+    definitions/<SHA-256>.xml           the XML of a guest, normalised, without secrets
+    failures.json                       {source: reason} of sources of which nothing could be read
     evidence.json                       to_plain(Bundle): all of it, to be kept; nothing is decided by it
 
 Facts of many hosts never pass through Ansible variables. A part is written to a temporary file and takes its name in
@@ -22,6 +24,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import tempfile
@@ -34,9 +37,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     CloudFacts,
     DatabaseFacts,
     FactsError,
+    GuestDefinition,
     HostFacts,
     LinkFacts,
     from_plain,
+    load_bundle,
     to_plain,
 )
 
@@ -45,12 +50,20 @@ UNREACHABLE = "unreachable"
 CLOUD = "cloud.json"
 DATABASES = "databases.json"
 LINKS = "links.json"
+FAILURES = "failures.json"
+DEFINITIONS = "definitions"
+GUESTS = "guests"
 WHOLE = "evidence.json"
 
 
 def save_part(directory: str, relative: str, plain: t.Any) -> str:
     """Write one part and return its path. ``plain``: JSON data, or facts. Raises OSError."""
     path = os.path.join(directory, relative)
+    _write(path, json.dumps(to_plain(plain), indent=1, sort_keys=True) + "\n", directory)
+    return path
+
+
+def _write(path: str, text: str, directory: str) -> None:
     folder = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -58,15 +71,13 @@ def save_part(directory: str, relative: str, plain: t.Any) -> str:
     descriptor, temporary = tempfile.mkstemp(prefix=".part-", suffix=".tmp", dir=folder)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            json.dump(to_plain(plain), stream, indent=1, sort_keys=True)
-            stream.write("\n")
+            stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
-    return path
 
 
 def save_host(directory: str, inventory_name: str, plain: t.Any) -> str:
@@ -83,9 +94,72 @@ def save_unreachable(directory: str, inventory_name: str, reason: str) -> str:
     return path
 
 
+def save_texts(directory: str, texts: t.Mapping[str, str]) -> None:
+    """Keep texts under their own SHA-256: what is there already is the same. Raises FactsError for one that is not."""
+    for digest, text in sorted(texts.items()):
+        if hashlib.sha256(text.encode()).hexdigest() != digest:
+            raise FactsError(f"{DEFINITIONS}: a text that is not that of its SHA-256 {digest}")
+        path = os.path.join(directory, DEFINITIONS, f"{digest}.xml")
+        if not os.path.exists(path):
+            _write(path, text, directory)
+
+
+def records(directory: str, guests: t.Iterable[GuestDefinition]) -> t.Dict[str, GuestDefinition]:
+    """Return the last record of each of these guests that has one. Raises FactsError."""
+    found = {}
+    for guest in guests:
+        last = _load_optional(os.path.join(directory, relative(GUESTS, guest.uuid)), GuestDefinition)
+        if last is not None:
+            found[guest.uuid] = last
+    return found
+
+
+def keep(directory: str, guests: t.Iterable[GuestDefinition], known: t.Mapping[str, GuestDefinition]) -> bool:
+    """Let these be the records, C(guests/UUID.json), and return whether any differs from the one before."""
+    changed = False
+    for guest in guests:
+        before = known.get(guest.uuid)
+        changed = changed or before is None or dataclasses.replace(before, read_at=guest.read_at) != guest
+        save_part(directory, relative(GUESTS, guest.uuid), guest)
+    return changed
+
+
+def record(directory: str, bundle: Bundle, source: str) -> None:
+    """Record all guests' definitions in a lasting directory. ``source``: where their XML is.
+
+    Each guest has one record, of its last reading; the XML of earlier ones stays.
+    """
+    guests = _guests(bundle)
+    keep(directory, guests, {})
+    for digest in sorted({part.sha256 for guest in guests for part in (guest.live, guest.inactive) if part}):
+        text = _text(os.path.join(source, DEFINITIONS, f"{digest}.xml"))
+        if text is not None:
+            save_texts(directory, {digest: text})
+
+
+def with_records(bundle: Bundle, directory: str) -> Bundle:
+    """Return the evidence with the last record of every guest whose definition was read now. Raises FactsError."""
+    return dataclasses.replace(bundle, recorded=records(directory, _guests(bundle)))
+
+
+def _guests(bundle: Bundle) -> t.List[GuestDefinition]:
+    return [guest for name in sorted(bundle.hosts) for guest in bundle.hosts[name].definitions or []]
+
+
+def _text(path: str) -> t.Optional[str]:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
+
+
 def save_whole(directory: str, bundle: Bundle) -> str:
     """Write all of the evidence as one file, beside its parts, and return its path. Raises OSError."""
-    return save_part(directory, WHOLE, bundle)
+    path = os.path.join(directory, WHOLE)
+    # In one line: json indents in Python, which takes minutes for a large cloud.
+    _write(path, json.dumps(to_plain(bundle), sort_keys=True) + "\n", directory)
+    return path
 
 
 def relative(folder: str, inventory_name: str) -> str:
@@ -111,10 +185,86 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     databases = _load_optional(os.path.join(directory, DATABASES), DatabaseFacts)
     links = _load_optional(os.path.join(directory, LINKS), LinkFacts)
     parts: t.List[t.Any] = [part for part in (cloud, databases, links, *hosts.values()) if part is not None]
+    failures = _load_failures(os.path.join(directory, FAILURES))
     times = [str(part.read_at) for part in parts]
-    if not times and not unreachable:
+    if not times and not unreachable and not failures:
         raise FactsError(f"{directory}: no evidence was found there")
-    return Bundle(SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links)
+    return Bundle(SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links, failures)
+
+
+def nothing() -> Bundle:
+    """Return evidence of which nothing was read."""
+    return Bundle(SCHEMA, "", {}, {}, None, None)
+
+
+def load(path: str) -> Bundle:
+    """Read a saved C(evidence.json), or a directory: its parts, or the C(evidence.json) in it. Raises FactsError."""
+    if not os.path.isdir(path):
+        return load_bundle(_load_json(path))
+    parts = (HOSTS, UNREACHABLE, CLOUD, DATABASES, LINKS, FAILURES)
+    if any(os.path.exists(os.path.join(path, part)) for part in parts):
+        return load_dir(path)
+    return load_bundle(_load_json(os.path.join(path, WHOLE)))
+
+
+def merge(bundles: t.Sequence[Bundle]) -> Bundle:
+    """Put the evidence of several runs over one cloud into one: of what two have read, the later reading.
+
+    A host that answered in any of them has answered. The order of the bundles does not matter.
+    """
+    hosts: t.Dict[str, HostFacts] = {}
+    for bundle in bundles:
+        for name, facts in bundle.hosts.items():
+            if name not in hosts or _rank(facts) > _rank(hosts[name]):
+                hosts[name] = facts
+    silent = sorted((name, reason) for bundle in bundles for name, reason in bundle.unreachable.items())
+    cloud, databases, links = (
+        max((part for part in parts if part is not None), key=_rank, default=None)
+        for parts in zip(*((bundle.cloud, bundle.databases, bundle.links) for bundle in bundles))
+    )
+    failures = sorted((source, reason) for bundle in bundles for source, reason in bundle.failures.items())
+    read = {"api": cloud, "databases": databases}
+    return Bundle(
+        SCHEMA,
+        min((bundle.collected_at for bundle in bundles if bundle.collected_at), default=""),
+        {name: hosts[name] for name in sorted(hosts)},
+        {name: reason for name, reason in silent if name not in hosts},
+        cloud,
+        databases,
+        links,
+        {source: reason for source, reason in failures if read.get(source) is None},
+        _merged_records([bundle.recorded for bundle in bundles]),
+    )
+
+
+def _merged_records(
+    given: t.Sequence[t.Optional[t.Dict[str, GuestDefinition]]],
+) -> t.Optional[t.Dict[str, GuestDefinition]]:
+    known = [records for records in given if records is not None]
+    if not known:
+        return None
+    found: t.Dict[str, GuestDefinition] = {}
+    for records in known:
+        for uuid, entry in records.items():
+            if uuid not in found or _rank(entry) > _rank(found[uuid]):
+                found[uuid] = entry
+    return {uuid: found[uuid] for uuid in sorted(found)}
+
+
+def _rank(part: t.Any) -> t.Tuple[str, str]:
+    # Of two readings of one second it does not matter which, but it must always be the same.
+    return str(part.read_at), repr(part)
+
+
+def instance_uuids(directory: str) -> t.List[str]:
+    """Return the instances that hosts bear witness to: their domains, and the owners of the images that they saw."""
+    found: t.Set[str] = set()
+    for name, path in _files(directory, HOSTS):
+        facts = _load_host(path, name)
+        found |= {domain.uuid for domain in facts.domains or []}
+        images = (facts.rbd.images if facts.rbd else None) or []
+        found |= {image.name.partition("_")[0] for image in images}
+    return sorted(found)
 
 
 def with_unread(bundle: Bundle, inventory_names: t.Iterable[str]) -> Bundle:
@@ -159,6 +309,15 @@ def _load_reason(path: str) -> str:
     if not isinstance(data, dict) or not isinstance(data.get("reason"), str):
         raise FactsError(f"{path}: expected an object with a reason")
     return str(data["reason"])
+
+
+def _load_failures(path: str) -> t.Dict[str, str]:
+    if not os.path.exists(path):
+        return {}
+    data = _load_json(path)
+    if not isinstance(data, dict) or not all(isinstance(reason, str) for reason in data.values()):
+        raise FactsError(f"{path}: expected an object of reasons")
+    return {str(source): str(reason) for source, reason in data.items()}
 
 
 def _load_optional(path: str, cls: t.Type[_T]) -> t.Optional[_T]:

@@ -151,6 +151,44 @@ class Domain:
 
 
 @dataclasses.dataclass(frozen=True)
+class Device:
+    """A device of a guest's definition. ``identity``: what it is the same device by, whatever its place."""
+
+    #: Name of its element: disk, interface, controller, hostdev, ...
+    kind: str
+    identity: str
+    #: Where the guest finds it, such as ``pci 0000:00:03.0``; None: nowhere of its own.
+    address: t.Optional[str]
+    #: Target device and bus of a disk, model of an interface or controller.
+    what: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Definition:
+    """What a guest is made of, without secrets. Devices in the order of the XML."""
+
+    #: SHA-256 of the normalised XML, under which it is kept.
+    sha256: str
+    machine_type: t.Optional[str]
+    #: Mode, model and features in one line.
+    cpu: str
+    devices: t.List[Device]
+
+
+@dataclasses.dataclass(frozen=True)
+class GuestDefinition:
+    """A guest's definitions: what runs, and what its next start through libvirt would take."""
+
+    uuid: str
+    name: str
+    read_at: str
+    #: None: it does not run.
+    live: t.Optional[Definition]
+    #: None: it is transient.
+    inactive: t.Optional[Definition]
+
+
+@dataclasses.dataclass(frozen=True)
 class Libvirt:
     """What libvirt says of itself. ``hostname`` is what Nova's driver takes for ``hypervisor_hostname``."""
 
@@ -339,6 +377,8 @@ class HostFacts:
     #: Ceph as this host sees it; None: not asked for, or see ``unread``.
     rbd: t.Optional[RbdFacts] = None
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Definitions of the guests; None: not asked for, or see ``unread``.
+    definitions: t.Optional[t.List[GuestDefinition]] = None
 
 
 # --- read from Nova's databases -------------------------------------------------------------------------------
@@ -872,6 +912,10 @@ class Bundle:
     databases: t.Optional[DatabaseFacts]
     #: None: not read.
     links: t.Optional[LinkFacts] = None
+    #: Source (``api``, ``databases``) to the reason why none of it could be read; not asked for: not here.
+    failures: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Guest's uuid to its definitions as they were recorded last; None: no record was asked for.
+    recorded: t.Optional[t.Dict[str, GuestDefinition]] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------
@@ -897,6 +941,14 @@ def from_plain(cls: t.Type[_T], data: t.Any, where: str = "") -> _T:
     A field that is missing takes its default; one without a default, one of the wrong shape, or an unknown key
     raises :class:`FactsError` with its dotted place: a bundle from another version is refused, not half read.
     """
+    try:
+        return t.cast("_T", _quick(cls)(data))
+    except _MismatchError:
+        # Where exactly, only the slow way knows.
+        return _from_plain(cls, data, where)
+
+
+def _from_plain(cls: t.Type[_T], data: t.Any, where: str) -> _T:
     where = where or cls.__name__
     if not isinstance(data, dict):
         raise FactsError(f"{where}: expected an object, found {type(data).__name__}")
@@ -938,7 +990,7 @@ def _convert(hint: t.Any, data: t.Any, where: str) -> t.Any:
         _key, item_hint = t.get_args(hint)
         return {str(key): _convert(item_hint, item, f"{where}.{key}") for key, item in data.items()}
     if dataclasses.is_dataclass(hint):
-        return from_plain(t.cast(t.Any, hint), data, where)
+        return _from_plain(t.cast(t.Any, hint), data, where)
     return _scalar(hint, data, where)
 
 
@@ -954,6 +1006,73 @@ def _scalar(hint: t.Any, data: t.Any, where: str) -> t.Any:
         # Ansible hands over tagged str subclasses; facts hold plain ones.
         return str(data)
     raise FactsError(f"{where}: expected {getattr(hint, '__name__', hint)}, found {type(data).__name__}")
+
+
+# --- the same, quickly: evidence of a whole cloud has millions of fields, and nearly all of it is sound
+
+
+class _MismatchError(Exception):
+    """Something is not as it should be."""
+
+
+_Converter = t.Callable[[t.Any], t.Any]
+_QUICK: t.Dict[type, _Converter] = {}
+
+
+def _quick(cls: type) -> _Converter:
+    """Return what builds a class from plain data; it is made once for each class."""
+    if cls not in _QUICK:
+        _QUICK[cls] = _quick_class(cls)
+    return _QUICK[cls]
+
+
+def _quick_class(cls: type) -> _Converter:
+    hints = _hints(cls)
+    converters = {name: _quick_hint(hint) for name, hint in hints.items()}
+
+    def convert(data: t.Any) -> t.Any:
+        if not isinstance(data, dict):
+            raise _MismatchError
+        try:
+            return cls(**{name: converters[name](value) for name, value in data.items()})
+        except (KeyError, TypeError) as error:
+            # An unknown field, or one that is missing.
+            raise _MismatchError from error
+
+    return convert
+
+
+def _quick_hint(hint: t.Any) -> _Converter:
+    origin = t.get_origin(hint)
+    if origin is t.Union:
+        inner = _quick_hint(next(arg for arg in t.get_args(hint) if arg is not type(None)))
+        return lambda data: None if data is None else inner(data)
+    if origin is list:
+        item = _quick_hint(t.get_args(hint)[0])
+        return lambda data: [item(entry) for entry in _checked(data, (list, tuple))]
+    if origin is dict:
+        value = _quick_hint(t.get_args(hint)[1])
+        return lambda data: {str(key): value(entry) for key, entry in _checked(data, dict).items()}
+    if dataclasses.is_dataclass(hint):
+        return _quick(t.cast(type, hint))
+    if hint is t.Any:
+        return lambda data: data
+    return lambda data: _quick_scalar(hint, data)
+
+
+def _checked(data: t.Any, kind: t.Any) -> t.Any:
+    if not isinstance(data, kind):
+        raise _MismatchError
+    return data
+
+
+def _quick_scalar(hint: t.Any, data: t.Any) -> t.Any:
+    if type(data) is hint:
+        return data
+    try:
+        return _scalar(hint, data, "")
+    except FactsError as error:
+        raise _MismatchError from error
 
 
 def load_bundle(data: t.Any) -> Bundle:

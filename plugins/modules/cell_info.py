@@ -34,6 +34,12 @@ options:
     elements: str
     default: []
     description: Instances to read as well, wherever they are, deleted ones included.
+  evidence_instances:
+    type: bool
+    default: false
+    description:
+      - Also read, as O(instance_uuids), the instances of every domain and disk image that the hosts in O(evidence_dir)
+        have.
   probe_rename:
     type: bool
     default: false
@@ -160,30 +166,34 @@ def main() -> None:
         argument_spec=database_spec(
             hosts={"type": "list", "elements": "str", "default": []},
             instance_uuids={"type": "list", "elements": "str", "default": []},
+            evidence_instances={"type": "bool", "default": False},
             probe_rename={"type": "bool", "default": False},
             links={"type": "bool", "default": False},
             evidence_dir={"type": "path"},
         ),
-        required_if=[("links", True, ("evidence_dir",))],
+        required_if=[("links", True, ("evidence_dir",)), ("evidence_instances", True, ("evidence_dir",))],
         required_one_of=[("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")],
         supports_check_mode=True,
     )
     if database.SQLALCHEMY_ERROR is not None:
         module.fail_json(msg=missing_required_lib("SQLAlchemy"), exception=database.SQLALCHEMY_ERROR)
-    read = nova_db.read_databases(
-        module.params,
-        module.params["hosts"],
-        rename=module.params["probe_rename"],
-        instance_uuids=module.params["instance_uuids"],
-    )
     kept = module.params["evidence_dir"]
     try:
+        seen = evidence.instance_uuids(kept) if module.params["evidence_instances"] else []
+        read = nova_db.read_databases(
+            module.params,
+            module.params["hosts"],
+            rename=module.params["probe_rename"],
+            instance_uuids=sorted({*module.params["instance_uuids"], *seen}),
+        )
         result = info_result("databases", read, evidence.DATABASES, kept, unread(read), counts(read))
         if module.params["links"]:
             read_links = link_reads.read_links(module.params, module.params["hosts"])
             evidence.save_part(kept, evidence.LINKS, read_links)
     except StackguardError as error:
         module.fail_json(msg=error.message)
+    except facts.FactsError as error:
+        module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg=f"evidence_dir {kept}: {error.strerror}")
     if module.params["probe_rename"]:

@@ -125,6 +125,13 @@ options:
     description:
       - Words to put before C(rbd) and C(ceph) where they are in a container, such as C(docker), C(exec),
         C(nova_compute). With them the commands are used even where C(python3-rbd) is there.
+  definitions:
+    type: bool
+    default: false
+    description:
+      - Whether to read the definitions of all guests too, as they run and as their next start through libvirt would
+        take them. With O(evidence_dir) each XML is kept on the controller as C(definitions/SHA256.xml), normalised and
+        without secrets; otherwise they are returned under RV(definitions).
 seealso:
   - module: stackguard.nova.compute_host_rename
 """
@@ -158,6 +165,11 @@ host:
     kernel_hostname: compute1
     libvirt: {uri: "qemu:///system", version: 9.0.0, hostname: compute1, host_uuid: null}
     unread: []
+definitions:
+  description: The XML of guests by its SHA-256, normalised and without secrets.
+  returned: with O(definitions=true), when O(evidence_dir) is not given
+  type: dict
+  sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}
 inventory_name:
   description: What the host is called in the evidence.
   returned: success
@@ -224,6 +236,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         "rbd_user": {"type": "str"},
         "rbd_conf": {"type": "path"},
         "ceph_command": {**names, "default": []},
+        "definitions": {"type": "bool", "default": False},
     }
 
 
@@ -231,6 +244,7 @@ def main() -> None:
     """Read this host and return its facts."""
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     given = module.params
+    texts: t.Dict[str, str] = {}
     facts = host.read_host(
         host.HostOptions(
             inventory_name=given["inventory_name"] or "localhost",
@@ -247,10 +261,13 @@ def main() -> None:
             rbd_user=given["rbd_user"],
             rbd_conf=given["rbd_conf"],
             ceph_command=tuple(given["ceph_command"]),
-        )
+            definitions=given["definitions"],
+        ),
+        texts,
     )
     plain = to_plain(facts)
-    module.exit_json(changed=False, host=plain, inventory_name=facts.inventory_name, unread=plain["unread"])
+    more = {"definitions": texts} if given["definitions"] else {}
+    module.exit_json(changed=False, host=plain, inventory_name=facts.inventory_name, unread=plain["unread"], **more)
 
 
 if __name__ == "__main__":

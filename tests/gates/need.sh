@@ -6,6 +6,8 @@ missing=()
 command -v git >/dev/null || missing+=(git)
 command -v rsync >/dev/null || missing+=(rsync)
 command -v shellcheck >/dev/null || missing+=(shellcheck)
+# the audit's page is opened in a browser
+command -v chromium >/dev/null || missing+=(chromium)
 [ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 [ ${#missing[@]} -eq 0 ] && exit 0

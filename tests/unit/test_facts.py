@@ -87,3 +87,10 @@ def test_tagged_strings_become_plain_ones():
 
     unread = from_plain(facts.Unread, {"part": Tagged("x"), "reason": Tagged("y")})
     assert (type(unread.part), type(unread.reason)) == (str, str)
+
+
+@settings(max_examples=10)
+@given(fleets(min_hosts=1))
+def test_the_quick_way_and_the_slow_way_are_one(some):
+    plain = json.loads(json.dumps(facts.to_plain(some.cloud.bundle)))
+    assert facts.load_bundle(plain) == facts._from_plain(facts.Bundle, plain, "evidence") == some.cloud.bundle

@@ -254,6 +254,21 @@ class Index:
         return _by(self.node_rows, lambda item: item[1].host)
 
     @functools.cached_property
+    def services_by_name(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ServiceRow]]]:
+        """Live nova-compute services by host, without case."""
+        return _by((item for item in self.services if item[1].host), lambda item: str(item[1].host).casefold())
+
+    @functools.cached_property
+    def node_rows_by_name(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ComputeNodeRow]]]:
+        """Live compute nodes by host, without case."""
+        return _by((item for item in self.node_rows if item[1].host), lambda item: str(item[1].host).casefold())
+
+    @functools.cached_property
+    def node_rows_by_uuid(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ComputeNodeRow]]]:
+        """Live compute nodes of the databases by uuid key."""
+        return _by((item for item in self.node_rows if item[1].uuid), lambda item: uuid_key(str(item[1].uuid)))
+
+    @functools.cached_property
     def deleted_node_uuids(self) -> t.Set[str]:
         """Uuids of soft-deleted compute nodes."""
         rows = (row for cell in self.cells or [] for row in cell.compute_nodes or [])

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What nova-compute would do to the domains of a host if it started there now, domain by domain. Pure.
+"""What nova-compute would do if it started on a host now: refuse, destroy, delete, orphan. Pure.
 
-The rules, of releases 26 to 34 (nova/compute/manager.py; see the facts of Nova, 1.4):
+The rules for domains, of releases 26 to 34 (nova/compute/manager.py):
 
 * C(_destroy_evacuated_instances): a domain whose instance has an evacuation record with this host as its source, in
   C(accepted), C(pre-migrating) or C(done), is destroyed. By name alone: where the instance lives now is not asked.
@@ -13,7 +13,12 @@ The rules, of releases 26 to 34 (nova/compute/manager.py; see the facts of Nova,
   (C(running_deleted_instance_action), C(reap) by default), shut down, or left.
 * Any other domain is left as it is. One whose instance lives elsewhere goes on running: two writers.
 
-This part is what the gate before a returning host needs; what else a start would do (refuse, orphan) is SG101 to SG119.
+:func:`restart` is what the gate before a returning host needs of it. :func:`start` is all of it, release by release:
+refusals with the text that nova-compute prints (none in 26), the domains, and the compute nodes. Read from the source
+of 27.1.0, 29.0.1, 31.0.0 and 34.0.0: C(nova/service.py) (C(start)), C(nova/compute/manager.py) (C(init_host),
+C(update_available_resource)), C(nova/virt/node.py), C(nova/compute/resource_tracker.py) (C(_init_compute_node)).
+
+Not forecast: reboots that are carried on with, and what the comparison of power states does some minutes later.
 """
 
 from __future__ import annotations
@@ -25,11 +30,22 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     Index,
     Items,
     domain_subject,
+    file_uuid,
     open_evacuation,
     same_name,
+    same_uuid,
+    uuid_files,
+    uuid_key,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Domain, HostFacts, InstanceRow
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    CellFacts,
+    ComputeNodeRow,
+    Domain,
+    HostFacts,
+    InstanceRow,
+    ServiceRow,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     INFO,
     WARNING,
@@ -46,6 +62,7 @@ LEFT = "left as it is"
 
 EVACUATED = "_destroy_evacuated_instances"
 DELETED = "_cleanup_running_deleted_instances"
+REDRIVEN = "_init_instance"
 
 _STOPPED = "Keep nova-compute stopped."
 
@@ -167,3 +184,294 @@ def _records(index: Index, host: str, domains: t.Container[str]) -> Items:
             evidence = {"read from": place, "migration": row.uuid or row.id, "status": row.status}
             remedy = "Start nova-compute once; move no such server back before it has."
             yield finding("SG509", Subject("instance", row.instance_uuid or "", host=host), evidence, remedy, INFO)
+
+
+# --- the whole start ------------------------------------------------------------------------------------------
+
+#: A service's version from which nova-compute has a compute_id file (nova/objects/service.py, NODE_IDENTITY_VERSION).
+NODE_IDENTITY_VERSION = 65
+#: The first release with compute_id files and refusals; the first that looks for guests under a new service; the
+#: first that leaves orphaned nodes alone (nova/compute/manager.py).
+REFUSES_SINCE, NEW_HOST_CHECK_SINCE, ORPHANS_LEFT_SINCE = 27, 29, 29
+
+CREATED = "created"
+UNDELETED = "undeleted"
+ORPHANED = "destroyed with all its allocations"
+WARNED = "left, with a warning in the log"
+KEPT = "kept"
+
+STARTS, REFUSES, UNKNOWN = "starts", "refuses", "unknown"
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """A start that ends before it serves. ``text``: what nova-compute prints; ``rule``: Nova's function.
+
+    ``early``: before any guest is touched.
+    """
+
+    rule: str
+    text: str
+    early: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeFate:
+    """What would become of a compute node. ``uuid``: None where nova-compute would make one up."""
+
+    uuid: t.Optional[str]
+    hypervisor_hostname: t.Optional[str]
+    action: str
+    rule: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """What nova-compute would do if it started on a host now. ``outcome``: starts, refuses or unknown.
+
+    ``releases``: those that its nova-compute may be of; ``unread``: why a part of this could not be told.
+    """
+
+    inventory_name: str
+    host: t.Optional[str]
+    releases: t.Tuple[int, ...]
+    outcome: str
+    refusal: t.Optional[Refusal]
+    #: Guests that would be touched. Those that are left as they are are not here.
+    guests: t.Tuple[Fate, ...]
+    nodes: t.Tuple[NodeFate, ...]
+    new_service: bool
+    unread: t.Tuple[str, ...] = ()
+
+    @property
+    def destroys(self) -> t.List[Fate]:
+        """Guests that would be destroyed, with or without their disks."""
+        return [fate for fate in self.guests if fate.action in (DESTROYED, DESTROYED_WITH_DISKS)]
+
+    @property
+    def told(self) -> str:
+        """The outcome in one line."""
+        if self.outcome == UNKNOWN:
+            return "cannot be told: " + "; ".join(self.unread)
+        parts = [f"refuses: {self.refusal.text}"] if self.refusal else ["starts"]
+        parts += [f"{fate.domain.nova_name or fate.domain.name} is {fate.action}" for fate in self.guests[:_SHOWN]]
+        if len(self.guests) > _SHOWN:
+            parts.append(f"and {len(self.guests) - _SHOWN} more guests")
+        parts += [f"node {node.hypervisor_hostname} is {node.action}" for node in self.nodes if node.action != KEPT]
+        parts += ["a new service is made"] if self.new_service and not self.refusal else []
+        return "; ".join([*parts, *self.unread])
+
+
+#: Guests that one line names.
+_SHOWN = 3
+
+
+def start(index: Index, facts: HostFacts) -> Start:
+    """Return what a start of nova-compute would do on a host, by the rules of its release."""
+    host = conf_host(facts)
+    known = index.host_releases(facts) or ()
+    missing = _missing(index, facts, known)
+    if missing or host is None:
+        nothing = (f"not read: {', '.join(missing)}",)
+        return Start(facts.inventory_name, host, known, UNKNOWN, None, (), (), False, nothing)
+    case = _Case(index, facts, host)
+    found = {release: case.refusal(release) for release in known}
+    if len(set(found.values())) > 1:
+        # No two releases with the same service version differ in this; packages name one release.
+        why = ("it depends on the release: " + ", ".join(map(str, known)),)
+        return Start(facts.inventory_name, host, known, UNKNOWN, None, (), (), False, why)
+    refusal = found[known[0]]
+    if refusal is not None and refusal.early:
+        return Start(facts.inventory_name, host, known, REFUSES, refusal, (), (), False)
+    guests, unread = case.guests(reaps=refusal is None)
+    nodes = case.nodes(min(known)) if refusal is None else ()
+    new = case.service is None
+    outcome = STARTS if refusal is None else REFUSES
+    return Start(facts.inventory_name, host, known, outcome, refusal, guests, nodes, new, unread)
+
+
+def _missing(index: Index, facts: HostFacts, known: t.Sequence[int]) -> t.List[str]:
+    """What no outcome can be told without."""
+    parts = (
+        ("nova.conf", facts.nova_conf is not None),
+        ("libvirt's host name", facts.libvirt is not None),
+        ("the domains", facts.domains is not None),
+        ("compute_id files", facts.compute_id_files is not None or (bool(known) and max(known) < REFUSES_SINCE)),
+        ("Nova's release", bool(known)),
+        ("services of every cell", index.cells_read("services") and index.in_scope(conf_host(facts))),
+        ("compute nodes of every cell", index.cells_read("compute_nodes") and index.in_scope(conf_host(facts))),
+    )
+    return [name for name, is_known in parts if not is_known]
+
+
+class _Case:
+    """One host, with the rows that its nova-compute would find: by name, as its database compares names."""
+
+    def __init__(self, index: Index, facts: HostFacts, host: str) -> None:
+        self._index = index
+        self._facts = facts
+        self._host = host
+        libvirt = facts.libvirt
+        self._hypervisor_hostname = libvirt.hostname if libvirt else ""
+        found = index.services_by_name.get(host.casefold(), [])
+        rows = [(cell, row) for cell, row in found if _found_as(cell, row.host, host)]
+        self._cell: t.Optional[CellFacts] = rows[0][0] if rows else None
+        self.service: t.Optional[ServiceRow] = rows[0][1] if rows else None
+        named = index.node_rows_by_name.get(host.casefold(), [])
+        #: Live nodes that bear this host's name, in its cell (in any, where that is not known).
+        self._named = [row for cell, row in named if self._mine(cell) and _found_as(cell, row.host, host)]
+
+    def _mine(self, cell: CellFacts) -> bool:
+        return self._cell is None or cell.uuid == self._cell.uuid
+
+    # --- refusing
+
+    def refusal(self, release: int) -> t.Optional[Refusal]:
+        """Return the first reason why a nova-compute of this release does not start; None: it does."""
+        if release < REFUSES_SINCE:
+            return None
+        return (
+            self._unusable_files()
+            or (self._lost_identity() if self.service else self._guests_of_a_new_service(release))
+            or self._renamed()
+            or self._duplicate()
+        )
+
+    def _unusable_files(self) -> t.Optional[Refusal]:
+        """virt/node.py, read_local_node_uuid: 27 to 34 alike."""
+        files = uuid_files(self._facts)
+        rule = "read_local_node_uuid"
+        for entry in files:
+            if entry.uuid is None:
+                reason = f"Unable to parse UUID from {entry.path}"
+                return Refusal(rule, f"Invalid node identity configuration: {reason}")
+        for before, entry in zip(files, files[1:]):
+            if not same_uuid(entry.uuid, files[0].uuid):
+                reason = f"UUID {entry.uuid} in {entry.path} does not match {before.uuid}"
+                return Refusal(rule, f"Invalid node identity configuration: {reason}")
+        return None
+
+    def _lost_identity(self) -> t.Optional[Refusal]:
+        """compute/manager.py, _ensure_existing_node_identity: 27 to 34 alike."""
+        if uuid_files(self._facts) or self.service is None:
+            return None
+        rule = "_ensure_existing_node_identity"
+        version = self.service.version or 0
+        if version >= NODE_IDENTITY_VERSION:
+            return Refusal(
+                rule,
+                "No local node identity found, but this is not our first startup on this host. Refusing to start "
+                "after potentially having lost that state!",
+            )
+        if not self._named:
+            return Refusal(
+                rule,
+                f"Upgrading from service version {version} but found no nodes in the database for host {self._host} "
+                "to persist locally; Possible rename detected, refusing to start!",
+            )
+        if len(self._named) > 1:
+            return Refusal(rule, "Multiple nodes found in database, manual node uuid configuration required")
+        return None
+
+    def _guests_of_a_new_service(self, release: int) -> t.Optional[Refusal]:
+        """compute/manager.py, _sanity_check_new_host: since 29."""
+        if release < NEW_HOST_CHECK_SINCE or not self._facts.domains:
+            return None
+        return Refusal(
+            "_sanity_check_new_host",
+            "My hypervisor has existing instances, but I appear to be a new service in this database. Possible "
+            "database configuration error, refusing to start!",
+        )
+
+    def _renamed(self) -> t.Optional[Refusal]:
+        """compute/manager.py, _get_nodes and _check_for_host_rename: 27 to 34 alike, names compared byte by byte."""
+        for node in self._own():
+            if node.hypervisor_hostname != self._hypervisor_hostname:
+                return Refusal(
+                    "_get_nodes",
+                    f"My compute node {node.uuid} has hypervisor_hostname {node.hypervisor_hostname} but virt driver "
+                    f"reports it should be {self._hypervisor_hostname}. Possible rename detected, refusing to start!",
+                )
+        for node in self._own():
+            if node.host != self._host:
+                return Refusal(
+                    "_check_for_host_rename",
+                    f"My node {node.uuid} has host {node.host!r} but my host is {self._host!r}; Possible rename "
+                    "detected, refusing to start!",
+                )
+        return None
+
+    def _duplicate(self) -> t.Optional[Refusal]:
+        """compute/resource_tracker.py, _init_compute_node: after guests were looked at; 27 to 34 alike."""
+        if self._own() or self._was_deleted():
+            return None
+        name = self._hypervisor_hostname
+        if any(same_name(row.hypervisor_hostname, name) for row in self._named):
+            text = f"Duplicate compute node record found for host {self._host} node {name}"
+            return Refusal("_init_compute_node", text, early=False)
+        return None
+
+    # --- nodes
+
+    def _uuid(self) -> t.Optional[str]:
+        """The identity that it would have: of the file, or of the node that an upgrade writes into the file."""
+        uuid = file_uuid(self._facts)
+        upgrade = self.service is not None and (self.service.version or 0) < NODE_IDENTITY_VERSION
+        return self._named[0].uuid if uuid is None and upgrade and len(self._named) == 1 else uuid
+
+    def _own(self) -> t.List[ComputeNodeRow]:
+        uuid = self._uuid()
+        rows = self._index.node_rows_by_uuid.get(uuid_key(uuid), []) if uuid else []
+        return [row for cell, row in rows if self._mine(cell)]
+
+    def _was_deleted(self) -> bool:
+        uuid = self._uuid()
+        return uuid is not None and uuid_key(uuid) in self._index.deleted_node_uuids
+
+    def nodes(self, release: int) -> t.Tuple[NodeFate, ...]:
+        """Return what becomes of its own node and of those that bear its name."""
+        own = self._own() if release >= REFUSES_SINCE else self._by_names()
+        name = self._hypervisor_hostname
+        result = [NodeFate(row.uuid, row.hypervisor_hostname, KEPT, "_init_compute_node") for row in own]
+        if not own:
+            undelete = release >= REFUSES_SINCE and self._was_deleted()
+            uuid = self._uuid() if release >= REFUSES_SINCE else None
+            result.append(NodeFate(uuid, name, UNDELETED if undelete else CREATED, "_init_compute_node"))
+        # manager.py, update_available_resource: what bears its host name and is not what libvirt reports.
+        orphans = [row for row in self._named if row.hypervisor_hostname != name]
+        action = ORPHANED if release < ORPHANS_LEFT_SINCE else WARNED
+        result += [NodeFate(row.uuid, row.hypervisor_hostname, action, "update_available_resource") for row in orphans]
+        return tuple(result)
+
+    def _by_names(self) -> t.List[ComputeNodeRow]:
+        """Release 26 looks its node up by host and node name (resource_tracker.py, _get_compute_node)."""
+        return [row for row in self._named if same_name(row.hypervisor_hostname, self._hypervisor_hostname)]
+
+    # --- guests
+
+    def guests(self, reaps: bool) -> t.Tuple[t.Tuple[Fate, ...], t.Tuple[str, ...]]:
+        """Return guests that would be touched, and what of this could not be told.
+
+        ``reaps``: whether it comes as far as its periodic tasks.
+        """
+        try:
+            found = fates(self._index, self._facts)
+        except UnreadError as error:
+            return (), (f"its guests: {error}",)
+        found = [self._redriven(fate) for fate in found]
+        touched = [fate for fate in found if fate.action != LEFT and (reaps or fate.rule != DELETED)]
+        return tuple(touched), ()
+
+    def _redriven(self, fate: Fate) -> Fate:
+        """manager.py, _init_instance: a deletion that was under way is carried on with, disks and all."""
+        if fate.action != LEFT or not same_name(fate.lives, self._host):
+            return fate
+        rows = [row for _cell, row in self._index.instance_rows_by_uuid.get(fate.domain.uuid, []) if not row.deleted]
+        if rows and rows[0].task_state == "deleting" and rows[0].vm_state not in ("soft-delete", "building"):
+            return dataclasses.replace(fate, action=DESTROYED_WITH_DISKS, rule=REDRIVEN)
+        return fate
+
+
+def _found_as(cell: CellFacts, stored: t.Optional[str], wanted: str) -> bool:
+    """Whether this database finds a row by a name: MySQL's usual collation compares without case."""
+    return stored == wanted or (cell.location.startswith("mysql") and same_name(stored, wanted))

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items, host_subject
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import (
     RUNNING,
     Destination,
     Guest,
     by_nova_name,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, EvacuationFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, EvacuationFacts, HugePages
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Subject, Unchecked, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seating, Unseated
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
@@ -124,3 +124,34 @@ def _overcommitted(
         "Expect swapping or the kernel's killer once its guests use what they were promised: spread them afterwards."
     )
     return finding("SG502", Subject("host", host), evidence, remedy)
+
+
+# --- every host, without an evacuation ------------------------------------------------------------------------
+
+
+def crowded(bundle: Bundle) -> Items:
+    """SG502: the running guests of a host may together take more than the host has. Huge pages are counted apart."""
+    for name in sorted(bundle.hosts):
+        facts = bundle.hosts[name]
+        if facts.memory is None or facts.domains is None:
+            yield Unchecked("SG502", name, "its memory or its domains were not read")
+            continue
+        guests = [domain for domain in facts.domains if domain.state in RUNNING and domain.hugepage_kib is None]
+        promised = sum(domain.memory_mib for domain in guests)
+        pages = sum(entry.size_kib * entry.total for entry in _whole(facts.hugepages or [])) // 1024
+        evidence = {
+            "total MiB": facts.memory.total_mib,
+            "of these in huge pages MiB": pages,
+            "running guests": len(guests),
+            "their memory MiB": promised,
+            "available MiB": facts.memory.available_mib,
+        }
+        if promised > facts.memory.total_mib - pages:
+            remedy = "Move guests away (openstack server migrate --live-migration), or expect swapping or the kernel's "
+            yield finding("SG502", host_subject(facts), evidence, remedy + "killer once they use what they have.")
+
+
+def _whole(pages: t.Sequence[HugePages]) -> t.List[HugePages]:
+    """The entries that count each page once: those of NUMA nodes, or the whole host's where there are none."""
+    nodes = [entry for entry in pages if entry.numa_node is not None]
+    return nodes or list(pages)

@@ -14,6 +14,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
+    Index,
     Items,
     domain_subject,
     parse_address,
@@ -211,6 +212,25 @@ def _leftover_domains(bundle: Bundle, uuids: t.Container[str], source: str) -> I
 def _double(subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
     remedy = "Find out which QEMU is the guest's, stop the other (virsh destroy), see that one watcher is left."
     return finding("SG507", subject, evidence, remedy)
+
+
+def watched_twice(index: Index) -> Items:
+    """SG507, without an evacuation: two addresses have one disk open, and no migration explains it."""
+    for name, places in sorted(seen(index.bundle).items()):
+        uuid = name.partition("_")[0]
+        for entry in places:
+            subject = Subject("image", f"{entry.pool}/{name}")
+            if entry.image.watchers is None:
+                yield Unchecked("SG507", subject.id, "its watchers were not read")
+                continue
+            addresses = sorted({str(address_of(watcher.address)) for watcher in entry.image.watchers})
+            if len(addresses) < 2:
+                continue
+            if not index.migrations_read or index.migrations_by_instance.get(uuid):
+                yield Unchecked("SG507", subject.id, f"a migration may be why {', '.join(addresses)} have it open")
+                continue
+            hosts = [owner(index.bundle, watcher.address) or watcher.address for watcher in entry.image.watchers]
+            yield _double(subject, {"watchers": addresses, "hosts": sorted(hosts), "seen by": list(entry.by)})
 
 
 # --- where the disks are --------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import journal
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    GuestDefinition,
     HostFacts,
     HostsLine,
     HugePages,
@@ -84,10 +85,15 @@ class HostOptions:
     rbd_user: t.Optional[str] = None
     rbd_conf: t.Optional[str] = None
     ceph_command: t.Tuple[str, ...] = ()
+    #: Whether the guests' definitions are read.
+    definitions: bool = False
 
 
-def read_host(options: HostOptions) -> HostFacts:
-    """Return all facts of this host. Never raises for a part that cannot be read."""
+def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) -> HostFacts:
+    """Return all facts of this host. Never raises for a part that cannot be read.
+
+    ``texts``: takes each guest's XML by its SHA-256, where definitions are read.
+    """
     parts = Parts()
     read_at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     service = compute_service.find_service("nova-compute", options.compute_units)
@@ -120,7 +126,17 @@ def read_host(options: HostOptions) -> HostFacts:
         neutron_host_lines=agent[1],
         rbd=parts.read("rbd", lambda: _rbd(options, nova)) if options.rbd else None,
         unread=parts.unread,
+        definitions=parts.read("definitions", lambda: _definitions(options, read_at, texts))
+        if options.definitions
+        else None,
     )
+
+
+def _definitions(options: HostOptions, read_at: str, texts: t.Optional[t.Dict[str, str]]) -> t.List[GuestDefinition]:
+    found, written = libvirt.read_definitions(options.libvirt_uri, read_at)
+    if texts is not None:
+        texts.update(written)
+    return found
 
 
 def _nova(

@@ -14,7 +14,7 @@ import typing as t
 import xml.etree.ElementTree as ET
 
 from ansible_collections.stackguard.nova.plugins.module_utils import domain_xml
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Domain, Libvirt
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Domain, GuestDefinition, Libvirt
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import processes
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError, within
 
@@ -107,6 +107,40 @@ def domains(opened: t.Any, proc: str = "/proc") -> t.List[Domain]:
             if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
                 raise
     return sorted(result, key=lambda domain: domain.uuid)
+
+
+def read_definitions(uri: str, read_at: str) -> t.Tuple[t.List[GuestDefinition], t.Dict[str, str]]:
+    """Return every guest's live and inactive definition, sorted by uuid, and each XML by its SHA-256.
+
+    Raises as :func:`read_identity` does.
+    """
+
+    def read() -> t.Tuple[t.List[GuestDefinition], t.Dict[str, str]]:
+        with connection(uri) as opened:
+            return definitions(opened, read_at)
+
+    return within(PATIENCE, uri, read)
+
+
+def definitions(opened: t.Any, read_at: str) -> t.Tuple[t.List[GuestDefinition], t.Dict[str, str]]:
+    """Return the definitions of an open connection. A domain that vanishes meanwhile is left out."""
+    import libvirt
+
+    texts: t.Dict[str, str] = {}
+    found = []
+    for handle in opened.listAllDomains(0):
+        try:
+            live = handle.XMLDesc(0) if handle.isActive() else None
+            inactive = handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE) if handle.isPersistent() else None
+            parts = [None if xml is None else domain_xml.definition(xml) for xml in (live, inactive)]
+            for part, xml in zip(parts, (live, inactive)):
+                if part is not None and xml is not None:
+                    texts[part.sha256] = domain_xml.recorded(xml)
+            found.append(GuestDefinition(handle.UUIDString(), handle.name(), read_at, *parts))
+        except libvirt.libvirtError as error:
+            if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
+                raise
+    return sorted(found, key=lambda entry: entry.uuid), texts
 
 
 def end_domain(uri: str, uuid: str) -> None:

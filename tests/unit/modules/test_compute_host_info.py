@@ -26,7 +26,7 @@ from ansible_collections.stackguard.nova.tests.unit.modules.running import run
 def test_the_modules_options_reach_the_reader(monkeypatch):
     seen = []
     read = make.healthy().bundle.hosts["compute1"]
-    monkeypatch.setattr(host, "read_host", lambda options: seen.append(options) or read)
+    monkeypatch.setattr(host, "read_host", lambda options, texts: seen.append(options) or read)
     given = {
         "inventory_name": "compute1",
         "resolve_names": ["a"],
@@ -146,3 +146,21 @@ def test_facts_that_cannot_be_understood_are_a_failure(plugin, tmp_path):
     assert result["failed"]
     assert "HostFacts" in result["msg"] or "memory" in result["msg"]
     assert "compute1" in evidence.load_dir(str(tmp_path)).unreachable
+
+
+def test_definitions_are_kept_by_their_own_digest_and_not_returned(plugin, tmp_path):
+    text = "<domain></domain>"
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    plugin.answer["definitions"] = {digest: text}
+    result = plugin.act()
+    assert (tmp_path / "definitions" / f"{digest}.xml").read_text() == text
+    assert "definitions" not in result
+
+
+def test_a_definition_under_another_name_is_a_failure_and_leaves_nothing(plugin, tmp_path):
+    plugin.answer["definitions"] = {"../../outside": "x"}
+    result = plugin.act()
+    assert result["failed"]
+    assert "definitions" in result["msg"]
+    assert list(tmp_path.glob("definitions")) == []
+    assert (tmp_path / "unreachable" / "compute1.json").exists()

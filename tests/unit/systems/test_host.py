@@ -59,14 +59,16 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
         monkeypatch.setattr(host, name, broken)
     for name in ("static_name", "ovs_external_ids"):
         monkeypatch.setattr(host_names, name, broken)
-    read = host.read_host(host.HostOptions("h", nova_conf_files=(str(tmp_path / "nowhere"),), rbd=True))
+    read = host.read_host(
+        host.HostOptions("h", nova_conf_files=(str(tmp_path / "nowhere"),), rbd=True, definitions=True)
+    )
     plain = facts.to_plain(read)
     none = {name for name, value in plain.items() if value is None}
     told = {item.part for item in read.unread}
     assert none == {
         "static_hostname", "fqdn", "addresses", "machine_id", "dmi_uuid", "compute_id_files", "nova_conf", "libvirt",
         "domains", "memory", "hugepages", "units", "resolutions", "etc_hosts", "ovs_external_ids", "open_operations",
-        "nova_version", "neutron_host", "rbd",
+        "nova_version", "neutron_host", "rbd", "definitions",
     }  # fmt: skip
     assert none == told
     assert {item.reason for item in read.unread if item.part == "addresses"} == {"ip: No such file or directory"}

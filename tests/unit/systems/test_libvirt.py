@@ -136,6 +136,50 @@ def test_any_other_error_fails_the_whole_list(binding, proc):
     assert binding.closed == 1
 
 
+class Defined(Handle):
+    """One with a definition for its next start."""
+
+    def __init__(self, *args, inactive=LIVE, persistent=1, **options):
+        super().__init__(*args, **options)
+        self.inactive, self.persistent = inactive, persistent
+
+    def XMLDesc(self, flags):  # noqa: N802
+        if self.error:
+            raise self.error
+        return self.inactive if flags == 2 else self.xml
+
+    def isPersistent(self):  # noqa: N802
+        return self.persistent
+
+
+def test_definitions(binding):
+    other = LIVE.replace("slot='0x02'", "slot='0x09'")
+    binding.VIR_DOMAIN_XML_INACTIVE = 2
+    binding.domains = [
+        Defined(inactive=other),
+        Defined("00000000-0000-4000-8000-000000000000", state=5),
+        Defined("11111111-0000-4000-8000-000000000000", persistent=0),
+        Defined("22222222-0000-4000-8000-000000000000", error=Gone()),
+    ]
+    found, texts = libvirt.read_definitions("qemu:///system", "now")
+    assert [(guest.uuid[:2], guest.live is None, guest.inactive is None) for guest in found] == [
+        ("00", True, False),
+        ("11", False, True),
+        ("89", False, False),
+    ]
+    assert found[2].live == domain_xml.definition(LIVE)
+    assert found[2].inactive == domain_xml.definition(other)
+    assert set(texts) == {domain_xml.definition(LIVE).sha256, domain_xml.definition(other).sha256}
+    assert texts[found[2].inactive.sha256] == domain_xml.recorded(other)
+
+
+def test_definitions_with_holes_are_none(binding):
+    binding.VIR_DOMAIN_XML_INACTIVE = 2
+    binding.domains = [Defined(), Defined(error=BindingError("broken"))]
+    with pytest.raises(libvirt.LibvirtError, match="broken"):
+        libvirt.read_definitions("qemu:///system", "now")
+
+
 def test_libvirt_that_does_not_answer(binding):
     binding.refuses = BindingError("Failed to connect socket")
     with pytest.raises(libvirt.LibvirtError, match="qemu:///system: Failed to connect socket"):

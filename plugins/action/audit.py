@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Controller side of audit: from an evidence directory, or saved evidence, to findings and the report's files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import typing as t
+
+import jinja2
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.stackguard.nova.plugins.module_utils import audits, evidence, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, FactsError
+
+Result = t.Dict[str, t.Any]
+
+#: Of the role, whose the page is.
+TEMPLATES = os.path.join(os.path.dirname(__file__), "..", "..", "roles", "audit", "templates")
+ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "evidence_dir": {"type": "path"},
+    "evidence": {"type": "list", "elements": "path", "default": []},
+    "inventory_hosts": {"type": "list", "elements": "str", "default": []},
+    "failures": {"type": "dict", "default": {}},
+    "report_dir": {"type": "path", "required": True},
+    "definitions_dir": {"type": "path"},
+    "fail_on": {"type": "str", "default": "blocker", "choices": list(audits.FAIL_ON)},
+    "links_listed": {"type": "int", "default": 1000},
+    "overrides": {"type": "list", "elements": "dict", "default": []},
+}
+
+
+class ActionModule(ActionBase):
+    """Judge the evidence, and leave the report."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
+        """Return the verdict; fail by ``fail_on``."""
+        super().run(tmp, task_vars)
+        _validation, args = self.validate_argument_spec(ARGUMENTS)
+        if not args["evidence_dir"] and not args["evidence"]:
+            return {"failed": True, "changed": False, "msg": "one of evidence_dir and evidence is needed"}
+        try:
+            return self._audited(args)
+        except (FactsError, findings.OverrideError) as error:
+            return {"failed": True, "changed": False, "msg": str(error)}
+        except OSError as error:
+            return {
+                "failed": True,
+                "changed": False,
+                "msg": f"{error.filename or args['report_dir']}: {error.strerror}",
+            }
+
+    def _audited(self, args: Result) -> Result:
+        overrides = findings.parse_overrides(args["overrides"])
+        bundle = self._bundle(args)
+        found = audits.audited(bundle, overrides, args["links_listed"])
+        directory = self._on_controller(args["report_dir"])
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        for name, text in (
+            ("report.json", audits.report_json(found)),
+            ("forecast.json", audits.forecast_json(found)),
+            ("report.prom", audits.report_prom(found)),
+            ("report.html", page(found)),
+        ):
+            _write(os.path.join(directory, name), text)
+        # Saved evidence is written again too: what a report was made of lies beside it.
+        evidence.save_whole(directory, bundle)
+        if args["definitions_dir"] and not args["evidence"] and not self._task.check_mode:
+            # After all is told: what is recorded now is what the next audit compares with.
+            source = self._on_controller(args["evidence_dir"])
+            evidence.record(self._on_controller(args["definitions_dir"]), bundle, source)
+        table = audits.table(found)
+        Display().display(table)
+        report = found.report
+        failed = audits.fails(found.verdict, args["fail_on"])
+        return {
+            "changed": False,
+            "failed": failed,
+            "verdict": found.verdict,
+            "counts": report["counts"],
+            "hosts": report["hosts"],
+            "servers": report["servers"],
+            "generated_at": report["generated_at"],
+            "codes": sorted({item["code"] for item in report["findings"]}),
+            "report_dir": directory,
+            "msg": f"verdict {found.verdict} (fail_on {args['fail_on']}): see {directory}/report.html",
+        }
+
+    def _bundle(self, args: Result) -> Bundle:
+        if args["evidence"]:
+            return audits.whole([self._on_controller(path) for path in args["evidence"]])
+        directory = self._on_controller(args["evidence_dir"])
+        if args["failures"]:
+            reasons = {str(source): str(reason) for source, reason in args["failures"].items()}
+            evidence.save_part(directory, evidence.FAILURES, reasons)
+        bundle = evidence.with_unread(_load_or_nothing(directory), args["inventory_hosts"])
+        if args["definitions_dir"]:
+            bundle = evidence.with_records(bundle, self._on_controller(args["definitions_dir"]))
+        return bundle
+
+    def _on_controller(self, path: str) -> str:
+        return str(self._loader.path_dwim(str(path)))
+
+
+def _load_or_nothing(directory: str) -> Bundle:
+    """Hosts of which none left even a trace are evidence too."""
+    try:
+        return evidence.load_dir(directory)
+    except FactsError as error:
+        if "no evidence was found" in str(error):
+            return evidence.nothing()
+        raise
+
+
+def page(found: audits.Audit) -> str:
+    """Return C(report.html)."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return audits.page(
+        found, environment.get_template("report.html.j2").render, *map(_text, ("report.css", "report.js"))
+    )
+
+
+def _text(name: str) -> str:
+    with open(os.path.join(TEMPLATES, name), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def _write(path: str, text: str) -> None:
+    """Write a file whole or not at all, for its owner only: it holds names of guests and hosts."""
+    descriptor, temporary = tempfile.mkstemp(prefix=".report-", suffix=".tmp", dir=os.path.dirname(path))
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Controller side of domain_definition: compare with the last record, then record."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, text
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import definition
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    FactsError,
+    GuestDefinition,
+    from_plain,
+    to_plain,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import ordered
+
+MODULE = "stackguard.nova.domain_definition"
+
+Result = t.Dict[str, t.Any]
+
+
+class ActionModule(ActionBase):
+    """Read on the host, compare and keep here."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
+        """Return what changed since the last record."""
+        super().run(tmp, task_vars)
+        arguments = dict(self._task.args)
+        result = dict(self._execute_module(module_name=MODULE, module_args=arguments, task_vars=task_vars))
+        given = (result.get("invocation") or {}).get("module_args") or {}
+        directory = given.get("definitions_dir") or arguments.get("definitions_dir")
+        if result.get("failed") or result.get("unreachable") or not directory:
+            return result
+        records = given.get("record", True) and not self._task.check_mode
+        try:
+            host = str(arguments.get("inventory_name") or task_vars["inventory_hostname"])
+            return self._compared(host, self._loader.path_dwim(str(directory)), result, bool(records))
+        except FactsError as error:
+            return {"failed": True, "changed": False, "msg": str(error)}
+        except OSError as error:
+            return {"failed": True, "changed": False, "msg": f"definitions_dir {directory}: {error.strerror}"}
+
+    @staticmethod
+    def _compared(host: str, directory: str, result: Result, records: bool) -> Result:
+        guests = [from_plain(GuestDefinition, entry, MODULE) for entry in result["guests"]]
+        known = evidence.records(directory, guests)
+        checked = definition.compared(host, guests, known)
+        changed = False
+        if records:
+            changed = evidence.keep(directory, guests, known)
+            evidence.save_texts(directory, dict(result["definitions"]))
+        told = text.findings_text(checked)
+        if told:
+            Display().display(told)
+        findings = [to_plain(item) for item in ordered(checked.findings)]
+        return {"changed": changed, "guests": result["guests"], "findings": findings}

@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Everything that the collection can say of a whole cloud from its evidence: what an audit tells. Pure.
+
+A code that could not be decided, because a source was not read or failed, is told as such: nothing of it is "none".
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
+    definition,
+    flight,
+    forecast,
+    host_zones,
+    identity,
+    links,
+    memory,
+    names,
+    storage,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import COMPUTE, Index, Items, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
+
+SOURCES = ("hosts", "api", "databases")
+#: Codes that nothing can be said of without the compute hosts; the other sources' checks say so themselves.
+_FROM_HOSTS = (
+    *("SG101", "SG102", "SG103", "SG104", "SG105", "SG106", "SG107", "SG108", "SG109", "SG110", "SG113", "SG115"),
+    *("SG502", "SG507", "SG508", "SG706"),
+)
+#: Codes of a whole source, for one that failed.
+_OF_SOURCE = {"api": "SG709", "databases": "SG311"}
+
+
+def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
+    """Check everything that was read. ``at_most``: wrong links of one code that are listed; None: all."""
+    index = Index(bundle)
+    checked = identity.check(bundle) + names.check(bundle) + flight.check(bundle) + links.check(bundle, at_most)
+    checked += definition.check(bundle)
+    checked += host_zones.check(bundle) + gather(memory.crowded(bundle)) + gather(_ceph(index)) + gather(_unread(index))
+    return once(checked)
+
+
+def starts(bundle: Bundle) -> t.List[forecast.Start]:
+    """Return what nova-compute would do on each host that was read, by inventory name."""
+    index = Index(bundle)
+    return [forecast.start(index, bundle.hosts[name]) for name in sorted(bundle.hosts)]
+
+
+def once(checked: Checked) -> Checked:
+    """Tell the same only once: links are looked at by name and by id."""
+    seen: t.Set[t.Tuple[str, str]] = set()
+    findings = []
+    for item in checked.findings:
+        key = (item.code, repr(item))
+        if key not in seen:
+            seen.add(key)
+            findings.append(item)
+    return Checked(tuple(findings), tuple(dict.fromkeys(checked.unchecked)))
+
+
+def _ceph(index: Index) -> Items:
+    """SG507, SG508: two clients on one disk, and what was left behind."""
+    if not any(facts.rbd is not None for facts in index.bundle.hosts.values()):
+        for code in ("SG507", "SG508"):
+            yield Unchecked(code, "all", "no host looked into Ceph")
+        return
+    yield from storage.watched_twice(index)
+    operations = {entry.operation_id for facts in index.bundle.hosts.values() for entry in facts.open_operations or []}
+    # The hold of an evacuation bears its id: its guards are no leak while it goes on.
+    held = (service.disabled_reason or "" for service in index.api_services or [])
+    operations |= {reason.rpartition(":")[2] for reason in held if reason.startswith("stackguard:")}
+    yield from storage.leaks(index.bundle, operations, _gone(index))
+
+
+def _gone(index: Index) -> t.Optional[t.Set[str]]:
+    """Instances that are known to be deleted, by their rows. One that no row knows may be another cloud's."""
+    if not index.cells_read("instances"):
+        return None
+    rows = index.instance_rows_by_uuid
+    return {uuid for uuid, found in rows.items() if found and all(row.deleted for _cell, row in found)}
+
+
+def _unread(index: Index) -> Items:
+    """What a source that was not read, or a host that is missing, leaves undecided."""
+    bundle = index.bundle
+    yield from _failed(bundle)
+    if not bundle.hosts and not bundle.unreachable:
+        for code in _FROM_HOSTS:
+            yield Unchecked(code, "all", "no compute host was read")
+        return
+    for name in sorted(bundle.unreachable):
+        for code in ("SG113", "SG502"):
+            yield Unchecked(code, name, f"the host was not read: {bundle.unreachable[name]}")
+    yield from _strangers(index)
+
+
+def _failed(bundle: Bundle) -> Items:
+    """SG311, SG709: a source that was to be read and could not be: no gate may open on the rest of them alone."""
+    remedy = "Mend what the reason says, then run again; what is not wanted is left out by audit_sources."
+    for source, reason in sorted(bundle.failures.items()):
+        yield finding(_OF_SOURCE.get(source, "SG709"), Subject("service", source), {"reason": reason}, remedy)
+    for cell in (bundle.databases.cells if bundle.databases else None) or []:
+        if cell.services is None and cell.unread:
+            reasons = {"read from": cell.location, "unread": {entry.part: entry.reason for entry in cell.unread}}
+            yield finding("SG311", Subject("service", f"cell:{cell.name}"), reasons, remedy)
+
+
+def _strangers(index: Index) -> Items:
+    """Compute services of Nova that no host of the inventory bears the name of."""
+    read = {conf_host(facts) for facts in index.bundle.hosts.values()}
+    # A host that did not answer may be any of them under another name; its own name at least is told already.
+    for host in sorted(index.compute_hosts - read - set(index.bundle.unreachable)):
+        yield Unchecked("SG114", host, f"{COMPUTE} has this name in Nova, and no host that was read calls itself so")

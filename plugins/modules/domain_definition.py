@@ -1,0 +1,129 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: domain_definition
+short_description: Record the definitions of the guests of a compute host, and tell what changed
+version_added: 0.1.0
+description:
+  - Reads the XML of guests on a compute host, as they run and as their next start through libvirt would take them, and
+    compares it with the last record, device by device. Then it is the record. The guests themselves are not touched.
+  - Records are kept on the controller, normalised and without secrets. C(guests/UUID.json) is a guest's last record,
+    C(definitions/SHA256.xml) is each XML that was seen.
+  - M(stackguard.nova.audit) does the same for a whole cloud.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.action
+attributes:
+  check_mode:
+    support: full
+    details:
+      - In check mode everything is read and compared, and nothing is recorded.
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+requirements:
+  - Python 3.9 or newer on the compute host
+  - C(python3-libvirt) on the compute host
+options:
+  definitions_dir:
+    type: path
+    description:
+      - Lasting directory on the controller for the records. It is made where it is missing, readable by its owner only.
+        Where it is left out, nothing is compared, and the XML is returned under RV(definitions).
+  guests:
+    type: list
+    elements: str
+    default: []
+    description: Uuids of guests. Where it is empty, all of the host are looked at.
+  record:
+    type: bool
+    default: true
+    description: Whether what was read becomes the record.
+  libvirt_uri:
+    type: str
+    default: qemu:///system
+    description: Where libvirt is reached. The connection is read-only.
+seealso:
+  - module: stackguard.nova.audit
+"""
+
+EXAMPLES = r"""
+- name: Before a maintenance, record what the guests look like
+  stackguard.nova.domain_definition:
+    definitions_dir: /var/lib/stackguard/definitions
+
+- name: Afterwards, tell what a guest finds elsewhere
+  stackguard.nova.domain_definition:
+    definitions_dir: /var/lib/stackguard/definitions
+    guests: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
+    record: false
+  register: drift
+"""
+
+RETURN = r"""
+findings:
+  description: What changed since the last record, as in C(report.json). SG601 to SG607.
+  returned: with O(definitions_dir)
+  type: list
+  elements: dict
+  sample: [{code: SG601, slug: address-drift, severity: warning, evidence: {}, remedy: Tell its owner.}]
+guests:
+  description: Each guest with its devices.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{uuid: 0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, name: instance-00000001, live: {}, inactive: {}}]
+definitions:
+  description: The XML by its SHA-256, normalised and without secrets.
+  returned: without O(definitions_dir)
+  type: dict
+  sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}
+"""
+
+import datetime
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import libvirt
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError
+
+
+def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
+    """Return the options, as documented."""
+    return {
+        "definitions_dir": {"type": "path"},
+        "guests": {"type": "list", "elements": "str", "default": []},
+        "record": {"type": "bool", "default": True},
+        "libvirt_uri": {"type": "str", "default": "qemu:///system"},
+    }
+
+
+def main() -> None:
+    """Read the definitions and return them. What is compared and kept is the action plugin's."""
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    wanted = {uuid.lower() for uuid in module.params["guests"]}
+    read_at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    try:
+        found, texts = libvirt.read_definitions(module.params["libvirt_uri"], read_at)
+    except HostError as error:
+        module.fail_json(msg=str(error))
+    guests = [guest for guest in found if not wanted or guest.uuid in wanted]
+    missing = sorted(wanted - {guest.uuid for guest in guests})
+    if missing:
+        module.fail_json(msg=f"not on this host: {', '.join(missing)}")
+    kept = {part.sha256 for guest in guests for part in (guest.live, guest.inactive) if part is not None}
+    module.exit_json(changed=False, guests=to_plain(guests), definitions={key: texts[key] for key in sorted(kept)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How long an audit takes: ``make bench-audit``, or ``python tests/bench/audit.py [evidence] [local]``.
+
+* ``evidence``: time and memory of judging saved evidence of 1,000 hosts (STACKGUARD_BENCH_CLOUD) with 50 servers each,
+  their definitions and the records of these, and of its report;
+* ``local``: the playbook over 200 hosts of a local connection, against ``ansible -m ping`` on the same hosts and forks
+  (STACKGUARD_BENCH_HOSTS, STACKGUARD_BENCH_FORKS). Without ssh: what is compared is Ansible's own work.
+
+What reading the databases costs: tests/bench/databases.py and tests/bench/links.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / ".build" / "dev"))
+
+from ansible_collections.stackguard.nova.plugins.action import audit as action  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils import audits, domain_xml, evidence, facts  # noqa: E402
+from ansible_collections.stackguard.nova.tests.unit import builders  # noqa: E402
+
+HOSTS, GUESTS = int(os.environ.get("STACKGUARD_BENCH_CLOUD") or 1000), 50
+XML = (ROOT / "tests" / "unit" / "systems" / "recorded" / "domain.xml").read_text()
+LOCAL = int(os.environ.get("STACKGUARD_BENCH_HOSTS") or 200)
+FORKS = int(os.environ.get("STACKGUARD_BENCH_FORKS") or 20)
+
+
+def timed(what, function):
+    start = time.monotonic()
+    result = function()
+    seconds = time.monotonic() - start
+    print(f"{what:60} {seconds:8.2f} s   {peak()} MiB at most so far", flush=True)
+    return seconds, result
+
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def big():
+    """A cloud in which one instance of fifty has lost its domain, and one host of a hundred its name."""
+    some = builders.healthy(hosts=HOSTS, guests=GUESTS, new=None)
+    hosts, recorded, made = dict(some.bundle.hosts), {}, domain_xml.definition(XML)
+    for number in range(1, HOSTS + 1):
+        name = f"compute{number}"
+        some_facts = hosts[name]
+        changes = {"domains": some_facts.domains[1:], "resolutions": [], "etc_hosts": []}
+        changes["definitions"] = [
+            facts.GuestDefinition(domain.uuid, domain.name, builders.AT, made, made) for domain in some_facts.domains
+        ]
+        recorded.update({guest.uuid: guest for guest in changes["definitions"]})
+        if number % 100 == 0:
+            changes["kernel_hostname"] = f"renamed{number}"
+        hosts[name] = builders.dataclasses.replace(some_facts, **changes)
+    return builders.dataclasses.replace(some.bundle, hosts=hosts, recorded=recorded)
+
+
+def judged():
+    _seconds, bundle = timed(f"made: {HOSTS} hosts, {HOSTS * GUESTS} servers (not part of an audit)", big)
+    with tempfile.TemporaryDirectory() as directory:
+        timed("evidence.json written", lambda: evidence.save_whole(directory, bundle))
+        path = f"{directory}/{evidence.WHOLE}"
+        print(f"{'':60} {os.path.getsize(path) // 2**20:8} MiB")
+        _seconds, again = timed("evidence.json read", lambda: evidence.load(path))
+        _seconds, found = timed("judged", lambda: audits.audited(again))
+        for name, form in (
+            ("report.json", audits.report_json),
+            ("forecast.json", audits.forecast_json),
+            ("report.prom", audits.report_prom),
+            ("report.html", action.page),
+            ("the table", audits.table),
+        ):
+            _seconds, text = timed(name, lambda form=form: form(found))
+            print(f"{'':60} {len(text) // 1024:8} KiB")
+        print(f"{len(found.checked.findings)} findings, verdict {found.verdict}")
+
+
+def local():
+    """Ansible's own work for a host, with ours and with next to none."""
+    with tempfile.TemporaryDirectory() as directory:
+        here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+        inventory = {"compute": {"hosts": {f"compute{number}": here for number in range(LOCAL)}}}
+        (pathlib.Path(directory) / "inventory.json").write_text(json.dumps(inventory))
+        common = ["-i", f"{directory}/inventory.json", "-f", str(FORKS)]
+        env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".build" / "dev")}
+        env.update(ANSIBLE_HOME=f"{directory}/home", ANSIBLE_STDOUT_CALLBACK="default")
+        given = {"audit_sources": ["hosts"], "audit_ceph": False, "audit_fail_on": "never"}
+        given["stackguard_report_dir"] = f"{directory}/reports"
+
+        def run(*argv):
+            done = subprocess.run([sys.executable, "-m", "ansible", *argv], env=env, capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+        bare, _result = timed(
+            f"ansible -m ping, {LOCAL} hosts, {FORKS} forks", lambda: run("adhoc", "compute", "-m", "ping", *common)
+        )
+        ours, _result = timed(
+            "the audit's playbook, hosts alone",
+            lambda: run("playbook", "stackguard.nova.audit", *common, "-e", json.dumps(given)),
+        )
+        print(f"{'ratio':60} {ours / bare:8.2f}")
+
+
+def main():
+    wanted = sys.argv[1:] or ["evidence", "local"]
+    for name, part in (("evidence", judged), ("local", local)):
+        if name in wanted:
+            part()
+
+
+if __name__ == "__main__":
+    main()

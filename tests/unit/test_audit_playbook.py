@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""audit.yml as people run it, on this machine alone: what answers, what does not, and the same bytes again offline."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence
+from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
+from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
+from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import BROKEN, GONE, HERE
+
+FILES = ("report.json", "report.html", "report.prom", "forecast.json", "evidence.json")
+
+
+@pytest.fixture
+def run(tmp_path):
+    (tmp_path / "tmp").mkdir()
+
+    def playbook(*options, hosts=None, reports="reports", **given):
+        inventory = {"compute": {"hosts": hosts or {"compute1": HERE}}}
+        (tmp_path / "inventory.json").write_text(json.dumps(inventory))
+        variables = {"stackguard_report_dir": str(tmp_path / reports), **given}
+        (tmp_path / "vars.json").write_text(json.dumps(variables))
+        argv = [sys.executable, "-m", "ansible", "playbook", "stackguard.nova.audit", *options]
+        argv += ["-i", str(tmp_path / "inventory.json"), "-e", f"@{tmp_path / 'vars.json'}"]
+        env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"), "ANSIBLE_HOME": str(tmp_path / "home")}
+        env.update(ANSIBLE_NOCOLOR="1", ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_SHOW_CUSTOM_STATS="1")
+        env.update(TMPDIR=str(tmp_path / "tmp"), ANSIBLE_HOST_KEY_CHECKING="0")
+        return subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return playbook
+
+
+def kept(directory):
+    return {name: (directory / name).read_bytes() for name in FILES}
+
+
+def saved(tmp_path, some, name="saved.json"):
+    return evidence.save_part(str(tmp_path), name, some.bundle)
+
+
+def test_hosts_that_do_not_answer_and_sources_that_fail_are_told_and_end_nothing(run, tmp_path):
+    hosts = {"compute1": HERE, "compute2": BROKEN, "compute3": GONE}
+    urls = {"nova_api_db_url": "mysql+pymysql://user:secret@127.0.0.1:1/nothing"}
+    done = run(hosts=hosts, cloud="nothing", audit_ceph=False, **urls)
+    told = done.stdout + done.stderr
+    assert done.returncode not in (0, 250), told
+    assert (tmp_path / "reports" / "report.json").exists(), told
+    files = kept(tmp_path / "reports")
+    assert "secret" not in told
+    assert not [name for name, content in files.items() if b"secret" in content]
+    report = json.loads(files["report.json"])
+    assert (report["verdict"], report["hosts"]) == ("block", 3)
+    silent = {item["object"]["id"] for item in report["findings"] if item["code"] == "SG114"}
+    assert {"compute2", "compute3"} <= silent, told
+    reasons = {item["code"]: item["evidence"] for item in report["findings"] if item["object"]["kind"] == "service"}
+    assert "Cloud nothing was not found" in reasons["SG709"]["reason"], told
+    assert "SG201" in {item["code"] for item in report["unchecked"]}
+    assert list((tmp_path / "tmp").glob("stackguard-*")) == [], told
+    assert stat.S_IMODE((tmp_path / "reports" / "evidence.json").stat().st_mode) == 0o600
+    assert "verdict block" in done.stdout
+    again = run(audit_evidence=str(tmp_path / "reports" / "evidence.json"), reports="again", audit_fail_on="never")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert kept(tmp_path / "again") == files
+
+
+def test_saved_evidence_is_judged_without_any_host_or_cloud(run, tmp_path):
+    done = run(audit_evidence=saved(tmp_path, healthy()), audit_fail_on="blocker", hosts={"compute1": GONE})
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((tmp_path / "reports" / "report.json").read_text())
+    assert report["findings"] == []
+    assert "UNREACHABLE" not in done.stdout
+    assert '"verdict": "warn"' in done.stdout  # the links and Ceph were not read
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("never", 0), ("blocker", 2), ("warning", 2)])
+def test_the_exit_code_is_what_was_asked_for(run, tmp_path, fail_on, code):
+    some = healthy().drop("domains", {"uuid": guest(1, 1)})
+    done = run(audit_evidence=saved(tmp_path, some), audit_fail_on=fail_on)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "SG109 missing-domain" in done.stdout
+
+
+def test_an_override_passes_a_blocker_and_only_that(run, tmp_path):
+    some = healthy().drop("domains", {"uuid": guest(1, 1)})
+    passed = [{"code": "SG109", "object": guest(1, 1), "reason": "known"}]
+    done = run(audit_evidence=saved(tmp_path, some), stackguard_overrides=passed)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = run(audit_evidence=saved(tmp_path, some), stackguard_overrides=passed, audit_fail_on="warning")
+    assert done.returncode == 2
+
+
+def test_slices_merge(run, tmp_path):
+    whole = healthy()
+    one = whole.unreachable("compute1")
+    two = whole.unreachable("compute2").unreachable("compute3")
+    paths = [saved(tmp_path, one, "one.json"), saved(tmp_path, two, "two.json")]
+    assert run(audit_evidence=paths).returncode == 0
+    assert run(audit_evidence=saved(tmp_path, whole), reports="whole").returncode == 0
+    assert run(audit_evidence=paths[::-1], reports="reverse").returncode == 0
+    assert kept(tmp_path / "reports") == kept(tmp_path / "whole") == kept(tmp_path / "reverse")
+
+
+@pytest.mark.parametrize("words", [("--limit", "compute1"), ("--limit", "compute1,localhost")])
+def test_a_limit_is_refused(run, words):
+    done = run(*words)
+    assert done.returncode not in (0, 250)
+    assert "without --limit" in done.stdout
+
+
+def test_a_pattern_that_no_host_answers_to_is_refused(run):
+    done = run(audit_hosts="nobody")
+    assert done.returncode not in (0, 250)
+    assert "audit_hosts (nobody) is no host of the inventory" in done.stdout
+
+
+def test_evidence_that_cannot_be_understood_is_refused_by_name(run, tmp_path):
+    (tmp_path / "old.json").write_text('{"schema": 0}')
+    done = run(audit_evidence=str(tmp_path / "old.json"))
+    assert done.returncode not in (0, 250)
+    assert "schema 0 is not 1" in done.stdout
