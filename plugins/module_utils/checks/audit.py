@@ -42,7 +42,12 @@ def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
     index = Index(bundle)
     checked = identity.check(bundle) + names.check(bundle) + flight.check(bundle) + links.check(bundle, at_most)
     checked += definition.check(bundle)
-    checked += host_zones.check(bundle) + gather(memory.crowded(bundle)) + gather(_ceph(index)) + gather(_unread(index))
+    checked += (
+        host_zones.check(bundle, at_most)
+        + gather(memory.crowded(bundle))
+        + gather(_ceph(index))
+        + gather(_unread(index))
+    )
     return once(checked)
 
 
