@@ -10,17 +10,19 @@ module: server_migrate
 short_description: Move servers to other hosts of their availability zone, or empty a host
 version_added: 0.1.0
 description:
-  - Moves the servers that are named or selected, or all of a host, live where they run and cold where they do not. Each
-    stays in the zone that its host is in.
-  - The host is chosen by the planner of evacuations, from memory that was measured on the hosts. It is named to Nova and
-    checked by the scheduler, never forced. A host that was not read is no destination.
-  - Where each lands is compared. A cold migration is confirmed after that; a stray is reverted, or told where it cannot be.
+  - Moves the servers that are named or selected, or all of a host, live where they run and cold where they do not.
+    Each stays in the zone that its host is in.
+  - The host is chosen by the planner of evacuations, from memory that was measured on the hosts. It is named to Nova
+    and checked by the scheduler, never forced. A host that was not read is no destination.
+  - Where each lands is compared. A cold migration is confirmed after that; a stray is reverted, or told where it
+    cannot be.
   - Everything that stands against it is told at once, and then nothing is changed. A server that fails on one host is
     tried on others; a run in which one did not arrive fails.
-  - A host that is emptied is disabled with the operation's id as reason, and stays disabled, unless O(enable_after=true).
-  - A run that was killed is carried on with by the same task, or ended by O(action=rollback). The journal is on the host
-    that the task runs on (or is delegated to), which receives no credentials. One move is open at a time, since two
-    would count on the same memory.
+  - A host that is emptied is disabled with the operation's id as reason, and stays disabled, unless
+    O(enable_after=true).
+  - A run that was killed is carried on with by the same task, or ended by O(action=rollback). The journal is on the
+    host that the task runs on (or is delegated to), which receives no credentials. One move is open at a time, since
+    two would count on the same memory.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -58,7 +60,8 @@ options:
     description: What Nova calls the host that is emptied.
   evidence_dir:
     type: path
-    description: Directory on the controller in which M(stackguard.nova.compute_host_info) has put what it read on the hosts.
+    description:
+      - Directory on the controller in which M(stackguard.nova.compute_host_info) has put what it read on the hosts.
   live:
     type: bool
     default: true
@@ -68,8 +71,8 @@ options:
     default: stopped
     choices: [never, stopped, fallback]
     description:
-      - Which servers move cold with O(live=true). V(stopped) are those that do not run; V(fallback) also those that run and
-        that Nova has failed to move live, which are stopped for their move.
+      - Which servers move cold with O(live=true). V(stopped) are those that do not run; V(fallback) also those that
+        run and that Nova has failed to move live, which are stopped for their move.
   partial:
     type: bool
     default: false
@@ -108,8 +111,8 @@ options:
     type: int
     default: 300
     description:
-      - Seconds for which what was read on the hosts is good. After that no other server is sent, and RV(again) is V(true)
-        when those on their way have arrived.
+      - Seconds for which what was read on the hosts is good. After that no other server is sent, and RV(again) is
+        V(true) when those on their way have arrived.
   again:
     type: bool
     default: false
@@ -166,9 +169,9 @@ EXAMPLES = r"""
 RETURN = r"""
 state:
   description:
-    - V(finished), or V(incomplete) where some servers stay and the operation is over. V(open) where it is to be carried on
-      with, V(rolled-back) where it was ended. V(none) where there was nothing to do, V(planned) in check mode, V(refused)
-      where nothing was changed. V(unknown) where the run broke off.
+    - V(finished), or V(incomplete) where some servers stay and the operation is over. V(open) where it is to be
+      carried on with, V(rolled-back) where it was ended. V(none) where there was nothing to do, V(planned) in check
+      mode, V(refused) where nothing was changed. V(unknown) where the run broke off.
   returned: always
   type: str
   sample: finished

@@ -146,20 +146,18 @@ class ZoneMover(Mover):
         self.stayed: t.Dict[str, t.Tuple[str, t.Optional[str], str]] = {}
         self.findings: t.List[Finding] = []
         self.until = systems.monotonic() + request.measured_for
-        self.begun = 0
+        self.sent = False
 
     def goes_on(self) -> bool:
         """One that fails keeps no other from leaving."""
-        # At least one in each round: otherwise no round would ever be the last.
-        return self.begun == 0 or self.systems.monotonic() < self.until
+        # At least one is sent in each round: otherwise no round would ever be the last.
+        return not self.sent or self.systems.monotonic() < self.until
 
     def has_way(self, guest: Move) -> bool:
         """Whether neither its host nor the one that it goes to has its hands full."""
         guest = _zoned(guest)
         out = sum(1 for other in self.active if _zoned(other).source == guest.source)
-        free = out < self.request.per_source and self._takes(guest)
-        self.begun += free
-        return free
+        return out < self.request.per_source and self._takes(guest)
 
     def _takes(self, guest: ZoneMove) -> bool:
         into = [other for other in self.active if other is not guest and _zoned(other).heading == guest.heading]
@@ -169,6 +167,7 @@ class ZoneMover(Mover):
         """Ask, unless the host that it was given since has its hands full."""
         if self._takes(_zoned(guest)):
             super()._ask(guest, server)
+            self.sent = self.sent or guest.target is not None
 
     def is_away(self, guest: Move, host: t.Optional[str]) -> bool:
         """Whether it has left."""

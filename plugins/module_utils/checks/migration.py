@@ -288,9 +288,9 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
             seen = {"state": service.state, "status": service.status, "forced_down": service.forced_down}
             remedy = "nova-compute must be up to send its guests away. A dead host is evacuated (evacuate_host)."
             yield finding("SG704", Subject("service", service.id, host=host), seen, remedy, BLOCKER)
-    matter = {zone for zone in (zones.zone_of(facts, host) for host in sources) if zone is not None}
-    if matter:
-        yield from zones.hosts(facts, matter)
+    # All zones of a host in two of them.
+    matter = {zone for host in sources for zone in (zones.zone_of(facts, host), *_zones_of(facts, host))}
+    yield from zones.hosts(facts, matter)
 
 
 def _coming(bundle: Bundle, host: str) -> Items:
