@@ -289,7 +289,7 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
             remedy = "nova-compute must be up to send its guests away. A dead host is evacuated (evacuate_host)."
             yield finding("SG704", Subject("service", service.id, host=host), seen, remedy, BLOCKER)
     # All zones of a host in two of them.
-    matter = {zone for host in sources for zone in (zones.zone_of(facts, host), *_zones_of(facts, host))}
+    matter = {str(zone) for host in sources for zone in (zones.zone_of(facts, host), *_zones_of(facts, host)) if zone}
     yield from zones.hosts(facts, matter)
 
 
