@@ -11,7 +11,6 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.action.server_resize import JournaledMove
 from ansible_collections.stackguard.nova.plugins.module_utils import evacuation_options, holding
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import migration_run, resize_run
-from ansible_collections.stackguard.nova.plugins.module_utils.connection import DATABASE_SPEC
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import COLD_NEVER, COLD_RULES, COLD_STOPPED
 
 #: Numbers, and their least.
@@ -29,7 +28,6 @@ class ActionModule(JournaledMove):
     """Move servers within their zones, empty a host, or end that."""
 
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
-        "action": {"type": "str", "default": "apply", "choices": ["apply", "rollback"]},
         "servers": {"type": "raw"},
         "drain_host": {"type": "str"},
         "evidence_dir": {"type": "path"},
@@ -45,11 +43,6 @@ class ActionModule(JournaledMove):
         "overcommit": {"type": "float", "default": 1.0},
         "measured_for": {"type": "int", "default": 300},
         "again": {"type": "bool", "default": False},
-        "server_timeout": {"type": "int", "default": 3600},
-        "take_over": {"type": "bool", "default": False},
-        "overrides": {"type": "list", "elements": "dict", "default": []},
-        "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
-        "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
     }
     CARRY_ON = (
         "If the operation was begun, its journal is open: run the same command again to carry on with it, or with "

@@ -37,14 +37,23 @@ class JournaledMove(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
+    #: Its own arguments; those of all are in ``COMMON``.
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]]
+    COMMON: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
+        "action": {"type": "str", "default": "apply", "choices": ["apply", "rollback"]},
+        "server_timeout": {"type": "int", "default": 3600},
+        "take_over": {"type": "bool", "default": False},
+        "overrides": {"type": "list", "elements": "dict", "default": []},
+        "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+        "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
+    }
     CARRY_ON: t.ClassVar[str]
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Run the action that was asked for."""
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
-        _validation, args = self.validate_argument_spec(openstack_spec(**self.ARGUMENTS))
+        _validation, args = self.validate_argument_spec(openstack_spec(**self.COMMON, **self.ARGUMENTS))
         problem = self._check(args)
         if problem is not None:
             return {"failed": True, "changed": False, "msg": problem}
@@ -101,18 +110,12 @@ class ActionModule(JournaledMove):
     """Resize a server within its zone, or take that back."""
 
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
-        "action": {"type": "str", "default": "apply", "choices": ["apply", "rollback"]},
         "server": {"type": "str", "required": True},
         "flavor": {"type": "str"},
         "strategy": {"type": "str", "default": "auto", "choices": list(STRATEGIES)},
         "confirm": {"type": "bool", "default": True},
         "keep_pin": {"type": "bool", "default": False},
         "same_host": {"type": "bool", "default": False},
-        "server_timeout": {"type": "int", "default": 3600},
-        "take_over": {"type": "bool", "default": False},
-        "overrides": {"type": "list", "elements": "dict", "default": []},
-        "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
-        "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
     }
     CARRY_ON = (
         "If the operation was begun, its journal is open: run the same command again to carry on with it, or with "

@@ -17,8 +17,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions import ren
 from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host_steps import Runner
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest, service
+from ansible_collections.stackguard.nova.tests.unit.journaled import State
 from ansible_collections.stackguard.nova.tests.unit.moving_nova import FakeNova
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
 
@@ -49,23 +49,6 @@ OPTIONS = {
 
 class Killed(BaseException):
     """The run was killed here."""
-
-
-class State:
-    """The journal, as on a real host."""
-
-    def __init__(self, directory):
-        self.runner = Runner(str(directory), False)
-
-    def call(self, requests):
-        outcome = self.runner.run(requests)
-        if outcome.error is not None:
-            raise StackguardError(f"the journal: {outcome.error}")
-        return outcome.results
-
-    @property
-    def open(self):
-        return self.call([{"op": "journal_list"}])[0]["journals"]
 
 
 class Cloud(FakeNova):
