@@ -18,8 +18,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils import journal as 
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import migration as actions
 from ansible_collections.stackguard.nova.plugins.module_utils.actions.resize_run import Refused, Run
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import migration as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import chosen_servers
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiService, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import OptionError, chosen_servers
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiService, FactsError, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as seating
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import migration as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import MigrationRequest
@@ -93,7 +93,10 @@ def apply(run: Run) -> Result:
     offered = http.max_microversion(run.systems.cloud, http.COMPUTE)
     if releases.microversion_tuple(offered) < releases.microversion_tuple(OLDEST):
         raise Refused(f"SG705 release-unsupported: this Nova offers microversion {offered}, {OLDEST} is needed")
-    evidence, request = _read(run)
+    try:
+        evidence, request = _read(run)
+    except (OptionError, FactsError) as error:
+        raise Refused(f"refused, and nothing was changed: {error}") from error
     decision = checks.preflight(evidence, request, run.overrides)
     told = {
         "report": _report(run, evidence, decision),

@@ -358,6 +358,14 @@ def test_a_name_that_nobody_has_is_a_finding(nova, state):
     assert nova.calls == []
 
 
+@pytest.mark.parametrize("selection", ["[?name=='nobody']", "[?", "length([])"])
+def test_a_filter_that_selects_nobody_is_refused(nova, state, selection):
+    with pytest.raises(resize_run.Refused, match="nothing was changed"):
+        nova.apply(state, drain_host=None, servers=selection)
+    assert nova.calls == []
+    assert not state.open
+
+
 # --- interrupted ----------------------------------------------------------------------------------------------
 
 
