@@ -150,6 +150,21 @@ def subject_of(server: ApiServer) -> Subject:
     return Subject("instance", server.id, server.name, server.host)
 
 
+def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
+    """SG701, SG703, SG710: what keeps a server from being moved. ``does``: what Nova does with such ``statuses``."""
+    subject = subject_of(server)
+    if server.task_state is not None:
+        yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until its task is over.")
+    if server.status == "VERIFY_RESIZE":
+        yield finding("SG703", subject, {"status": server.status}, "Have its resize confirmed or reverted.")
+    elif server.status not in statuses:
+        remedy = f"Nova {does} servers that are {' or '.join(statuses)}."
+        yield finding("SG710", subject, {"status": server.status}, remedy)
+    if server.locked:
+        remedy = "Somebody locked it: ask them. An override by name passes it."
+        yield finding("SG710", subject, {"locked": True}, remedy)
+
+
 def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = None) -> Items:
     """SG401: no pin. SG402: a pin that holds it nowhere. SG404: it is not where its pin says."""
     places = places or Places(facts)
