@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sphinx configuration of `make docs`: offline, with a theme that Sphinx itself carries.
 
-The pages are those of the collection as it ships, where they are: a link that works on the code host works here, and one
-that leads nowhere is a warning, which fails the build.
+The pages are those of the collection as it ships, where they are: a link that works on the code host works here, and
+one that leads nowhere is a warning, which fails the build.
 """
 
 from __future__ import annotations

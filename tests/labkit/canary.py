@@ -40,10 +40,10 @@ class Canaries:
             yield kind, value
             if self.url(kind) != value:
                 yield f"{kind}, as in a URL", self.url(kind)
-            yield f"{kind}, in base64", base64.b64encode(value.encode()).decode().rstrip("=")
             # Whatever is put before or behind it: without the characters at the ends that this changes.
-            for shift in (1, 2):
-                yield f"{kind}, inside base64", base64.b64encode(b"\0" * shift + value.encode()).decode()[4:-4]
+            for shift in range(3):
+                encoded = base64.b64encode(b"\0" * shift + value.encode()).decode()
+                yield f"{kind}, in base64", encoded[4 if shift else 0 : -4]
 
     def found(self, text):
         """Return which of them the text gives away."""
