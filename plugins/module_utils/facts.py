@@ -1067,7 +1067,8 @@ def _checked(data: t.Any, kind: t.Any) -> t.Any:
 
 
 def _quick_scalar(hint: t.Any, data: t.Any) -> t.Any:
-    if type(data) is hint:
+    exact = type(data)  # a bool is no int here
+    if exact is hint:
         return data
     try:
         return _scalar(hint, data, "")
