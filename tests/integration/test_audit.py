@@ -136,7 +136,8 @@ def test_devices_that_a_hard_reboot_moves_are_named_and_no_others(cloud, audit, 
     The guests have no operating system that would let go of a device: it goes while the server is stopped. Nova starts
     a server as it reboots it hard, with a definition that is written anew.
     """
-    guest = guestkit.make(cloud)["plain3"]["id"]
+    guestkit.create(cloud, "drift", "1", "--on", HOST)
+    (guest,) = [row["id"] for row in guestkit.every(cloud).values() if row["name"] == "drift1"]
     records = {"audit_definitions_dir": str(tmp_path / "records"), "audit_fail_on": "never"}
     assert {code for code, _key in drift(audit(**records).ok())} == {"SG607"}
     assert drift(audit(**records).ok()) == {}
@@ -163,6 +164,7 @@ def test_devices_that_a_hard_reboot_moves_are_named_and_no_others(cloud, audit, 
     assert seen == moved
     # It is recorded now.
     assert ("SG601", guest) not in drift(audit(**records).ok())
+    cloud.command("guests", "delete", "drift1")
 
 
 def addresses(lab, uuid):
