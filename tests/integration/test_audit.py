@@ -311,8 +311,15 @@ def test_a_second_node_of_the_host_is_an_orphan(stopped, audit):
         gone = orphan["action"].startswith("destroyed")
         word = "Deleting orphan compute node" if gone else "Found orphan compute node"
         waiting.until(word, lambda: word in stopped.log(since), 120, pause=2)
-        (row,) = stopped.sql("SELECT deleted FROM compute_nodes WHERE uuid = %s", values["uuid"])
-        assert (row["deleted"] != 0) is gone
+
+        def destroyed():
+            (row,) = stopped.sql("SELECT deleted FROM compute_nodes WHERE uuid = %s", values["uuid"])
+            return row["deleted"] != 0
+
+        # It is logged before it is done.
+        if gone:
+            waiting.until("the end of the orphan", destroyed, 60)
+        assert destroyed() is gone
     finally:
         stopped.sql("DELETE FROM compute_nodes WHERE uuid = %s", values["uuid"])
 
