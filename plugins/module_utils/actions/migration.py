@@ -40,6 +40,8 @@ Json = t.Dict[str, t.Any]
 
 #: Seconds for which the zones of hosts are not asked for again.
 ZONES_HOLD = 5.0
+#: Looks in a row that may fail before the run gives up.
+BLIND_LOOKS = 60
 
 
 class AgainError(StepError):
@@ -105,7 +107,9 @@ class ZoneMove(Move):
     source: t.Optional[str] = None
     zone: t.Optional[str] = None
     cold: bool = False
+    #: Why it is outside its zone.
     lost: t.Optional[str] = None
+    reverting: bool = False
     tried: t.Dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
@@ -151,7 +155,22 @@ class ZoneMover(Mover):
         self.findings: t.List[Finding] = []
         self.until = systems.monotonic() + request.measured_for
         self.sent = False
+        self.blind = 0
         self.zones: t.Optional[t.Tuple[float, t.Dict[str, t.Optional[str]]]] = None
+
+    def _look(self, guest: Move, number: int, total: int) -> bool:
+        """Look, and look again where Nova does not answer for a while: what was sent goes on by itself."""
+        try:
+            ended = super()._look(guest, number, total)
+        except StepError as error:
+            self.blind += 1
+            if self.blind > BLIND_LOOKS:
+                raise
+            if self.blind == 1:
+                self.systems.remark(f"{guest.name}: {error}; what was sent goes on by itself")
+            return False
+        self.blind = 0
+        return ended
 
     def goes_on(self) -> bool:
         """One that fails keeps no other from leaving."""
@@ -228,9 +247,8 @@ class ZoneMover(Mover):
             self.findings.append(item)
             guest.lost = f"SG407 landed-outside-zone: on {host} in {zone}, not in {guest.zone}"
             guest.reasons.append(guest.lost)
-            if server["status"] == "VERIFY_RESIZE" and self._revert(guest):
-                return False
-        if server["status"] == "VERIFY_RESIZE":
+            guest.reverting = server["status"] == "VERIFY_RESIZE" and self._revert(guest)
+        if guest.reverting and server["status"] == "VERIFY_RESIZE":
             return self._wait(guest, server)
         return self._fail(guest, "is outside its zone")
 
@@ -310,8 +328,15 @@ class MoveServers:
         sources = sorted({str(entry["host"]) for entry in known.values() if entry["host"]} | self._drained(params))
         with as_step_error():
             evidence = self.context.collect(sources, None if params["host"] else set(known))
+        # One that has left may be on another's host: it is not sent once more.
+        found = [
+            server
+            for server in evidence.zones.servers or []
+            if server.id not in known or server.host == known[server.id]["host"]
+        ]
+        evidence = dataclasses.replace(evidence, zones=dataclasses.replace(evidence.zones, servers=found))
         # One with a task is waited for: whoever began it, it ends.
-        busy = {server.id for server in evidence.zones.servers or [] if server.task_state is not None}
+        busy = {server.id for server in found if server.task_state is not None}
         decision = checks.preflight(evidence, self.context.request, self.context.overrides, busy)
         problems = [
             item

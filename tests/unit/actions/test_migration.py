@@ -337,7 +337,7 @@ def test_a_host_of_which_nothing_is_known_now_is_an_error_and_nobody_is_reverted
 
     monkeypatch.setattr(migration.zones, "zone_of_host", mute)
     with pytest.raises(StepError, match="does not answer"):
-        nova.apply(state)
+        nova.apply(state, server_timeout=10**6)
     assert not [call for call in nova.calls if call[0] in ("confirm", "revert")]
     assert state.open
 
@@ -378,6 +378,45 @@ def test_a_name_that_nobody_has_is_a_finding(nova, state):
         nova.apply(state, drain_host=None, servers=[ONE, "nobody"])
     assert [item["object"]["id"] for item in refused.value.data["report"]["findings"]] == ["nobody"]
     assert nova.calls == []
+
+
+def test_one_that_moved_to_the_host_of_another_is_not_sent_once_more(monkeypatch, state):
+    third = guest(3, 1)
+    nova = Cloud(monkeypatch, Scene().target(5, status="disabled"), **{third: "ACTIVE"})
+    nova.servers[third]["OS-EXT-SRV-ATTR:host"] = "compute3"
+    del nova.servers[TWO]
+    given = {"drain_host": None, "servers": [ONE, third], "measured_for": 0, "max_parallel": 1}
+    again = nova.apply(state, **given)
+    while again["again"]:
+        again = nova.apply(state, **given)
+    assert again["state"] == "finished"
+    assert sorted(nova.moves) == sorted([("live", ONE), ("live", third)])
+    assert (nova.hosts[ONE], nova.hosts[third]) == ("compute3", "compute1")
+
+
+def test_a_nova_that_is_mute_for_a_while_is_asked_again(nova, state, monkeypatch):
+    mute = [20]
+    real = nova.get_server
+
+    def get_server(cloud, uuid):
+        if nova.now > 3 and mute[0]:
+            mute[0] -= 1
+            raise ApiError("503")
+        return real(cloud, uuid)
+
+    monkeypatch.setattr(migration.moves, "get_server", get_server)
+    assert nova.apply(state)["state"] == "finished"
+    assert len(nova.moves) == 2
+
+
+def test_a_nova_that_stays_mute_ends_the_run_with_its_journal_open(nova, state, monkeypatch):
+    def get_server(_cloud, _uuid):
+        raise ApiError("503")
+
+    monkeypatch.setattr(migration.moves, "get_server", get_server)
+    with pytest.raises(StepError, match="503"):
+        nova.apply(state)
+    assert state.open
 
 
 @pytest.mark.parametrize("selection", ["[?name=='nobody']", "[?", "length([])"])
