@@ -11,7 +11,7 @@ PYTEST := .venv/bin/python -m pytest
 PYTEST_ARGS ?=
 XDIST ?= -n auto
 
-.PHONY: help venv lock collection dev-link unit lint sanity importer docs format lab demo integration \
+.PHONY: help venv lock collection dev-link unit lint sanity cores importer docs format lab demo integration \
         integration-db integration-ovs crash test \
         test-matrix clean
 
@@ -51,6 +51,10 @@ sanity: venv ## ansible-test sanity, without containers, on what ships
 	@tests/gates/need.sh
 	@tests/gates/sanity.sh
 
+cores: venv ## sanity and unit tests on the other releases of ansible-core, each with its Python (not part of make test)
+	@tests/gates/need.sh
+	@tests/gates/cores.sh
+
 importer: venv ## galaxy-importer on the built collection
 	@tests/gates/need.sh
 	@tests/gates/importer.sh
@@ -80,7 +84,7 @@ crash: collection ## killed at every step, run again
 	lab/lab up --fast-stop
 	$(PYTEST) tests/crash --junitxml=.build/junit/crash.xml $(PYTEST_ARGS)
 
-test: collection ## everything: unit, lint, sanity, importer, integration-db, integration, integration-ovs, crash
+test: collection ## everything: unit, lint, sanity, importer, docs, integration-db, integration, integration-ovs, crash
 	@tests/gates/need.sh
 	@MAKEFLAGS= MAKELEVEL= .venv/bin/python tests/gates/all.py
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import glob
 import hashlib
 import json
 import os
@@ -198,13 +199,19 @@ def nothing() -> Bundle:
 
 
 def load(path: str) -> Bundle:
-    """Read a saved C(evidence.json), or a directory: its parts, or the C(evidence.json) in it. Raises FactsError."""
+    """Read a saved C(evidence.json), or a directory: its parts, the C(evidence.json) in it, or those a level below.
+
+    Raises FactsError.
+    """
     if not os.path.isdir(path):
         return load_bundle(_load_json(path))
     parts = (HOSTS, UNREACHABLE, CLOUD, DATABASES, LINKS, FAILURES)
     if any(os.path.exists(os.path.join(path, part)) for part in parts):
         return load_dir(path)
-    return load_bundle(_load_json(os.path.join(path, WHOLE)))
+    whole = os.path.join(path, WHOLE)
+    # Slices of one job know nothing of one another: each has a directory of its own.
+    slices = [] if os.path.exists(whole) else sorted(glob.glob(os.path.join(glob.escape(path), "*", WHOLE)))
+    return merge([load_bundle(_load_json(one)) for one in slices]) if slices else load_bundle(_load_json(whole))
 
 
 def merge(bundles: t.Sequence[Bundle]) -> Bundle:

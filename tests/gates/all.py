@@ -108,7 +108,7 @@ def main() -> int:
     LOGS.mkdir(parents=True, exist_ok=True)
     for old in LOGS.glob("*.log"):
         old.unlink()
-    static = [make(name) for name in ("unit", "lint", "sanity", "importer")]
+    static = [make(name) for name in ("unit", "lint", "sanity", "importer", "docs")]
     if has_tests("integration_db"):
         static.append(make("integration-db"))
     live = [make(name) for name in ("integration", "crash") if has_tests(name)]

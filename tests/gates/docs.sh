@@ -1,17 +1,33 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The documentation as HTML, in .build/docs/html.
+# The documentation as HTML, in .build/docs/html. Every page that ships is in it; a warning fails.
 # shellcheck source=env.sh
 source "$(dirname "$0")/env.sh"
 tests/gates/build.sh
 private_home
 docs=$build/docs
 rm -rf "$docs"
-mkdir -p "$docs/rst" "$docs/collections/ansible_collections/stackguard/nova"
-chmod g-w "$docs/rst"
+mkdir -p "$docs/rst/plugins" "$docs/collections/ansible_collections/stackguard/nova"
+chmod g-w "$docs/rst/plugins"
 rsync -a --exclude /MANIFEST.json --exclude /FILES.json "$build/shipped/" "$docs/collections/ansible_collections/stackguard/nova/"
 cp galaxy.yml "$docs/collections/ansible_collections/stackguard/nova/"
 ANSIBLE_COLLECTIONS_PATH=$docs/collections antsibull-docs collection --use-current --squash-hierarchy --fail-on-error \
-    --dest-dir "$docs/rst" stackguard.nova
-sphinx-build -q -c docs/sphinx -b html "$docs/rst" "$docs/html"
+    --dest-dir "$docs/rst/plugins" stackguard.nova
+rsync -a --prune-empty-dirs --include '*/' --include '*.md' --exclude '*' "$build/shipped/" "$docs/rst/"
+cp docs/sphinx/*.md "$docs/rst/"
+sphinx-build -q -W --keep-going -j 2 -c docs/sphinx -b html "$docs/rst" "$docs/html"
+python - "$docs/html" <<'PY'
+import pathlib, sys
+html = pathlib.Path(sys.argv[1])
+wanted = {"index.html"}
+wanted |= {f"plugins/{path.stem}_module.html" for path in pathlib.Path("plugins/modules").glob("*.py")}
+wanted |= {f"plugins/{path.stem}_filter.html" for path in pathlib.Path("plugins/filter").glob("*.py")}
+wanted |= {f"plugins/{path.name}_role.html" for path in pathlib.Path("roles").iterdir()}
+# a playbook's variables are those of the role that bears its name
+wanted |= {f"roles/{path.stem}/README.html" for path in pathlib.Path("playbooks").glob("*.yml")}
+wanted |= {str(path.with_suffix(".html")) for path in pathlib.Path("docs").rglob("*.md") if "sphinx" not in path.parts}
+missing = sorted(name for name in wanted if not (html / name).exists())
+print("\n".join(f"no page: {name}" for name in missing), end="\n" if missing else "")
+sys.exit(bool(missing))
+PY
 echo "Documentation: .build/docs/html/index.html"

@@ -6,9 +6,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root=$PWD
 real_home=${HOME:-/root}
-build=$root/.build
+# GATES_BUILD, GATES_VENV: another place to build, other tools (cores.sh, tests)
+build=${GATES_BUILD:-$root/.build}
+venv=${GATES_VENV:-$root/.venv}
 unset PYTHONDONTWRITEBYTECODE ANSIBLE_CONFIG ANSIBLE_COLLECTIONS_PATH PYTHONPATH
-export PATH="$root/.venv/bin:$PATH" VIRTUAL_ENV="$root/.venv" NO_COLOR=1 ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8
+export PATH="$venv/bin:$PATH" VIRTUAL_ENV="$venv" NO_COLOR=1 ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8
 # the checkout may belong to someone else than root, who runs this
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0="*"
 mkdir -p "$build"
@@ -17,7 +19,7 @@ mkdir -p "$build"
 # characters: with a long checkout path the home is a temporary directory instead, remembered for the next run.
 private_home() {
     HOME=$build/h
-    if [ ${#root} -gt 40 ]; then
+    if [ ${#build} -gt 47 ]; then
         HOME=$(cat "$build/home-path" 2>/dev/null || true)
         if [ -z "$HOME" ] || [ ! -O "$HOME" ]; then
             HOME=$(mktemp -d "${TMPDIR:-/tmp}/sgXXXXXX")

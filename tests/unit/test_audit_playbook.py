@@ -15,6 +15,7 @@ import sys
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import BROKEN, GONE, HERE
@@ -109,6 +110,21 @@ def test_slices_merge(run, tmp_path):
     assert run(audit_evidence=saved(tmp_path, whole), reports="whole").returncode == 0
     assert run(audit_evidence=paths[::-1], reports="reverse").returncode == 0
     assert kept(tmp_path / "reports") == kept(tmp_path / "whole") == kept(tmp_path / "reverse")
+
+
+def test_a_directory_of_slices_is_all_of_them_and_never_beside_a_whole(tmp_path):
+    whole = healthy()
+    for name, part in (
+        ("a", whole.unreachable("compute1")),
+        ("b", whole.unreachable("compute2").unreachable("compute3")),
+    ):
+        saved(tmp_path / "slices", part, f"{name}/evidence.json")
+    assert evidence.load(str(tmp_path / "slices")) == evidence.merge([whole.bundle, whole.bundle])
+    saved(tmp_path / "slices", whole.unreachable("compute1"), "evidence.json")
+    assert "compute1" in evidence.load(str(tmp_path / "slices")).unreachable
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FactsError, match="No such file"):
+        evidence.load(str(tmp_path / "empty"))
 
 
 @pytest.mark.parametrize("words", [("--limit", "compute1"), ("--limit", "compute1,localhost")])

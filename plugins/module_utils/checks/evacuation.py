@@ -36,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Bundle,
     EvacuationFacts,
     EvacuationTarget,
+    MigrationRow,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Checked,
@@ -234,11 +235,21 @@ def migrations(bundle: Bundle, there: t.Container[t.Optional[str]]) -> Items:
     """SG702, SG703: something is under way with one of these servers already."""
     for place, row in Index(bundle).migrations:
         if row.instance_uuid in there and in_progress(row):
-            remedy = "Wait for its end; if its destination died too, evacuate or reset that one first."
-            yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
+            yield finding("SG702", migration_subject(row), migration_evidence(row, place), _way_out(row))
         elif row.instance_uuid in there and not row.deleted and row.status == "finished":
             remedy = "Have its resize confirmed or reverted."
             yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy)
+
+
+def _way_out(row: MigrationRow) -> str:
+    """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
+    if row.migration_type != "evacuation":
+        return "Wait for its end; if its destination died too, evacuate or reset that one first."
+    return (
+        f"Wait for its end. Where nova-compute of {row.dest_compute} died or was restarted since, it never ends: "
+        "see that no domain of the server is there (virsh list --all), give the server back its state (openstack "
+        f"server set --state active {row.instance_uuid}), run again and pass this finding by name."
+    )
 
 
 # --- fence ----------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ _REMEDIES = {
     "SG512": "Bring another compute host of its zone up and enable it, or make room there.",
     "SG513": "Its disk died with its host, or is still on it: bring the host back. An override by name lets it be "
     "rebuilt from its image, with all its data gone.",
-    "SG701": "Wait until its task is over.",
+    "SG701": "Wait until its task is over. That of an evacuation whose destination died never is: see SG702.",
     "SG709": "Make what is named readable, then run it again: nothing is guessed.",
     "SG710": "Only ACTIVE, SHUTOFF and ERROR servers can be evacuated; bring the host back for the others.",
 }

@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""name_problems: what is wrong with the names that somebody typed."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: name_problems
+author: stackguard.nova contributors
+version_added: 0.1.0
+short_description: Tell what is wrong with names that somebody typed
+description:
+  - Returns a sentence for each name that cannot be one, which says the variable, what is wrong with its value, and what
+    is accepted. The value is shown as JSON, so that it reaches a terminal or a page as nothing but text.
+options:
+  _input:
+    description:
+      - Names of variables to their values. One that is none was not given.
+    type: dict
+    required: true
+  kind:
+    description:
+      - V(host) is a name that Nova can have for a compute host, V(hosts) a list of them. V(name) is a name or id of a
+        server or flavor, which may have anything in it that can be printed on one line.
+    type: str
+    choices: [host, hosts, name]
+    default: host
+positional: kind
+"""
+
+EXAMPLES = r"""
+- name: Refuse what is no name of a compute host
+  ansible.builtin.assert:
+    that: problems | length == 0
+    fail_msg: "{{ problems | join(' ') }}"
+  vars:
+    problems: "{{ {'rename_from': rename_from} | stackguard.nova.name_problems }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The sentences. None is wrong where it is empty.
+  type: list
+  elements: str
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.stackguard.nova.plugins.module_utils import inputs
+
+
+def name_problems(variables: t.Any, kind: str = "host") -> t.List[str]:
+    """Return a sentence for each value that is no name."""
+    if not isinstance(variables, t.Mapping):
+        raise AnsibleFilterError("name_problems takes a dictionary of variables and their values")
+    if kind not in inputs.ACCEPTED:
+        raise AnsibleFilterError(f"name_problems knows {' and '.join(inputs.ACCEPTED)}, not {kind}")
+    return inputs.problems(variables, kind)
+
+
+class FilterModule:
+    """What Ansible loads."""
+
+    def filters(self) -> t.Dict[str, t.Callable[..., t.List[str]]]:
+        """Return the filters by name."""
+        return {"name_problems": name_problems}

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What people type for a name: which variable it is, what is wrong with it, what is accepted. Pure.
+
+What a compute host is called is what Nova's API takes for one (nova/api/validation/parameter_types.py, fqdn: letters,
+digits, dots, hyphens, underscores, at most 255), and begins with a letter or a digit: what begins with a hyphen or a
+dot is an option or a path to somebody. Servers and flavors are called anything that can be printed on one line.
+"""
+
+from __future__ import annotations
+
+import json
+import string
+import typing as t
+
+NAME_MAX = 255
+_FIRST = frozenset(string.ascii_letters + string.digits)
+_HOST = _FIRST | frozenset("._-")
+_SHOWN = 60
+ACCEPTED = {
+    "host": (
+        f"a name of a compute host is 1 to {NAME_MAX} letters, digits, dots, hyphens and underscores, "
+        "of which the first is a letter or a digit"
+    ),
+    "name": f"a name or an id is 1 to {NAME_MAX} characters on one line",
+}
+#: What may be a list of names.
+ACCEPTED["hosts"] = ACCEPTED["host"]
+
+
+def problems(variables: t.Mapping[str, t.Any], kind: str) -> t.List[str]:
+    """Return a sentence for each name that is none of its kind (C(host), C(name), or with C(hosts) lists of the first).
+
+    A value that is None was not given, and is nobody's fault.
+    """
+    found = []
+    for variable, value in variables.items():
+        names = value if kind == "hosts" and isinstance(value, (list, tuple)) else [] if value is None else [value]
+        for one in names:
+            wrong = _wrong(one, kind)
+            if wrong:
+                found.append(f"{variable} is {_shown(one)}, which {', and '.join(wrong)}: {ACCEPTED[kind]}.")
+    return found
+
+
+def _wrong(value: t.Any, kind: str) -> t.List[str]:
+    if not isinstance(value, str):
+        return ["is not text"]
+    if not value:
+        return ["is empty"]
+    found = []
+    if len(value) > NAME_MAX:
+        found.append(f"has {len(value)} characters")
+    if kind != "name":
+        strange = sorted(set(value) - _HOST)
+        if value[0] in _HOST - _FIRST:
+            found.append(f"begins with {_shown(value[0])}")
+    else:
+        strange = sorted({character for character in value if not character.isprintable()})
+        if value != value.strip():
+            found.append("begins or ends with a space")
+    if strange:
+        found.append(f"has {' '.join(_shown(character) for character in strange[:8])} in it")
+    return found
+
+
+def _shown(value: t.Any) -> str:
+    """As JSON: nothing in it reaches a terminal or a page as anything but text."""
+    text = json.dumps(value, default=str)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

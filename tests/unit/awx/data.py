@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The data of playbooks/awx as it is written, and the argument specifications of the roles behind it."""
+
+from __future__ import annotations
+
+import yaml
+
+from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
+
+AWX = ROOT / "playbooks" / "awx"
+
+
+class Loader(yaml.SafeLoader):
+    """YAML with Ansible's !unsafe, which is a plain string here."""
+
+
+Loader.add_constructor("!unsafe", lambda loader, node: loader.construct_scalar(node))
+
+
+def read(name):
+    return yaml.load((AWX / "vars" / f"{name}.yml").read_text(), Loader)
+
+
+TYPES = {item["name"]: item for item in read("credential_types")["awx_credential_types"]}
+QUESTIONS = read("job_templates")["awx_questions"]
+TEMPLATES = {item["name"]: item for item in read("job_templates")["awx_job_templates"]}
+WORKFLOWS = {item["name"]: item for item in read("workflows")["awx_workflows"]}
+
+
+def options(playbook):
+    """Options of the role that bears the name of the playbook."""
+    specs = ROOT / "roles" / playbook.removesuffix(".yml") / "meta" / "argument_specs.yml"
+    return yaml.safe_load(specs.read_text())["argument_specs"]["main"]["options"]

@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""awx.configure as a process, with the real modules of awx.awx, against a stand-in for AWX's API.
+
+It proves that the modules take the data (their argument specifications, their look-ups), what they would send to AWX,
+and that a second run sends nothing. What AWX would say to it, it does not prove.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.stackguard.nova.tests.unit.awx.data import QUESTIONS, TEMPLATES, TYPES, WORKFLOWS
+from ansible_collections.stackguard.nova.tests.unit.awx.small_awx import Awx, serving
+from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
+
+VARIABLES = {
+    "awx_organization": "Cloud",
+    "awx_inventory": "Hosts",
+    "awx_project": "Nova",
+    "awx_state_host": "lasting1",
+    "awx_execution_environment": "nova",
+    "awx_credentials": {"machine": "ssh", "openstack": "admin", "databases": "nova-db"},
+    "awx_extra_vars": {"evacuate_host.yml": {"evacuate_fence_command": "/usr/local/sbin/fence"}},
+}
+
+
+@pytest.fixture
+def configure(tmp_path):
+    subprocess.run([ROOT / "tests" / "gates" / "awx.sh"], check=True, stdin=subprocess.DEVNULL)
+
+    def run(address, **given):
+        (tmp_path / "vars.json").write_text(json.dumps({**VARIABLES, **given}))
+        argv = [sys.executable, "-m", "ansible", "playbook", "stackguard.nova.awx.configure"]
+        argv += ["-e", f"@{tmp_path / 'vars.json'}"]
+        collections = f"{BUILD / 'dev'}:{BUILD / 'awx' / 'collections'}"
+        env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": collections, "ANSIBLE_HOME": str(tmp_path / "home")}
+        env.update(CONTROLLER_HOST=address, CONTROLLER_OAUTH_TOKEN="t0ken", ANSIBLE_NOCOLOR="1", ANSIBLE_PIPELINING="1")
+        done = subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+def awx():
+    return Awx(
+        organizations=["Cloud"],
+        inventories=["Hosts"],
+        projects=["Nova"],
+        execution_environments=["nova"],
+        credentials=["ssh", "admin", "nova-db"],
+    )
+
+
+def test_the_modules_take_all_of_it_and_a_second_run_changes_nothing(configure):
+    there = awx()
+    with serving(there) as address:
+        code, told = configure(address)
+        assert code == 0, told
+        first = len(there.writes)
+        # Templates take most of the time, and one is like another.
+        some = [TEMPLATES[name] for name in ("Nova: rename, check", "Nova: resize, check")]
+        code, told = configure(address, awx_job_templates=some)
+        assert code == 0, told
+    assert there.writes[first:] == []
+    assert "changed=0" in told, told
+    made = there.named("credential_types")
+    assert {name: item["injectors"] for name, item in made.items()} == {
+        name: item["injectors"] for name, item in TYPES.items()
+    }
+    assert set(there.named("job_templates")) == set(TEMPLATES)
+    for name, item in there.named("job_templates").items():
+        given = TEMPLATES[name]
+        assert (item["playbook"], item["limit"]) == (f"playbooks/{given['playbook']}", "")
+        kinds = [kind for kind in given["needs"] if kind in VARIABLES["awx_credentials"]]
+        assert len(there.associated.get((item["id"], "credentials"), [])) == len(kinds)
+        asked = [question["variable"] for question in there.surveys.get(item["id"], {}).get("spec", [])]
+        assert asked == given.get("survey", [])
+        extra = json.loads(item["extra_vars"])
+        assert extra["stackguard_state_host"] == "lasting1"
+        assert extra.get("evacuate_fence_command") == (
+            "/usr/local/sbin/fence" if given["playbook"] == "evacuate_host.yml" else None
+        )
+        # What AWX is to fill in has gone there as it is.
+        assert "{{ awx_" in extra["stackguard_report_dir"] or "{{ stackguard." in extra["stackguard_report_dir"]
+    assert there.named("job_templates")["Nova: audit, the hosts"]["job_slice_count"] == 4
+    for name, given in WORKFLOWS.items():
+        nodes = there.nodes(name)
+        assert {
+            node["identifier"]: {
+                kind: [other["identifier"] for other in node[kind]] for kind in ("success", "always") if kind in node
+            }
+            for node in given["nodes"]
+        } == {identifier: follow for identifier, (_, follow) in nodes.items()}
+    survey = there.surveys[there.named("workflow_job_templates")["Nova: rename a compute host"]["id"]]
+    assert survey["spec"][0] == QUESTIONS["rename_from"]
+    assert [item["name"] for item in there.items["workflow_approval_templates"].values()] == [
+        "Rename the compute host?"
+    ]
+
+
+def test_what_is_missing_is_said(configure):
+    code, told = configure("http://127.0.0.1:1", awx_state_host="", awx_credentials={"ssh": "key"})
+    assert code != 0
+    assert "awx_state_host (the inventory host" in told
+    assert "Create the credential types" not in told

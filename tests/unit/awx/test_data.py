@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""playbooks/awx against the collection: a survey asks what the role takes, and every playbook has its template."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackguard.nova.tests.unit.awx.data import QUESTIONS, TEMPLATES, TYPES, WORKFLOWS, options
+from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
+
+#: Of the connection to cloud and databases, which roles take from variables without naming them, and of AWX.
+CONNECTION = {"cloud", "nova_api_db_url", "neutron_db_url"}
+KINDS = {"machine", "openstack", "databases", "fence"}
+#: What each kind of answer can be taken as. Lists are given as text with commas between, or chosen from.
+TYPES_TAKEN = {
+    "text": {"str", "raw", "list", "path"},
+    "multiplechoice": {"str", "bool"},
+    "multiselect": {"list"},
+    "integer": {"int"},
+    "float": {"float"},
+}
+
+
+def playbooks():
+    return {path.name for path in (ROOT / "playbooks").glob("*.yml")}
+
+
+def test_every_playbook_has_a_template_and_what_changes_something_one_that_checks():
+    templates = list(TEMPLATES.values())
+    assert {item["playbook"] for item in templates} == playbooks()
+    checked = {item["playbook"] for item in templates if item.get("job_type") == "check" and item.get("diff_mode")}
+    assert checked == playbooks() - {"audit.yml"}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_gives_only_what_the_role_takes(name):
+    template = TEMPLATES[name]
+    taken = options(template["playbook"])
+    assert set(template["needs"]) <= KINDS
+    # ours for other templates' sake: jobs.py and configure.yml say where it goes
+    given = set(template.get("extra_vars", {})) | set(template.get("survey", []))
+    assert given <= set(taken), f"{given - set(taken)} are no variables of {template['playbook']}"
+    assert not set(template.get("extra_vars", {})) & set(template.get("survey", []))
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_gives_all_that_the_role_needs(name):
+    template = TEMPLATES[name]
+    needed = {key for key, option in options(template["playbook"]).items() if option.get("required")}
+    asked = {key for key in template.get("survey", []) if QUESTIONS[key]["required"]}
+    assert needed <= asked | set(template.get("extra_vars", {}))
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_can_only_be_answered_as_the_role_takes_it(name):
+    question = QUESTIONS[name]
+    assert {"variable", "question_name", "type", "required"} <= set(question)
+    assert question["variable"] == name
+    users = {item["playbook"] for item in TEMPLATES.values() if name in item.get("survey", [])}
+    assert users, "nobody asks it"
+    for playbook in users:
+        option = options(playbook)[name]
+        assert option["type"] in TYPES_TAKEN[question["type"]]
+        choices = question.get("choices")
+        if option.get("choices"):
+            assert set(choices) <= set(option["choices"])
+        if option["type"] == "bool":
+            assert set(choices) == {"true", "false"}
+        if "default" in question and option.get("default") is not None:
+            assert plain(question["default"]) == plain(option["default"]), "the survey's default is not the role's"
+    if question.get("choices") and "default" in question:
+        assert set(question["default"].split("\n")) <= set(question["choices"])
+
+
+def plain(value):
+    return (
+        "\n".join(value) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)
+    )
+
+
+def test_no_survey_asks_for_a_command_a_secret_or_an_override():
+    for name, question in QUESTIONS.items():
+        assert question["type"] != "password"
+        assert not name.endswith(("_command", "_url", "_options")) and name != "stackguard_overrides"
+
+
+def test_only_the_audits_slices_run_side_by_side():
+    for name, template in TEMPLATES.items():
+        assert bool(template.get("allow_simultaneous")) == (name == "Nova: audit, the hosts")
+        assert bool(template.get("sliced")) == (name == "Nova: audit, the hosts")
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_a_workflow_is_made_of_templates_and_asks_what_they_need(name):
+    workflow = WORKFLOWS[name]
+    nodes = {node["identifier"]: node for node in workflow["nodes"]}
+    followers = [
+        other["identifier"] for node in nodes.values() for kind in ("success", "always") for other in node.get(kind, [])
+    ]
+    assert sorted(followers) == sorted(list(nodes)[1:]), "every node but the first follows exactly one"
+    for node in nodes.values():
+        if "approval" in node:
+            continue
+        template = TEMPLATES[node["template"]]
+        assert set(node.get("extra_data", {})) <= set(template.get("survey", []))
+        needed = {
+            key for key in template.get("survey", []) if QUESTIONS[key]["required"] and "default" not in QUESTIONS[key]
+        }
+        assert needed <= set(workflow["survey"])
+    for key in workflow["survey"]:
+        assert any(
+            key in TEMPLATES[node["template"]].get("survey", []) for node in nodes.values() if "template" in node
+        )
+
+
+def test_nothing_is_changed_in_a_workflow_before_somebody_has_approved_it():
+    for workflow in WORKFLOWS.values():
+        approved = False
+        for node in workflow["nodes"]:
+            approved = approved or "approval" in node
+            if "template" in node:
+                template = TEMPLATES[node["template"]]
+                changes = template["playbook"] != "audit.yml" and template.get("job_type") != "check"
+                assert approved or not changes, node["identifier"]
+
+
+def test_credentials_hand_secrets_over_in_files_and_environments_only():
+    for name, kind in TYPES.items():
+        secret = {field["id"] for field in kind["inputs"]["fields"] if field.get("secret")}
+        assert secret, f"{name} keeps nothing secret"
+        assert set(kind["injectors"]) <= {"file", "env", "extra_vars"}
+    assert set(TYPES["Nova databases"]["injectors"]["extra_vars"]) <= CONNECTION
+    assert set(TYPES["OpenStack clouds.yaml"]["injectors"]["extra_vars"]) <= CONNECTION

@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Job templates through ansible-runner, on this machine alone: all that is given arrives, and nothing leaks.
+
+Verbosity is the highest everywhere, and every secret is one that nobody else uses.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from ansible_collections.stackguard.nova.tests.labkit.canary import Canaries
+from ansible_collections.stackguard.nova.tests.unit.awx.data import TEMPLATES
+from ansible_collections.stackguard.nova.tests.unit.awx.jobs import Controller
+
+HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+HOSTS = {"compute1": HERE, "compute2": HERE}
+ANSWERS = {
+    "rename_from": "compute1",
+    "rename_to": "renamed1",
+    "evacuate_host": "compute1",
+    "evacuate_fence": "attested",
+    "return_host": "compute1",
+    "resize_server": "web1",
+    "resize_flavor": "large",
+}
+NO_CLOUD = "Unable to establish connection to http://127.0.0.1:1/v3/auth/tokens"
+NO_DATABASE = "database 127.0.0.1:1/nova_api: Can't connect to MySQL server"
+#: A template of every playbook, the one that goes furthest: how it ends, and the words of its message.
+ENDINGS = {
+    "Nova: audit": ("failed", "verdict block"),
+    "Nova: rename, check": ("failed", NO_CLOUD),
+    "Nova: rename, status": ("successful", "no rename is open on this host"),
+    "Nova: rename": ("failed", NO_CLOUD),
+    "Nova: repair links, check": ("failed", NO_DATABASE),
+    "Nova: repair links, roll back": ("successful", "there is nothing to roll back"),
+    "Nova: evacuate": ("failed", NO_CLOUD),
+    "Nova: return": ("failed", NO_CLOUD),
+    "Nova: resize": ("failed", NO_CLOUD),
+}
+
+
+@pytest.fixture
+def canaries():
+    return Canaries()
+
+
+def credentials(canaries):
+    auth = {"auth_url": "http://127.0.0.1:1/v3", "username": "admin", "project_name": "admin"}
+    auth.update(password=canaries["cloud"], user_domain_name="Default", project_domain_name="Default")
+    return {
+        "OpenStack clouds.yaml": {"clouds": json.dumps({"clouds": {"mine": {"auth": auth}}}), "cloud": "mine"},
+        "Nova databases": {
+            "nova_api_db_url": f"mysql+pymysql://nova:{canaries.url('nova')}@127.0.0.1:1/nova_api",
+            "neutron_db_url": f"mysql+pymysql://neutron:{canaries.url('neutron')}@127.0.0.1:1/neutron",
+        },
+        "Fence of compute hosts": {"username": "fence", "password": canaries["fence"]},
+    }
+
+
+def test_every_playbook_is_run():
+    assert {TEMPLATES[name]["playbook"] for name in ENDINGS} == {item["playbook"] for item in TEMPLATES.values()}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_a_job_that_reaches_nothing_says_so_changes_nothing_and_gives_nothing_away(tmp_path, canaries, name):
+    asked = TEMPLATES[name].get("survey", [])
+    answers = {key: ANSWERS[key] for key in asked if key in ANSWERS}
+    with canaries.watched():
+        job = Controller(tmp_path).launch(name, HOSTS, answers, credentials(canaries), verbosity=4)
+    status, words = ENDINGS[name]
+    assert job.status == status, job.stdout
+    assert words in job.told["message"].replace("\\", ""), job.artifacts
+    assert job.told["operation"] == TEMPLATES[name]["playbook"].removesuffix(".yml")
+    assert not job.told.get("changed")
+    assert "PLAY RECAP" in job.stdout
+    assert canaries.argv == set()
+    assert canaries.left(tmp_path, but=job.given) == []
+    assert list((tmp_path / "tmp").glob("stackguard-*")) == [], "evidence was left behind"
+
+
+def test_the_secrets_really_were_there(tmp_path, canaries):
+    """What the tests above do not find, they would find: it is in what the job was given."""
+    job = Controller(tmp_path).launch("Nova: rename, status", HOSTS, ANSWERS_OF_STATUS, credentials(canaries))
+    kinds = {kind.partition(",")[0] for _, kind in canaries.left(*job.given[:3])}
+    assert {"cloud", "nova", "neutron"} <= kinds
+
+
+ANSWERS_OF_STATUS = {"rename_from": "compute1", "rename_to": "renamed1"}
+
+
+def test_an_answer_is_text_whatever_it_looks_like(tmp_path):
+    """AWX takes no Jinja from a survey: the playbook sees the braces."""
+    answers = {"rename_from": "{{ lookup('pipe', 'touch " + str(tmp_path / "pwned") + "') }}", "rename_to": "renamed1"}
+    job = Controller(tmp_path).launch("Nova: rename, status", HOSTS, answers)
+    assert job.status == "failed"
+    assert not (tmp_path / "pwned").exists()
+    assert "rename_from" in job.stdout
+
+
+def test_an_audit_in_slices_is_one_audit(tmp_path):
+    """The workflow's nodes as AWX runs them: each has what those before it published, slices see only their hosts."""
+    controller = Controller(tmp_path)
+    cloud = controller.launch("Nova: audit, the cloud", HOSTS, workflow=7)
+    assert cloud.status == "successful", cloud.stdout
+    slices = [
+        # a workflow of its own, with the artifacts of the outer one
+        controller.launch("Nova: audit, the hosts", {name: HERE}, workflow=8, artifacts=cloud.artifacts)
+        for name in HOSTS
+    ]
+    assert [job.status for job in slices] == ["successful"] * 2, slices[0].stdout
+    last = controller.launch("Nova: audit, put together", HOSTS, workflow=7, artifacts=slices[-1].artifacts)
+    assert last.status == "failed", last.stdout
+    assert "verdict block" in last.told["message"]
+    whole = tmp_path / "awx" / "audits" / "7"
+    assert json.loads((whole / "report.json").read_text())["hosts"] == 2
+    assert set(json.loads((whole / "evidence.json").read_text())["failures"]) == {"api", "databases"}

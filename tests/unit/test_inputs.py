@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whatever is typed for a name: each playbook refuses it with the variable, what is wrong and what is accepted.
+
+One process for each variable: a play of many hosts, each of which has another bad value and runs the role's first
+tasks, those that the playbook runs. What a valid name leads to is in the tests of the playbooks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import inputs
+from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
+
+BAD = {
+    "single quotes": "'; DROP TABLE services; --",
+    "double quotes": 'cn"1',
+    "spaces": "compute 1",
+    "html": "<script>alert(1)</script>",
+    "unicode": "compüte-1",
+    "bidi": "cn\u202e1",
+    "long": "c" * 300,
+    "path": "../../etc/passwd",
+    "dash": "--limit=all",
+    "newline": "compute1\n",
+    "escape": "cn\x1b[2J",
+    "null": "cn\x001",
+    "jinja": "{{ lookup('pipe', 'id') }}",
+    "shell": "$(id)",
+    "percent": "cn%31",
+    "nothing": "",
+    "list": ["compute1"],
+    "number": 7,
+}
+GOOD = ["compute1", "cn-1.rack_7.example.org", "1", "C" * 255]
+#: Of servers and flavors all that can be printed is a name.
+PRINTABLE = {"single quotes", "double quotes", "spaces", "html", "unicode", "path", "dash", "jinja", "shell", "percent"}
+
+
+@pytest.mark.parametrize("kind", inputs.ACCEPTED)
+@pytest.mark.parametrize("name", GOOD)
+def test_a_name_is_a_name(kind, name):
+    assert inputs.problems({"variable": name, "none": None}, kind) == []
+    assert inputs.problems({"variable": [name, name], "empty": []}, "hosts") == []
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_no_host_can_be_called_is_refused(what):
+    (told,) = inputs.problems({"rename_to": BAD[what]}, "host")
+    assert told.startswith("rename_to is ")
+    assert "a name of a compute host is 1 to 255 letters, digits, dots, hyphens and underscores" in told
+    assert told.isascii() and told.isprintable() and len(told) < 500
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_server_may_be_called_anything_that_can_be_printed(what):
+    told = inputs.problems({"resize_server": BAD[what]}, "name")
+    assert (told == []) == (what in PRINTABLE)
+    assert all(line.isascii() and line.isprintable() for line in told)
+
+
+def test_every_wrong_name_is_told_at_once():
+    told = inputs.problems({"repair_hosts": ["x/y", "fine", "-z"], "others": "a b"}, "hosts")
+    assert [line.split(" ", 1)[0] for line in told] == ["repair_hosts", "repair_hosts", "others"]
+    assert 'begins with "-"' in told[1]
+
+
+class Play:
+    """The first tasks of a role, as the playbook includes them, on one host for each bad value. Nothing is reached."""
+
+    def __init__(self, folder, role, tasks, variable, needed):
+        self.folder = folder
+        hosts = {}
+        for number, value in enumerate(BAD.values()):
+            # Marked as from a survey: nobody templates it.
+            hosts[f"case{number}"] = {
+                **needed,
+                variable: {"__ansible_unsafe": value} if isinstance(value, str) else value,
+            }
+        (folder / "inventory.json").write_text(json.dumps({"cases": {"hosts": hosts}}))
+        include = {"name": f"stackguard.nova.{role}", "tasks_from": tasks}
+        play = {
+            "hosts": "cases",
+            "gather_facts": False,
+            "connection": "local",
+            "strategy": "free",
+            "vars": {"ansible_python_interpreter": sys.executable, "stackguard_report_dir": str(folder / "reports")},
+            "tasks": [
+                {
+                    "block": [{"name": "Begin", "ansible.builtin.include_role": include}],
+                    "rescue": [{"ansible.builtin.debug": {"msg": "TOLD {{ ansible_failed_result | to_json }}"}}],
+                }
+            ],
+        }
+        (folder / "play.json").write_text(json.dumps([play]))
+
+    def run(self):
+        argv = [sys.executable, "-m", "ansible", "playbook", "play.json", "-i", "inventory.json", "-f", "20"]
+        env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"), "ANSIBLE_HOME": str(self.folder / "home")}
+        env.update(ANSIBLE_NOCOLOR="1", TMPDIR=str(self.folder))
+        return subprocess.run(argv, env=env, cwd=self.folder, capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.parametrize(
+    ("role", "tasks", "variable", "needed"),
+    [
+        ("rename_host", "find", "rename_from", {"rename_to": "renamed1"}),
+        ("rename_host", "find", "rename_to", {"rename_from": "compute1"}),
+        ("evacuate_host", "find", "evacuate_host", {"evacuate_fence": "attested"}),
+        ("return_host", "find", "return_host", {}),
+        ("repair_links", "prepare", "repair_hosts", {}),
+    ],
+)
+def test_every_playbook_refuses_what_no_host_can_be_called(tmp_path, role, tasks, variable, needed):
+    told = Play(tmp_path, role, tasks, variable, needed).run()
+    messages = dict(re.findall(r'ok: \[case(\d+)\] => \{\s*"msg": "TOLD (.*)"', told))
+    for number, what in enumerate(BAD):
+        if variable == "repair_hosts" and what in ("list", "nothing"):
+            continue
+        message = messages.get(str(number), "")
+        assert variable in message, (what, message, told[-3000:])
+        assert "\x1b" not in message
+
+
+def test_the_guards_stand_before_anything_is_read():
+    for role, tasks in (
+        ("rename_host", "find"),
+        ("evacuate_host", "find"),
+        ("return_host", "find"),
+        ("repair_links", "prepare"),
+    ):
+        text = (ROOT / "roles" / role / "tasks" / f"{tasks}.yml").read_text()
+        assert 0 < text.index("name_problems") < text.index("ansible.builtin.tempfile")
