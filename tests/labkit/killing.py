@@ -34,7 +34,18 @@ def kill_when_said(process, text, timeout=300):
     waiting.until(f"the playbook says {text!r}", said, timeout, 0.05)
     assert process.poll() is None, f"it ended before {text!r}:\n{output.read_text()[-3000:]}"
     # Workers are sessions of their own.
-    for pid in (process.pid, *descendants(process.pid)):
+    doomed = (process.pid, *descendants(process.pid))
+    for pid in doomed:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     process.wait()
+    waiting.until("all of them dead", lambda: not any(map(_lives, doomed)) or None, 60, 0.05)
+
+
+def _lives(pid):
+    """Whether a process still runs: one in the middle of a write to a disk dies after it."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")

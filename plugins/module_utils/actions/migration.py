@@ -27,15 +27,21 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks import migr
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import zones as zone_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Finding, Override
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, Override, standing
 from ansible_collections.stackguard.nova.plugins.module_utils.moving import COLD, LIVE
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seat
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import COLD_FALLBACK, MigrationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, moves, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
 from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 Json = t.Dict[str, t.Any]
+
+#: Seconds for which the zones of hosts are not asked for again.
+ZONES_HOLD = 5.0
+#: Looks in a row that may fail before the run gives up.
+BLIND_LOOKS = 60
 
 
 class AgainError(StepError):
@@ -101,7 +107,9 @@ class ZoneMove(Move):
     source: t.Optional[str] = None
     zone: t.Optional[str] = None
     cold: bool = False
+    #: Why it is outside its zone.
     lost: t.Optional[str] = None
+    reverting: bool = False
     tried: t.Dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
@@ -147,6 +155,22 @@ class ZoneMover(Mover):
         self.findings: t.List[Finding] = []
         self.until = systems.monotonic() + request.measured_for
         self.sent = False
+        self.blind = 0
+        self.zones: t.Optional[t.Tuple[float, t.Dict[str, t.Optional[str]]]] = None
+
+    def _look(self, guest: Move, number: int, total: int) -> bool:
+        """Look, and look again where Nova does not answer for a while: what was sent goes on by itself."""
+        try:
+            ended = super()._look(guest, number, total)
+        except StepError as error:
+            self.blind += 1
+            if self.blind > BLIND_LOOKS:
+                raise
+            if self.blind == 1:
+                self.systems.remark(f"{guest.name}: {error}; what was sent goes on by itself")
+            return False
+        self.blind = 0
+        return ended
 
     def goes_on(self) -> bool:
         """One that fails keeps no other from leaving."""
@@ -214,8 +238,7 @@ class ZoneMover(Mover):
             self.gone.append(guest.name)
             self.systems.remark(f"{guest.name}: {server['status']}, on no host: its owner did that meanwhile")
             return True
-        with as_step_error():
-            zone = zones.zone_of_host(self.systems.cloud, host)
+        zone = self._zone(host)
         remedy = "Move it back into its zone; see its events for who moved it (openstack server event list)."
         item = zone_checks.landed(cloud_reads.server_of(server), guest.zone or "(unread)", zone, remedy)
         if item is None:
@@ -224,11 +247,20 @@ class ZoneMover(Mover):
             self.findings.append(item)
             guest.lost = f"SG407 landed-outside-zone: on {host} in {zone}, not in {guest.zone}"
             guest.reasons.append(guest.lost)
-            if server["status"] == "VERIFY_RESIZE" and self._revert(guest):
-                return False
-        if server["status"] == "VERIFY_RESIZE":
+            guest.reverting = server["status"] == "VERIFY_RESIZE" and self._revert(guest)
+        if guest.reverting and server["status"] == "VERIFY_RESIZE":
             return self._wait(guest, server)
         return self._fail(guest, "is outside its zone")
+
+    def _zone(self, host: str) -> t.Optional[str]:
+        """The zone of a host: hundreds that arrived before are looked at in a row, so that it is asked now and then."""
+        now = self.systems.monotonic()
+        with as_step_error():
+            if self.zones is None or now - self.zones[0] > ZONES_HOLD:
+                self.zones = now, zones.zones_of_hosts(self.systems.cloud)
+            # One that is not among them may be of a cell that does not answer just now: that is an error, no stray.
+            known = self.zones[1]
+            return known[host] if host in known else zones.zone_of_host(self.systems.cloud, host)
 
     def _revert(self, guest: ZoneMove) -> bool:
         """Have Nova bring it back to where it came from, where this is a migration and not its owner's resize."""
@@ -281,7 +313,10 @@ class MoveServers:
             for uuid in self._order(decision, known)
             if uuid not in mover.stayed
         ]
-        waiting = mover.work(going)
+        # Those that have left already last, lest they use up the time.
+        waiting = mover.work([guest for guest in going if guest.uuid in here])
+        mover.until = float("inf")
+        mover.work([guest for guest in going if guest.uuid not in here])
         outcome.moved.update(mover.moved)
         outcome.gone += [name for name in mover.gone if name not in outcome.gone]
         if waiting:
@@ -293,12 +328,23 @@ class MoveServers:
         sources = sorted({str(entry["host"]) for entry in known.values() if entry["host"]} | self._drained(params))
         with as_step_error():
             evidence = self.context.collect(sources, None if params["host"] else set(known))
+        # One that has left may be on another's host: it is not sent once more.
+        found = [
+            server
+            for server in evidence.zones.servers or []
+            if server.id not in known or server.host == known[server.id]["host"]
+        ]
+        evidence = dataclasses.replace(evidence, zones=dataclasses.replace(evidence.zones, servers=found))
         # One with a task is waited for: whoever began it, it ends.
-        busy = {server.id for server in evidence.zones.servers or [] if server.task_state is not None}
+        busy = {server.id for server in found if server.task_state is not None}
         decision = checks.preflight(evidence, self.context.request, self.context.overrides, busy)
-        if any(item.code == "SG709" and item.object.kind == "host" for item in decision.checked.findings):
-            seen = [item.evidence for item in decision.checked.findings if item.code == "SG709"]
-            raise StepError(f"SG709 evidence-missing: {seen}")
+        problems = [
+            item
+            for item in standing(decision.checked.findings, self.context.overrides)
+            if item.object.kind not in ("instance", "migration")
+        ]
+        if problems:
+            raise StepError(f"nobody else is sent:\n{findings_text(Checked(tuple(problems)))}")
         return evidence, decision
 
     @staticmethod
@@ -307,10 +353,9 @@ class MoveServers:
 
     @staticmethod
     def _order(decision: checks.Decision, known: t.Mapping[str, Json]) -> t.List[str]:
-        """Those of earlier runs first, then as they were given their seats."""
-        here = {server.id for server in decision.servers}
-        away = [uuid for uuid in known if uuid not in here]
-        return list(dict.fromkeys([*away, *(guest.uuid for guest in decision.guests), *sorted(here)]))
+        """As they were given their seats."""
+        here = sorted(server.id for server in decision.servers)
+        return list(dict.fromkeys([*(guest.uuid for guest in decision.guests), *here, *known]))
 
     def _stay(self, decision: checks.Decision, mover: ZoneMover) -> None:
         """Those that have no seat, or that a finding keeps where they are."""

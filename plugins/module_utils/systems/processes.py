@@ -12,6 +12,8 @@ import typing as t
 
 #: Where libvirt notes QEMU's process ids (qemuProcess, ``priv->pidfile``).
 _PID_FILES = "/run/libvirt/qemu"
+#: States of what does not run any more (proc(5), field 3 of C(stat)): zombie, dead.
+DEAD = (b"Z", b"X")
 
 
 def all_pids(proc: str = "/proc") -> t.List[int]:
@@ -46,13 +48,16 @@ def environment(pid: int, names: t.Container[str], proc: str = "/proc") -> t.Dic
 
 
 def start_time(pid: int, proc: str = "/proc") -> t.Optional[int]:
-    """Return a process's start in clock ticks since boot (proc(5), field 22 of C(stat)); None where it is gone."""
+    """Return a process's start in clock ticks since boot (proc(5), field 22 of C(stat)); None where it is gone.
+
+    One that is dead and only waits for its parent to take notice (a zombie) is gone: it does nothing any more.
+    """
     raw = _read(pid, "stat", proc)
     if raw is None:
         return None
     # The second field is the command in brackets, and may hold blanks and brackets itself.
     fields = raw[raw.rindex(b")") + 2 :].split()
-    return int(fields[19])
+    return None if fields[0] in DEAD else int(fields[19])
 
 
 def resident_mib(pid: int, proc: str = "/proc") -> t.Optional[int]:

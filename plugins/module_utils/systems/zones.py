@@ -218,6 +218,11 @@ def find_flavor(connection: t.Any, word: str) -> t.Optional[t.Tuple[str, facts.S
     return item["id"], flavor
 
 
+def zones_of_hosts(connection: t.Any) -> t.Dict[str, t.Optional[str]]:
+    """Return the zone that Nova shows of each compute host whose cell answers."""
+    return {service.host: service.zone for service in _services(connection)}
+
+
 def zone_of_host(connection: t.Any, host: t.Optional[str]) -> t.Optional[str]:
     """Return the zone that Nova shows of a compute host now."""
     service = None if host is None else moves.find_service(connection, host)

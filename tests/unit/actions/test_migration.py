@@ -15,7 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils import facts, hold
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import migration, migration_run, resize_run
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest, service
 from ansible_collections.stackguard.nova.tests.unit.journaled import State
@@ -66,7 +66,7 @@ class Cloud(FakeNova):
         patch(migration_run.migrations, "collect", self.collect)
         patch(migration_run.migrations, "candidates", lambda _cloud, _given: self.rows())
         patch(migration.moves, "find_service", lambda _cloud, _host: self.shown())
-        patch(migration.zones, "zone_of_host", lambda _cloud, host: ZONES.get(host))
+        patch(migration.zones, "zones_of_hosts", lambda _cloud: dict(ZONES))
         patch(rename_actions.openstack, "set_service_status", self.set_status)
         patch(rename_actions.openstack, "get_provider_traits", self.traits)
 
@@ -328,6 +328,28 @@ def test_a_host_that_another_operation_took_meanwhile_is_left_alone(nova, state)
     assert nova.calls == []
 
 
+def test_a_host_of_which_nothing_is_known_now_is_an_error_and_nobody_is_reverted(monkeypatch, state):
+    nova = Cloud(monkeypatch, **{ONE: "SHUTOFF", TWO: "SHUTOFF"})
+    monkeypatch.setattr(migration.zones, "zones_of_hosts", lambda _cloud: {})
+
+    def mute(_cloud, host):
+        raise ApiError(f"the cell of compute service {host} does not answer")
+
+    monkeypatch.setattr(migration.zones, "zone_of_host", mute)
+    with pytest.raises(StepError, match="does not answer"):
+        nova.apply(state, server_timeout=10**6)
+    assert not [call for call in nova.calls if call[0] in ("confirm", "revert")]
+    assert state.open
+
+
+def test_what_stands_against_the_host_by_now_ends_it_with_the_journal_open(nova, state):
+    nova.apply(state, measured_for=0, max_parallel=1)
+    nova.scene = nova.scene.in_two_zones("compute1")
+    with pytest.raises(StepError, match="SG403"):
+        nova.apply(state, again=True)
+    assert state.open
+
+
 # --- servers --------------------------------------------------------------------------------------------------
 
 
@@ -356,6 +378,45 @@ def test_a_name_that_nobody_has_is_a_finding(nova, state):
         nova.apply(state, drain_host=None, servers=[ONE, "nobody"])
     assert [item["object"]["id"] for item in refused.value.data["report"]["findings"]] == ["nobody"]
     assert nova.calls == []
+
+
+def test_one_that_moved_to_the_host_of_another_is_not_sent_once_more(monkeypatch, state):
+    third = guest(3, 1)
+    nova = Cloud(monkeypatch, Scene().target(5, status="disabled"), **{third: "ACTIVE"})
+    nova.servers[third]["OS-EXT-SRV-ATTR:host"] = "compute3"
+    del nova.servers[TWO]
+    given = {"drain_host": None, "servers": [ONE, third], "measured_for": 0, "max_parallel": 1}
+    again = nova.apply(state, **given)
+    while again["again"]:
+        again = nova.apply(state, **given)
+    assert again["state"] == "finished"
+    assert sorted(nova.moves) == sorted([("live", ONE), ("live", third)])
+    assert (nova.hosts[ONE], nova.hosts[third]) == ("compute3", "compute1")
+
+
+def test_a_nova_that_is_mute_for_a_while_is_asked_again(nova, state, monkeypatch):
+    mute = [20]
+    real = nova.get_server
+
+    def get_server(cloud, uuid):
+        if nova.now > 3 and mute[0]:
+            mute[0] -= 1
+            raise ApiError("503")
+        return real(cloud, uuid)
+
+    monkeypatch.setattr(migration.moves, "get_server", get_server)
+    assert nova.apply(state)["state"] == "finished"
+    assert len(nova.moves) == 2
+
+
+def test_a_nova_that_stays_mute_ends_the_run_with_its_journal_open(nova, state, monkeypatch):
+    def get_server(_cloud, _uuid):
+        raise ApiError("503")
+
+    monkeypatch.setattr(migration.moves, "get_server", get_server)
+    with pytest.raises(StepError, match="503"):
+        nova.apply(state)
+    assert state.open
 
 
 @pytest.mark.parametrize("selection", ["[?name=='nobody']", "[?", "length([])"])
