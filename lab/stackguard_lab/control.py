@@ -54,6 +54,8 @@ def daemons(lab: Lab) -> dict[str, Daemon]:
                 "mariadbd",
                 "--no-defaults",
                 f"--datadir={state}/mysql",
+                # A server that starts deletes what it takes for its own leftovers there: each lab has its own.
+                f"--tmpdir={state}",
                 "--user=root",
                 f"--socket={lab.run}/mysql.sock",
                 f"--bind-address={lab.controller}",

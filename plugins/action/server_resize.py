@@ -25,66 +25,75 @@ from ansible_collections.stackguard.nova.plugins.module_utils.connection import 
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import STRATEGIES
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Host, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import database
 
-ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
-    "action": {"type": "str", "default": "apply", "choices": ["apply", "rollback"]},
-    "server": {"type": "str", "required": True},
-    "flavor": {"type": "str"},
-    "strategy": {"type": "str", "default": "auto", "choices": list(STRATEGIES)},
-    "confirm": {"type": "bool", "default": True},
-    "keep_pin": {"type": "bool", "default": False},
-    "same_host": {"type": "bool", "default": False},
-    "server_timeout": {"type": "int", "default": 3600},
-    "take_over": {"type": "bool", "default": False},
-    "overrides": {"type": "list", "elements": "dict", "default": []},
-    "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
-    "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
-}
 
-
-class ActionModule(ActionBase):
-    """Resize a server within its zone, or take that back."""
+class JournaledMove(ActionBase):
+    """What actions that move servers have in common: arguments, a connection, a journal, and how a run ends."""
 
     _supports_check_mode = True
     _supports_async = False
+
+    #: Its own arguments; those of all are in ``COMMON``.
+    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]]
+    COMMON: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
+        "action": {"type": "str", "default": "apply", "choices": ["apply", "rollback"]},
+        "server_timeout": {"type": "int", "default": 3600},
+        "take_over": {"type": "bool", "default": False},
+        "overrides": {"type": "list", "elements": "dict", "default": []},
+        "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+        "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
+    }
+    CARRY_ON: t.ClassVar[str]
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Run the action that was asked for."""
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
-        _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
-        if args["action"] == "apply" and not args["flavor"]:
-            return {"failed": True, "msg": "flavor: the new flavor is needed"}
+        _validation, args = self.validate_argument_spec(openstack_spec(**self.COMMON, **self.ARGUMENTS))
+        problem = self._check(args)
+        if problem is not None:
+            return {"failed": True, "changed": False, "msg": problem}
         if args["nova_api_db_url"] and database.SQLALCHEMY_ERROR is not None:
             return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
         try:
-            result = self._resize(args)
+            result = self._carry_out(self._run_of(args))
         except resize_run.Refused as refused:
             result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
-        except (StackguardError, StepError, journals.JournalError, findings.OverrideError) as error:
-            result = {"failed": True, "changed": False, "state": "unknown", "msg": f"{error}. {_CARRY_ON}"}
+        except (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError) as error:
+            result = {"failed": True, "changed": False, "state": "unknown", "msg": f"{error}. {self.CARRY_ON}"}
         if not (self._play_context.diff or self._task.diff):
             result.pop("diff", None)
         return result
 
-    def _resize(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+    def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
+        """Return what is wrong with the arguments."""
+        raise NotImplementedError
+
+    def _carry_out(self, run: resize_run.Run) -> t.Dict[str, t.Any]:
+        """Do it. Raises what :meth:`run` tells."""
+        raise NotImplementedError
+
+    def _mine(self) -> t.Dict[str, t.Any]:
+        return holding.this_run()
+
+    def _run_of(self, args: t.Dict[str, t.Any]) -> resize_run.Run:
         connection = connect(args)
-        run = resize_run.Run(
+        return resize_run.Run(
             systems=Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection),
             options=args,
             state=self._state(args["state_dir"]),
             say=_say,
             now=_now,
             operation_id=uuid.uuid4().hex[:12],
-            mine=holding.this_run(),
+            mine=self._mine(),
             check_mode=bool(self._task.check_mode),
             diff=bool(self._play_context.diff or self._task.diff),
             overrides=findings.parse_overrides(args["overrides"]),
         )
-        return resize_run.rollback(run) if args["action"] == "rollback" else resize_run.apply(run)
 
     def _state(self, state_dir: str) -> Host:
         if self._connection.transport == "local" and not self._play_context.become:
@@ -97,10 +106,29 @@ class ActionModule(ActionBase):
         )
 
 
-_CARRY_ON = (
-    "If the operation was begun, its journal is open: run the same command again to carry on with it, or with "
-    "resize_action=rollback to take it back"
-)
+class ActionModule(JournaledMove):
+    """Resize a server within its zone, or take that back."""
+
+    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
+        "server": {"type": "str", "required": True},
+        "flavor": {"type": "str"},
+        "strategy": {"type": "str", "default": "auto", "choices": list(STRATEGIES)},
+        "confirm": {"type": "bool", "default": True},
+        "keep_pin": {"type": "bool", "default": False},
+        "same_host": {"type": "bool", "default": False},
+    }
+    CARRY_ON = (
+        "If the operation was begun, its journal is open: run the same command again to carry on with it, or with "
+        "resize_action=rollback to take it back"
+    )
+
+    def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
+        if args["action"] == "apply" and not args["flavor"]:
+            return "flavor: the new flavor is needed"
+        return None
+
+    def _carry_out(self, run: resize_run.Run) -> t.Dict[str, t.Any]:
+        return resize_run.rollback(run) if run.options["action"] == "rollback" else resize_run.apply(run)
 
 
 def _say(text: str) -> None:

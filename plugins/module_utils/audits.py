@@ -115,7 +115,7 @@ def report_json(found: Audit) -> str:
 
 
 def forecast_json(found: Audit) -> str:
-    """Return C(forecast.json): for each host that was read, what nova-compute would do if it started."""
+    """Return C(forecast.json): for each host, what nova-compute would do if it started."""
     hosts = {start.inventory_name: _start_plain(start) for start in found.starts}
     return json.dumps({"schema": 1, "hosts": hosts}, indent=1, sort_keys=True) + "\n"
 

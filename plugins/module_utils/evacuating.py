@@ -71,6 +71,8 @@ class Guest:
     offers: t.Optional[t.FrozenSet[str]]
     #: What makes it impossible to decide anything, or keeps it from moving at all.
     problems: t.Tuple[Reason, ...] = ()
+    #: The living host that it is on; None: on the host that all others leave too, which is no destination.
+    source: t.Optional[str] = None
 
     @property
     def size(self) -> int:
@@ -328,12 +330,16 @@ def guests(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -
     if servers is None:
         return None
     source = moving.zone_of(cloud, request.host)
-    tree = next((node.id for node in cloud.hypervisors or [] if node.service_host == request.host), None)
-    needs = moving.needs_of(cloud, tree) if tree is not None else {}
+    needs = moving.held_by(cloud, servers)
     present = _all_images(bundle)
     chosen = [server for server in servers if request.servers is None or server.id in request.servers]
     found = [_guest(server, source, needs.get(server.id), present, about) for server in chosen]
-    rank = {uuid: index for index, uuid in enumerate(request.order)}
+    return in_order(found, request.order)
+
+
+def in_order(found: t.Iterable[Guest], order: t.Sequence[str] = ()) -> t.List[Guest]:
+    """Return guests as they are seated: those that are named first, the others by size, the largest first."""
+    rank = {uuid: index for index, uuid in enumerate(order)}
     return sorted(found, key=lambda guest: (rank.get(guest.uuid, len(rank)), -guest.size, guest.name, guest.uuid))
 
 
@@ -354,8 +360,21 @@ def _guest(
     present: t.Mapping[str, RbdImage],
     about: EvacuationFacts,
 ) -> Guest:
-    flavor = server.flavor
     expected = expected_images(server, {name: image for name, image in present.items() if name.startswith(server.id)})
+    held = server.pinned_availability_zone or zone
+    found = guest_of(server, held, needs, about)
+    return dataclasses.replace(
+        found,
+        images=None if expected is None else expected.names,
+        problems=(*_guest_problems(server, expected), *found.problems),
+    )
+
+
+def guest_of(
+    server: ApiServer, zone: t.Optional[str], needs: t.Optional[t.Mapping[str, int]], about: EvacuationFacts
+) -> Guest:
+    """Return a server as one that leaves, with what is unread as its problems; without its images."""
+    flavor = server.flavor
     cells = None if about.numa is None else about.numa.get(server.id)
     huge = tuple(cell for cell in cells or () if (cell.page_kib or SMALL_PAGE) > SMALL_PAGE)
     offers = None if about.offers is None else about.offers.get(server.id)
@@ -365,12 +384,12 @@ def _guest(
         status=server.status,
         memory_mib=max(0, (flavor.ram if flavor else 0) - sum(cell.memory_mib for cell in huge)),
         cells=huge,
-        zone=server.pinned_availability_zone or zone,
+        zone=zone,
         groups=tuple(group for group in about.groups or [] if server.id in group.members),
         needs=dict(needs or (of_flavor(flavor, bool(server.image)) if flavor else {})),
-        images=None if expected is None else expected.names,
+        images=(),
         offers=None if offers is None else frozenset(offers),
-        problems=tuple(_guest_problems(server, zone, expected, cells, about)),
+        problems=tuple(_unread_of(server, zone, cells, about)),
     )
 
 
@@ -381,24 +400,23 @@ def of_flavor(flavor: ServerFlavor, root: bool) -> t.Dict[str, int]:
     return {name: amount for name, amount in amounts.items() if amount}
 
 
-def _guest_problems(
-    server: ApiServer,
-    zone: t.Optional[str],
-    expected: t.Optional[Expected],
-    cells: t.Optional[t.Sequence[NumaCell]],
-    about: EvacuationFacts,
-) -> t.Iterator[Reason]:
+def _guest_problems(server: ApiServer, expected: t.Optional[Expected]) -> t.Iterator[Reason]:
     if server.task_state is not None:
         yield Reason("SG701", f"a task is in progress: {server.task_state}")
     if server.status not in STATUSES:
         yield Reason("SG710", f"it is {server.status}: Nova evacuates {', '.join(STATUSES)} only")
-    if server.flavor is None:
-        yield Reason("SG709", "its flavor was not read: how much memory it needs is not known")
     if expected is None:
         yield Reason("SG709", "its image or flavor was not read: which disks it has is not known")
     elif expected.doubt:
         yield Reason("SG504", expected.doubt)
-    if zone is None and server.pinned_availability_zone is None:
+
+
+def _unread_of(
+    server: ApiServer, zone: t.Optional[str], cells: t.Optional[t.Sequence[NumaCell]], about: EvacuationFacts
+) -> t.Iterator[Reason]:
+    if server.flavor is None:
+        yield Reason("SG709", "its flavor was not read: how much memory it needs is not known")
+    if zone is None:
         yield Reason("SG709", "the zone of its host was not read")
     if cells is None:
         yield Reason("SG709", "its NUMA topology was not read: which pages it needs is not known")

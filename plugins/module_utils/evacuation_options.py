@@ -57,11 +57,7 @@ def request_of(
     fence: t.Optional[Fence] = None,
 ) -> EvacuationRequest:
     """Return the request that the options make. ``servers``: those on the host. Raises :class:`OptionError`."""
-    for name, least in (("max_parallel", 1), ("memory_headroom_mb", 0), ("guest_overhead_mb", 0), ("max_hosts", 1)):
-        if args[name] < least:
-            raise OptionError(f"{name}: {args[name]} is less than {least}")
-    if not 0 < args["overcommit"] <= 10:
-        raise OptionError(f"overcommit: {args['overcommit']} is no factor between 0 and 10")
+    check_numbers(args, {"max_parallel": 1, "memory_headroom_mb": 0, "guest_overhead_mb": 0, "max_hosts": 1})
     chosen = chosen_servers(args["servers"], servers)
     return EvacuationRequest(
         host=args["evacuate_host"],
@@ -83,7 +79,16 @@ def request_of(
     )
 
 
-def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer]) -> t.Optional[t.List[str]]:
+def check_numbers(args: t.Mapping[str, t.Any], least: t.Mapping[str, int]) -> None:
+    """Refuse numbers below their least, and an overcommit that is none. Raises :class:`OptionError`."""
+    for name, smallest in least.items():
+        if args[name] < smallest:
+            raise OptionError(f"{name}: {args[name]} is less than {smallest}")
+    if not 0 < args["overcommit"] <= 10:
+        raise OptionError(f"overcommit: {args['overcommit']} is no factor between 0 and 10")
+
+
+def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "this host") -> t.Optional[t.List[str]]:
     """Return uuids: of names or uuids, or of a JMESPath filter such as ``[?metadata.tier=='gold']``; None: all.
 
     Raises :class:`OptionError` for a name that nobody or more than one has, and for a filter that selects nobody.
@@ -95,15 +100,15 @@ def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer]) -> t.Optional[t
         if not isinstance(found, list) or not all(isinstance(item, dict) and "id" in item for item in found):
             raise OptionError(f"servers: {given!r} does not select servers")
         if not found:
-            raise OptionError(f"servers: {given!r} selects no server of this host")
+            raise OptionError(f"servers: {given!r} selects no server of {where}")
         return [str(item["id"]) for item in found]
-    return [_uuid_of(str(word), servers) for word in given]
+    return [_uuid_of(str(word), servers, where) for word in given]
 
 
-def _uuid_of(word: str, servers: t.Sequence[ApiServer]) -> str:
+def _uuid_of(word: str, servers: t.Sequence[ApiServer], where: str) -> str:
     found = [server.id for server in servers if word in (server.id, server.name)]
     if len(found) > 1:
-        raise OptionError(f"servers: {len(found)} servers of this host are called {word}: name the uuid")
+        raise OptionError(f"servers: {len(found)} servers of {where} are called {word}: name the uuid")
     # One that is not there is told by the checks, with everything else.
     return found[0] if found else word
 

@@ -20,6 +20,12 @@ def this_run() -> t.Dict[str, t.Any]:
     return {"controller": socket.gethostname(), "pid": pid, "pid_start": processes.start_time(pid)}
 
 
+def this_playbook() -> t.Dict[str, t.Any]:
+    """Name this process, and the playbook above it: for an operation of several tasks, between which none runs."""
+    parent = os.getppid()
+    return {**this_run(), "playbook": {"pid": parent, "pid_start": processes.start_time(parent)}}
+
+
 def refuse_while_it_runs(journal: t.Mapping[str, t.Any], mine: t.Mapping[str, t.Any], take_over: bool) -> None:
     """SG707: refuse where the run that began this operation goes on. Of one elsewhere only its operator knows.
 
@@ -33,5 +39,7 @@ def refuse_while_it_runs(journal: t.Mapping[str, t.Any], mine: t.Mapping[str, t.
         raise StackguardError(
             f"{operation} was begun on {run.get('controller')}: if that run has ended, say so by take_over=true"
         )
-    if run.get("pid_start") is not None and processes.start_time(int(run["pid"])) == run["pid_start"]:
-        raise StackguardError(f"{operation} is being carried out by process {run['pid']} on this machine")
+    above = run.get("playbook") or {}
+    for process in (run, above if above != mine.get("playbook") else {}):
+        if process.get("pid_start") is not None and processes.start_time(int(process["pid"])) == process["pid_start"]:
+            raise StackguardError(f"{operation} is being carried out by process {process['pid']} on this machine")

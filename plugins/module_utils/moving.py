@@ -103,6 +103,17 @@ def needs_of(cloud: CloudFacts, root: str) -> t.Dict[str, t.Dict[str, int]]:
     return needs
 
 
+def held_by(cloud: CloudFacts, servers: t.Iterable[ApiServer]) -> t.Dict[str, t.Dict[str, int]]:
+    """Return what each server holds of its own host's providers; one of which nothing is known is not here."""
+    trees = {node.service_host: node.id for node in cloud.hypervisors or []}
+    held = {host: needs_of(cloud, tree) for host, tree in trees.items() if host is not None}
+    return {
+        server.id: held[server.host][server.id]
+        for server in servers
+        if server.host is not None and server.id in held.get(server.host, {})
+    }
+
+
 def assign(
     servers: t.Sequence[ApiServer], needs: t.Mapping[str, Amounts], targets: t.Sequence[Target]
 ) -> t.Tuple[t.List[Guest], t.List[Stuck]]:

@@ -141,3 +141,50 @@ class ResizeRequest:
     has_database: bool = False
     #: Seconds for each move of the server.
     timeout: int = 3600
+
+
+#: When a server is moved cold: never; where it does not run; also where Nova refused to move it live.
+COLD_NEVER, COLD_STOPPED, COLD_FALLBACK = "never", "stopped", "fallback"
+COLD_RULES = (COLD_NEVER, COLD_STOPPED, COLD_FALLBACK)
+
+
+@dataclasses.dataclass(frozen=True)
+class MigrationRequest:
+    """Servers that move to other hosts of their zone, or a host that is emptied. Memory in MiB, times in seconds."""
+
+    #: What Nova calls the host that is emptied; None: the servers in ``servers`` move.
+    drain_host: t.Optional[str] = None
+    #: Uuids; None: every server of the host.
+    servers: t.Optional[t.Tuple[str, ...]] = None
+    operation_id: str = "unset"
+    #: Whether running servers move live; otherwise they are stopped for their move.
+    live: bool = True
+    cold: str = COLD_STOPPED
+    #: Whether those that can be moved are, where others cannot.
+    partial: bool = False
+    headroom_mib: int = 512
+    #: What QEMU takes beside a guest's own memory.
+    overhead_mib: int = 128
+    #: How much guest memory one MiB of measured memory may carry.
+    overcommit: float = 1.0
+    #: Servers on their way at a time: in all, from one host, to one host.
+    parallel: int = 8
+    per_source: int = 2
+    per_destination: int = 2
+    #: For one server.
+    timeout: int = 3600
+    #: For how long what was measured on the hosts is good: after that they are measured anew.
+    measured_for: int = 300
+    #: Whether a host that this operation disabled is enabled when it is empty.
+    enable_after: bool = False
+
+    @property
+    def arithmetic(self) -> EvacuationRequest:
+        """The same, as the evacuation's planner takes it."""
+        return EvacuationRequest(
+            host=self.drain_host or "",
+            operation_id=self.operation_id,
+            headroom_mib=self.headroom_mib,
+            overhead_mib=self.overhead_mib,
+            overcommit=self.overcommit,
+        )

@@ -9,61 +9,25 @@ compute1 and compute2 are in az1, compute3 is in az2. Each test boots the guests
 
 from __future__ import annotations
 
-import json
-import shutil
-
 import pytest
-from labkit import evacuation, killing, waiting
 from labkit import guests as guestkit
-from labkit import lab as lab_module
+from labkit import killing, waiting, zoning
+from labkit.zoning import FAR, NEIGHBOUR, OTHER_ZONE, SOURCE, ZONE, enable, pin, spec, state_dir
 
-pytestmark = pytest.mark.matrix
-
-SOURCE, NEIGHBOUR, FAR = "compute1", "compute2", "compute3"
-ZONE, OTHER_ZONE = "az1", "az2"
+matrix = pytest.mark.matrix
 
 
 @pytest.fixture
 def crowded(lab):
     """The other host of az1 is much fuller than that of az2: the scheduler's weighers prefer az2."""
-    tidy(lab)
-    guestkit.create(lab, "crowd", "1", "--on", NEIGHBOUR, "--flavor", "big")
+    zoning.tidy(lab)
+    zoning.crowd(lab)
     yield lab
-    tidy(lab)
-
-
-def tidy(lab):
-    lab.command("guests", "delete", "--all", check=False)
-    for host in lab.hosts:
-        enable(lab, host)
-    waiting.until("the scheduler takes all hosts", lambda: not evacuation.shunned(lab) or None, 120, 2)
-    shutil.rmtree(state_dir(lab), ignore_errors=True)
-
-
-def state_dir(lab):
-    """Journals of this lab: other labs of this machine have their own."""
-    return lab_module.ROOT / ".build" / f"resizes-i{lab.instance}"
-
-
-def enable(lab, host, status="enabled"):
-    lab.compute("PUT", f"/os-services/{lab.service(host)['id']}", {"status": status})
-    seen = lambda: lab.service(host)["status"] == status or None  # noqa: E731
-    waiting.until(f"{host} {status}", seen, 60)
+    zoning.tidy(lab)
 
 
 def boot(lab, *more):
-    guestkit.create(lab, "web", "1", "--on", SOURCE, *more)
-    (uuid,) = [row["id"] for row in guestkit.every(lab).values() if row["name"] == "web1"]
-    assert pin(lab, uuid) is None, "a server that names no zone has no pin"
-    return uuid
-
-
-def spec(lab, uuid):
-    return lab.value("api", "SELECT spec FROM request_specs WHERE instance_uuid = %s", uuid)
-
-
-def pin(lab, uuid):
-    return json.loads(spec(lab, uuid))["nova_object.data"]["availability_zone"]
+    return zoning.boot(lab, "web", 1, *more)["web1"]
 
 
 def offered(lab):
@@ -100,7 +64,7 @@ def test_unguarded_a_plain_resize_lands_in_the_other_zone(crowded):
 # --- guarded --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize("stopped", [pytest.param(False, id="running"), pytest.param(True, id="stopped", marks=matrix)])
 def test_guarded_the_same_stays_in_its_zone(crowded, playbooks, stopped):
     lab = crowded
     uuid = boot(lab, *(["--stopped"] if stopped else []))
@@ -115,6 +79,7 @@ def test_guarded_the_same_stays_in_its_zone(crowded, playbooks, stopped):
     assert resize(playbooks, uuid).ok().changed == 0
 
 
+@matrix
 def test_pinned_in_the_database_it_stays_too(crowded, playbooks):
     lab = crowded
     uuid = boot(lab)
@@ -122,6 +87,7 @@ def test_pinned_in_the_database_it_stays_too(crowded, playbooks):
     assert stands(lab, uuid) == (NEIGHBOUR, "ACTIVE", "micro", None)
 
 
+@matrix
 def test_the_pin_can_be_kept(crowded, playbooks):
     lab = crowded
     uuid = boot(lab)
@@ -129,6 +95,7 @@ def test_the_pin_can_be_kept(crowded, playbooks):
     assert stands(lab, uuid) == (NEIGHBOUR, "ACTIVE", "micro", ZONE)
 
 
+@matrix
 def test_verify_reverts_the_stray(crowded, playbooks):
     lab = crowded
     uuid = boot(lab)
@@ -146,14 +113,14 @@ def test_a_zone_without_room_is_refused_before_anything_moves(crowded, playbooks
     assert "SG406" in result.codes
     assert stands(lab, uuid) == (SOURCE, "ACTIVE", "nano", None)
     assert spec(lab, uuid) == before
-    migrations = lab.sql("cell1", "SELECT id FROM migrations WHERE instance_uuid = %s", uuid)
-    assert not migrations, "nothing was moved"
+    assert not zoning.migrations(lab, uuid), "nothing was moved"
 
 
 #: What a run says when a step begins: it is killed there, and run again.
 STEPS = (f"pin it to {ZONE}", "resize it to micro", f"see that it is in {ZONE}", "confirm the resize", "old pin back")
 
 
+@matrix
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_and_run_again_it_is_resized(crowded, playbooks, step):
     lab = crowded
@@ -165,6 +132,7 @@ def test_killed_and_run_again_it_is_resized(crowded, playbooks, step):
     assert stands(lab, uuid) == (NEIGHBOUR, "ACTIVE", "micro", None)
 
 
+@matrix
 def test_killed_and_taken_back_it_is_as_before(crowded, playbooks):
     lab = crowded
     uuid = boot(lab)
@@ -173,6 +141,7 @@ def test_killed_and_taken_back_it_is_as_before(crowded, playbooks):
     assert stands(lab, uuid) == (SOURCE, "ACTIVE", "nano", None)
 
 
+@matrix
 def test_deleted_meanwhile_is_told_and_the_operation_is_closed(crowded, playbooks):
     lab = crowded
     uuid = boot(lab)

@@ -176,6 +176,8 @@ class MariaDb(Server):
             program("mariadbd", "/usr/sbin/mariadbd"),
             "--no-defaults",
             f"--datadir={self.directory / 'data'}",
+            # A server that starts deletes what it takes for its own leftovers there: never in a directory of others.
+            f"--tmpdir={self.directory}",
             f"--socket={self.directory / 'socket'}",
             f"--pid-file={self.directory / 'pid'}",
             f"--init-file={self.directory / 'init.sql'}",

@@ -83,7 +83,10 @@ class Playbooks:
         return {self.lab.info["password"], PASSWORD}
 
     def start(self, name, words=(), variables=None, env=None, flags=()):
-        """Start a playbook; returns the process. ``words``: -e KEY=VALUE as typed; ``variables``: of this run only."""
+        """Start a playbook (of the collection, or a file); returns the process.
+
+        ``words``: -e KEY=VALUE as typed; ``variables``: of this run only.
+        """
         self.count += 1
         directory = RUNS / f"i{self.lab.instance}" / f"{self.count:03}"
         directory.mkdir(parents=True)
@@ -94,7 +97,7 @@ class Playbooks:
         file.write_text(json.dumps(given))
         argv = [
             str(ROOT / ".venv" / "bin" / "ansible-playbook"),
-            f"stackguard.nova.{name}",
+            name if name.endswith(".yml") else f"stackguard.nova.{name}",
             "-i",
             self.lab.info["inventory"],
         ]

@@ -573,6 +573,7 @@ def _server(number, index, name):
         vm_state="active",
         power_state=1,
         availability_zone=f"az{zone_of(number)}",
+        pinned_availability_zone=f"az{zone_of(number)}",
     )
 
 

@@ -232,3 +232,9 @@ def test_hosts_that_were_not_read_are_drawn_as_such():
 def test_huge_pages_need_only_qemus_own():
     some = healthy(hosts=2, guests=1).change("domains", None, memory_mib=40000, hugepage_kib=2048)
     assert fleet.zones(some.bundle)[0].hosts[0].need == 128
+
+
+def test_a_host_that_did_not_answer_is_in_the_forecast_as_not_known():
+    told = {start.inventory_name: start.told for start in audits.audited(troubled().bundle).starts}
+    assert told["compute3"] == "cannot be told: the host was not read: <i>timed out</i>"
+    assert sorted(told) == [f"compute{number}" for number in range(1, 10)]

@@ -51,7 +51,7 @@ class DiscoveryError(StepError):
 
 
 @dataclasses.dataclass
-class _Move:
+class Move:
     """One guest on its way. ``candidates``: hosts not tried yet."""
 
     uuid: str
@@ -82,25 +82,60 @@ class Mover:
         self.moved: t.Dict[str, str] = {}
         self.gone: t.List[str] = []
         self.left: t.List[str] = []
+        self.active: t.List[Move] = []
 
-    def move(self, guests: t.Sequence[_Move]) -> None:
+    def move(self, guests: t.Sequence[Move]) -> None:
         """Move them all. One that fails ends it: those on their way are waited for, no other is begun."""
-        waiting, active = list(guests), t.cast("t.List[_Move]", [])
-        total = len(waiting)
-        while active or (waiting and not self.failed):
-            while waiting and not self.failed and len(active) < self.parallel:
-                guest = waiting.pop(0)
-                guest.started = guest.told = self.systems.monotonic()
-                active.append(guest)
-            active = [guest for guest in active if not self._look(guest, total - len(waiting), total)]
-            if active:
-                self.systems.sleep(POLL)
+        waiting = self.work(guests)
         if self.failed:
             told = "; ".join(self.failed)
             left = f" ({count(len(waiting), 'guest')} not begun)" if waiting else ""
             raise StepError(f"{told}{left}. Every guest runs on where it is; run the same command again to carry on")
 
-    def _look(self, guest: _Move, number: int, total: int) -> bool:
+    def work(self, guests: t.Sequence[Move]) -> t.List[Move]:
+        """Move as many as may begin, and return the others."""
+        waiting = list(guests)
+        total = len(waiting)
+        while self.active or (waiting and self.goes_on()):
+            for guest in list(waiting):
+                if self.goes_on() and len(self.active) < self.parallel and self.has_way(guest):
+                    waiting.remove(guest)
+                    guest.started = guest.told = self.systems.monotonic()
+                    self.active.append(guest)
+            self.active = [guest for guest in self.active if not self._look(guest, total - len(waiting), total)]
+            if self.active:
+                self.systems.sleep(POLL)
+        return waiting
+
+    # --- what another operation does otherwise
+
+    def goes_on(self) -> bool:
+        """Whether another guest may begin."""
+        return not self.failed
+
+    def has_way(self, guest: Move) -> bool:
+        """Whether a guest may begin beside those that are on their way."""
+        return True
+
+    def is_away(self, guest: Move, host: t.Optional[str]) -> bool:
+        """Whether a guest on this host is where it shall be."""
+        return self.at_home(host)
+
+    def method(self, guest: Move, status: str) -> t.Optional[str]:
+        """How a guest of this status moves; None: not at all."""
+        return METHODS.get(status)
+
+    def find_host(self, guest: Move) -> bool:
+        """Whether there is a host to try, the first of its candidates."""
+        return bool(guest.candidates)
+
+    def note_refusal(self, guest: Move, target: str, said: str) -> None:
+        """Note why a guest did not go to a host."""
+        guest.reasons.append(f"{target}: {said}")
+
+    # --- one guest
+
+    def _look(self, guest: Move, number: int, total: int) -> bool:
         """Look at one guest and do what is next; whether it is finished, well or not."""
         with as_step_error():
             server = moves.get_server(self.systems.cloud, guest.uuid)
@@ -111,26 +146,26 @@ class Mover:
         host = server.get("OS-EXT-SRV-ATTR:host")
         if server.get("OS-EXT-STS:task_state") is not None:
             return self._wait(guest, server)
-        if self.at_home(host):
+        if self.is_away(guest, host):
             return self._arrived(guest, server, host or "no host", f"{number}/{total}")
         if guest.target is not None:
             self._note_failure(guest, server)
-        if server["status"] not in METHODS:
+        if self.method(guest, server["status"]) is None:
             return self._cannot(guest, server["status"])
-        if not guest.candidates:
+        if not self.find_host(guest):
             return self._fail(guest, "cannot be moved: no host is left to try")
         if guest.not_before <= self.systems.monotonic():
             self._ask(guest, server)
         return False
 
-    def _cannot(self, guest: _Move, status: str) -> bool:
+    def _cannot(self, guest: Move, status: str) -> bool:
         if not self.lenient or guest.reasons:
             return self._fail(guest, f"is {status}, which cannot be moved")
         self.left.append(guest.name)
         self.systems.remark(f"{guest.name}: is {status}, which cannot be moved: it stays where it is")
         return True
 
-    def _arrived(self, guest: _Move, server: Json, host: str, number: str) -> bool:
+    def _arrived(self, guest: Move, server: Json, host: str, number: str) -> bool:
         if server["status"] == "VERIFY_RESIZE":
             return self._confirm(guest, server)
         if server["status"] == "ERROR":
@@ -142,7 +177,7 @@ class Mover:
         self.systems.remark(f"{number} {guest.name}: {server['status']} on {host} ({seconds} s)")
         return True
 
-    def _confirm(self, guest: _Move, server: Json) -> bool:
+    def _confirm(self, guest: Move, server: Json) -> bool:
         if guest.confirmed:
             return self._wait(guest, server)
         with as_step_error():
@@ -158,9 +193,9 @@ class Mover:
                 raise StepError(f"{guest.name}: {error}") from error
         return self._wait(guest, server)
 
-    def _ask(self, guest: _Move, server: Json) -> None:
+    def _ask(self, guest: Move, server: Json) -> None:
         target = guest.candidates[0]
-        method = METHODS[server["status"]]
+        method = self.method(guest, server["status"])
         try:
             if method == LIVE:
                 moves.live_migrate(self.systems.cloud, guest.uuid, target)
@@ -171,23 +206,23 @@ class Mover:
                 guest.busy += 1
                 return
             guest.candidates.pop(0)
-            guest.reasons.append(f"{target}: {error}")
+            self.note_refusal(guest, target, str(error))
             return
         guest.candidates.pop(0)
         guest.target = target
         self.systems.remark(f"{guest.name}: {method} migration to {target}")
 
-    def _note_failure(self, guest: _Move, server: Json) -> None:
+    def _note_failure(self, guest: Move, server: Json) -> None:
         with as_step_error():
             said = moves.why(self.systems.cloud, server)
-        guest.reasons.append(f"{guest.target}: {said}")
+        self.note_refusal(guest, str(guest.target), said)
         self.systems.remark(f"{guest.name}: not to {guest.target}: {said}")
         if guest.candidates[:1] == [guest.target]:
             # The scheduler may not know yet that this host is enabled.
             guest.not_before = self.systems.monotonic() + AGAIN
         guest.target = None
 
-    def _wait(self, guest: _Move, server: Json) -> bool:
+    def _wait(self, guest: Move, server: Json) -> bool:
         now = self.systems.monotonic()
         if now - guest.started > self.timeout:
             task = server.get("OS-EXT-STS:task_state")
@@ -200,7 +235,7 @@ class Mover:
             self.systems.remark(f"{guest.name}: {state}, {int(now - guest.started)} s")
         return False
 
-    def _fail(self, guest: _Move, reason: str) -> bool:
+    def _fail(self, guest: Move, reason: str) -> bool:
         said = "".join(f"; {text}" for text in guest.reasons)
         self.failed.append(f"guest {guest.name} ({guest.uuid}) {reason}{said}")
         return True
@@ -266,7 +301,7 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     systems.wait(lambda: f"a heartbeat of {host}, enabled", params["up_timeout"], up)
     mover = Mover(systems, params, lambda found: found == host, lenient=True)
     # The scheduler learns that the host is enabled some seconds after the API said so: it is asked more than once.
-    mover.move([_Move(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
+    mover.move([Move(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
     if mover.left:
         raise StepError(
             f"{count(len(mover.moved), 'guest')} on {host}; left elsewhere, in a state that cannot be moved: "
@@ -298,7 +333,7 @@ class MoveGuests:
             servers = moves.servers_on(self.systems.cloud, params["host"])
         order = {uuid: index for index, uuid in enumerate(planned)}
         guests = [
-            _Move(
+            Move(
                 server.id,
                 server.name,
                 list(planned[server.id]["candidates"] if server.id in planned else params["others"]),
@@ -307,7 +342,7 @@ class MoveGuests:
         ]
         # Of an earlier run: a cold migration that is to be confirmed is on its new host already.
         there = {guest.uuid for guest in guests}
-        guests += [_Move(uuid, guest["name"], []) for uuid, guest in planned.items() if uuid not in there]
+        guests += [Move(uuid, guest["name"], []) for uuid, guest in planned.items() if uuid not in there]
         mover = Mover(self.systems, params, lambda host: host != params["host"])
         mover.move(guests)
         gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
@@ -319,27 +354,34 @@ class MoveGuests:
         A move that is not whole is made so: what is on its way arrives, and a cold migration that was not confirmed
         before the run was cut is reverted, which is Nova's own way home.
         """
-        settling = _Settling(self.systems, params)
-        waiting = {guest["uuid"]: guest["name"] for guest in params["guests"]}
+        settle(self.systems, [(guest["uuid"], guest["name"], params["host"]) for guest in params["guests"]], params)
 
-        def settled() -> t.Optional[str]:
-            for uuid in [uuid for uuid, name in waiting.items() if settling.look(uuid, name)]:
-                del waiting[uuid]
-            return None if waiting else "no move is left unfinished"
 
-        self.systems.wait(lambda: f"the moves of {', '.join(waiting.values())}", params["timeout"], settled)
+def settle(systems: Systems, guests: t.Iterable[t.Tuple[str, str, str]], params: Params) -> None:
+    """End the unfinished moves of guests (uuid, name, the host that each came from), within C(timeout) each."""
+    settling = _Settling(systems)
+    waiting = {uuid: (name, host) for uuid, name, host in guests}
+
+    def settled() -> t.Optional[str]:
+        for uuid in [uuid for uuid, (name, host) in waiting.items() if settling.look(uuid, name, host)]:
+            del waiting[uuid]
+        return None if waiting else "no move is left unfinished"
+
+    def lacking() -> str:
+        return f"the moves of {', '.join(name for name, _host in waiting.values())}"
+
+    systems.wait(lacking, params["timeout"], settled)
 
 
 class _Settling:
     """Unfinished moves, ended."""
 
-    def __init__(self, systems: Systems, params: Params) -> None:
+    def __init__(self, systems: Systems) -> None:
         self.systems = systems
-        self.host = params["host"]
         self.asked: t.Set[str] = set()
 
-    def look(self, uuid: str, name: str) -> bool:
-        """Look at one guest; whether no move of it is left unfinished."""
+    def look(self, uuid: str, name: str, host: str) -> bool:
+        """Look at one guest that came from ``host``; whether no move of it is left unfinished."""
         with as_step_error():
             server = moves.get_server(self.systems.cloud, uuid)
         if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
@@ -350,15 +392,15 @@ class _Settling:
             return True
         with as_step_error():
             migration = moves.last_migration(self.systems.cloud, uuid) or {}
-        if migration.get("migration_type") != "migration" or migration.get("source_compute") != self.host:
+        if migration.get("migration_type") != "migration" or migration.get("source_compute") != host:
             # Its owner's resize, begun since: his to confirm or to revert.
             return True
         if uuid not in self.asked:
-            self._revert(uuid, name)
+            self._revert(uuid, name, host)
         return False
 
-    def _revert(self, uuid: str, name: str) -> None:
-        self.systems.remark(f"{name}: its cold migration is not confirmed yet; reverted, back to {self.host}")
+    def _revert(self, uuid: str, name: str, host: str) -> None:
+        self.systems.remark(f"{name}: its cold migration is not confirmed yet; reverted, back to {host}")
         try:
             moves.revert(self.systems.cloud, uuid)
         except ApiError as error:

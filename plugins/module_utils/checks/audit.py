@@ -42,14 +42,21 @@ def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
     index = Index(bundle)
     checked = identity.check(bundle) + names.check(bundle) + flight.check(bundle) + links.check(bundle, at_most)
     checked += definition.check(bundle)
-    checked += host_zones.check(bundle) + gather(memory.crowded(bundle)) + gather(_ceph(index)) + gather(_unread(index))
+    checked += (
+        host_zones.check(bundle, at_most)
+        + gather(memory.crowded(bundle))
+        + gather(_ceph(index))
+        + gather(_unread(index))
+    )
     return once(checked)
 
 
 def starts(bundle: Bundle) -> t.List[forecast.Start]:
-    """Return what nova-compute would do on each host that was read, by inventory name."""
+    """Return what nova-compute would do on each host, by inventory name: of one that did not answer it is not known."""
     index = Index(bundle)
-    return [forecast.start(index, bundle.hosts[name]) for name in sorted(bundle.hosts)]
+    told = {name: forecast.start(index, facts) for name, facts in bundle.hosts.items()}
+    told.update({name: forecast.untold(name, reason) for name, reason in bundle.unreachable.items()})
+    return [told[name] for name in sorted(told)]
 
 
 def once(checked: Checked) -> Checked:

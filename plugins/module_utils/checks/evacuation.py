@@ -36,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Bundle,
     EvacuationFacts,
     EvacuationTarget,
+    MigrationRow,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Checked,
@@ -100,7 +101,7 @@ def preflight(
         *_held(about, request),
         *_not_down(about, request),
         *_blast(about, request),
-        *_migrations(bundle, request, leaving),
+        *migrations(bundle, {guest.uuid for guest in leaving}),
         *storage.writers(bundle, leaving, request),
         *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
         *(() if request.partial else memory.seats(leaving, hosts, seating, request.host)),
@@ -161,15 +162,18 @@ def _options(bundle: Bundle, request: EvacuationRequest, fence: t.Optional[str])
 def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest]) -> Items:
     """SG119: no such host; SG710: a server was named that is not on it."""
     services = (bundle.cloud.services if bundle.cloud else None) or []
-    if all(service.host != request.host for service in services):
-        evidence = {"services": sorted(service.host for service in services)[:20]}
-        yield finding(
-            "SG119", Subject("host", request.host), evidence, "Name it as openstack compute service list does."
-        )
+    yield from unknown(request.host, [service.host for service in services])
     there = {guest.uuid for guest in leaving}
     for uuid in request.servers or ():
         if uuid not in there:
             yield finding("SG710", Subject("instance", uuid), {"host": request.host}, "It is not there: leave it out.")
+
+
+def unknown(host: str, known: t.Sequence[str]) -> Items:
+    """SG119: no such host."""
+    if host not in known:
+        remedy = "Name it as openstack compute service list does."
+        yield finding("SG119", Subject("host", host), {"services": sorted(known)[:20]}, remedy)
 
 
 def reason_of(operation_id: str) -> str:
@@ -178,13 +182,18 @@ def reason_of(operation_id: str) -> str:
 
 
 def _held(about: EvacuationFacts, request: EvacuationRequest) -> Items:
-    """SG707: another operation holds the host. One that has ended, and left servers here, is no lock any more."""
+    # One that has ended, and left servers here, is no lock any more.
     mine = {reason_of(operation) for operation in (request.operation_id, *request.closed)}
+    yield from held(about, request.host, mine)
+
+
+def held(about: EvacuationFacts, host: str, mine: t.Container[str] = ()) -> Items:
+    """SG707: another operation holds the host. ``mine``: reasons that are no lock."""
     for target in about.targets or []:
         reason = target.disabled_reason or ""
-        if target.host == request.host and reason.startswith(OURS) and reason not in mine:
+        if target.host == host and reason.startswith(OURS) and reason not in mine:
             remedy = "Wait for it, or carry on with it where its journal is (stackguard_state_host)."
-            yield finding("SG707", Subject("host", request.host), {"disabled_reason": reason}, remedy)
+            yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
 
 
 def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:
@@ -222,16 +231,25 @@ def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         yield finding("SG514", Subject("host", request.host), evidence, remedy)
 
 
-def _migrations(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest]) -> Items:
-    """SG702, SG703: something is under way with a guest already."""
-    there = {guest.uuid for guest in leaving}
+def migrations(bundle: Bundle, there: t.Container[t.Optional[str]]) -> Items:
+    """SG702, SG703: something is under way with one of these servers already."""
     for place, row in Index(bundle).migrations:
         if row.instance_uuid in there and in_progress(row):
-            remedy = "Wait for its end; if its destination died too, evacuate or reset that one first."
-            yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
+            yield finding("SG702", migration_subject(row), migration_evidence(row, place), _way_out(row))
         elif row.instance_uuid in there and not row.deleted and row.status == "finished":
             remedy = "Have its resize confirmed or reverted."
             yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy)
+
+
+def _way_out(row: MigrationRow) -> str:
+    """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
+    if row.migration_type != "evacuation":
+        return "Wait for its end; if its destination died too, evacuate or reset that one first."
+    return (
+        f"Wait for its end. Where nova-compute of {row.dest_compute} died or was restarted since, it never ends: "
+        "see that no domain of the server is there (virsh list --all), give the server back its state (openstack "
+        f"server set --state active {row.instance_uuid}), run again and pass this finding by name."
+    )
 
 
 # --- fence ----------------------------------------------------------------------------------------------------

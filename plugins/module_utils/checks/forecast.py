@@ -266,6 +266,11 @@ class Start:
 _SHOWN = 3
 
 
+def untold(inventory_name: str, reason: str) -> Start:
+    """Return that of a host nothing is known. ``reason``: why it could not be read."""
+    return Start(inventory_name, None, (), UNKNOWN, None, (), (), False, (f"the host was not read: {reason}",))
+
+
 def start(index: Index, facts: HostFacts) -> Start:
     """Return what a start of nova-compute would do on a host, by the rules of its release."""
     host = conf_host(facts)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""In which zones are the hosts? SG403. Pure.
+"""In which zones are the hosts, and what holds the servers there? SG401 to SG404, of a whole cloud. Pure.
 
 A host's zone is that of its aggregates (nova/availability_zones.py). Nova takes any one of several, so that servers
 pinned to the other cannot be moved where they belong.
@@ -12,14 +12,20 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils import releases
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import zones
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Items, gather
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, CloudFacts, ZoneFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Subject, Unchecked, finding
 
+#: Servers show their pin since then (release 29).
+PINS_SINCE = "2.96"
+_PINS = ("SG401", "SG402", "SG404")
 
-def check(bundle: Bundle) -> Checked:
-    """Check every host of every aggregate."""
-    return gather(_several(bundle))
+
+def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
+    """Check every host of every aggregate, and every server. ``at_most``: findings of one code on servers."""
+    return gather([*_several(bundle), *_pins(bundle, at_most)])
 
 
 def zones_of(bundle: Bundle) -> t.Optional[t.Dict[str, t.Dict[str, t.List[str]]]]:
@@ -47,7 +53,50 @@ def _several(bundle: Bundle) -> Items:
     if found is None:
         yield Unchecked("SG403", "all", "the aggregates were not read")
         return
-    for host, zones in sorted(found.items()):
-        if len(zones) > 1:
+    for host, several in sorted(found.items()):
+        if len(several) > 1:
             remedy = "Take it out of the aggregates of all zones but one: openstack aggregate remove host."
-            yield finding("SG403", Subject("host", host, host=host), {"zones to aggregates": zones}, remedy)
+            yield finding("SG403", Subject("host", host, host=host), {"zones to aggregates": several}, remedy)
+
+
+def _pins(bundle: Bundle, at_most: t.Optional[int]) -> Items:
+    """SG401, SG402, SG404: no blockers here, since nothing is about to be moved."""
+    why = _unread(bundle.cloud)
+    if why is not None or bundle.cloud is None:
+        yield from (Unchecked(code, "all", why or "") for code in _PINS)
+        return
+    facts = _facts(bundle.cloud)
+    places = zones.Places(facts)
+    found = [entry for server in facts.servers or [] for entry in zones.pinned(facts, server, places)]
+    told: t.Dict[str, int] = {}
+    for entry in zones.milder(found, _PINS):
+        told[entry.code] = told.get(entry.code, 0) + 1
+        if at_most is None or told[entry.code] <= at_most:
+            yield entry
+    for code, number in sorted(told.items()):
+        if at_most is not None and number > at_most:
+            yield Unchecked(code, "all", f"{number - at_most} more were found and are not listed")
+
+
+def _unread(cloud: t.Optional[CloudFacts]) -> t.Optional[str]:
+    if cloud is None or cloud.servers is None or cloud.aggregates is None or cloud.services is None:
+        return "the API's servers, aggregates or services were not read"
+    offered = cloud.compute_max_microversion
+    if offered is None or releases.microversion_tuple(offered) < releases.microversion_tuple(PINS_SINCE):
+        return f"this Nova does not show pins (microversion {PINS_SINCE}, release 29): server_zone_pin reads them"
+    return None
+
+
+def _facts(cloud: CloudFacts) -> ZoneFacts:
+    servers = cloud.servers or []
+    return ZoneFacts(
+        read_at=cloud.read_at,
+        compute_max_microversion=cloud.compute_max_microversion,
+        services=cloud.services,
+        hypervisors=None,
+        aggregates=cloud.aggregates,
+        members=None,
+        servers=servers,
+        pins={server.id: server.pinned_availability_zone for server in servers},
+        pins_from="compute API",
+    )

@@ -38,27 +38,37 @@ _REMEDIES = {
     "SG512": "Bring another compute host of its zone up and enable it, or make room there.",
     "SG513": "Its disk died with its host, or is still on it: bring the host back. An override by name lets it be "
     "rebuilt from its image, with all its data gone.",
-    "SG701": "Wait until its task is over.",
+    "SG701": "Wait until its task is over. That of an evacuation whose destination died never is: see SG702.",
     "SG709": "Make what is named readable, then run it again: nothing is guessed.",
     "SG710": "Only ACTIVE, SHUTOFF and ERROR servers can be evacuated; bring the host back for the others.",
 }
 
 
-def seats(guests: t.Sequence[Guest], hosts: t.Sequence[Destination], seating: Seating, host: str) -> Items:
-    """One finding for each guest without a seat, with what speaks against each host."""
+def seats(
+    guests: t.Sequence[Guest],
+    hosts: t.Sequence[Destination],
+    seating: Seating,
+    host: str,
+    remedies: t.Optional[t.Mapping[str, str]] = None,
+    codes: t.Optional[t.Mapping[str, str]] = None,
+) -> Items:
+    """One finding for each guest without a seat, with what speaks against each host.
+
+    ``remedies``: another operation's words; ``codes``: the codes under which it tells some of these.
+    """
     by_uuid = {guest.uuid: guest for guest in guests}
     for entry in seating.unseated:
         guest = by_uuid[entry.uuid]
         yield finding(
-            entry.code,
-            Subject("instance", entry.uuid, entry.name, host),
+            (codes or {}).get(entry.code, entry.code),
+            Subject("instance", entry.uuid, entry.name, guest.source or host),
             {
                 "zone": guest.zone,
                 "memory MiB": guest.size,
                 **({"server": [reason.text for reason in entry.problems]} if entry.problems else {}),
                 "hosts": _shown(entry, hosts, guest),
             },
-            _remedy(entry, guest, hosts),
+            _remedy(entry, guest, hosts) if remedies is None else remedies[entry.code],
         )
 
 
@@ -116,7 +126,7 @@ def _overcommitted(
         "running guests MiB": running,
         "coming MiB": coming,
         "available MiB": facts.memory.available_mib,
-        "evacuate_overcommit": request.overcommit,
+        "overcommit": request.overcommit,
     }
     if running + coming + request.headroom_mib <= facts.memory.total_mib and request.overcommit <= 1.0:
         return None

@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import releases
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import zones
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Items, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import gather
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer, ZoneFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import ResizeRequest
@@ -91,7 +91,7 @@ def preflight(facts: ZoneFacts, request: ResizeRequest) -> Decision:
         code, remedy = ("SG710", "Name a server that exists.") if read else ("SG709", "Make the APIs answer.")
         evidence = {"server": "not found" if read else "not read"}
         return Decision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
-    items = [*_state(server), *zones.volumes(facts, server)]
+    items = [*zones.state(server, STATUSES, "resizes"), *zones.volumes(facts, server)]
     if facts.aggregates is None or facts.services is None or facts.pins is None or server.id not in facts.pins:
         return Decision(gather([*items, _unread(facts, server)]), server)
     pin, zone = facts.pins[server.id], zones.zone_of(facts, server.host)
@@ -115,20 +115,6 @@ def preflight(facts: ZoneFacts, request: ResizeRequest) -> Decision:
         remedy = "Use resize_strategy=auto, or give what is missing."
         items.append(finding("SG705", zones.subject_of(server), evidence, remedy))
     return Decision(gather(items), server, zone, pin, choice)
-
-
-def _state(server: ApiServer) -> Items:
-    subject = zones.subject_of(server)
-    if server.task_state is not None:
-        yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until its task is over.")
-    if server.status == "VERIFY_RESIZE":
-        yield finding("SG703", subject, {"status": server.status}, "Have its resize confirmed or reverted.")
-    elif server.status not in STATUSES:
-        remedy = f"Nova resizes servers that are {' or '.join(STATUSES)}."
-        yield finding("SG710", subject, {"status": server.status}, remedy)
-    if server.locked:
-        remedy = "Somebody locked it: ask them. An override by name resizes it all the same."
-        yield finding("SG710", subject, {"locked": True}, remedy)
 
 
 def _unread(facts: ZoneFacts, server: ApiServer) -> Finding:

@@ -57,15 +57,29 @@ def constraint(pin: t.Optional[str], aggregates: t.Iterable[ApiAggregate]) -> t.
     return pin if pin is not None and pin in carried(aggregates) else None
 
 
+class Places:
+    """Where hosts are, looked up once for many servers."""
+
+    def __init__(self, facts: ZoneFacts) -> None:
+        #: None: the aggregates were not read.
+        self.by_host = None if facts.aggregates is None else zones_by_host(facts.aggregates)
+        self.carried = carried(facts.aggregates or ())
+        # Of a host in no zone's aggregate Nova shows its default zone.
+        self._defaults = {service.host: service.zone for service in reversed(_computes(facts))}
+
+    def zone_of(self, host: t.Optional[str]) -> t.Optional[str]:
+        """Return the one zone of a host; None: it is in two, or it cannot be told."""
+        if self.by_host is None or host is None:
+            return None
+        zones = self.by_host.get(host, [])
+        if zones:
+            return zones[0] if len(zones) == 1 else None
+        return self._defaults.get(host)
+
+
 def zone_of(facts: ZoneFacts, host: t.Optional[str]) -> t.Optional[str]:
     """Return the one zone of a host; None: it is in two, or it cannot be told."""
-    if facts.aggregates is None or host is None:
-        return None
-    zones = zones_by_host(facts.aggregates).get(host, [])
-    if zones:
-        return zones[0] if len(zones) == 1 else None
-    # Of a host in no zone's aggregate Nova shows its default zone.
-    return next((service.zone for service in _computes(facts) if service.host == host), None)
+    return Places(facts).zone_of(host)
 
 
 def _computes(facts: ZoneFacts) -> t.List[ApiService]:
@@ -125,9 +139,10 @@ def servers(facts: ZoneFacts) -> Items:
     if facts.servers is None:
         yield Unchecked("SG401", "servers", "the servers were not read")
         return
+    places = Places(facts)
     for server in facts.servers:
-        yield from pinned(facts, server)
-        yield from volumes(facts, server)
+        yield from pinned(facts, server, places)
+        yield from volumes(facts, server, places)
 
 
 def subject_of(server: ApiServer) -> Subject:
@@ -135,27 +150,43 @@ def subject_of(server: ApiServer) -> Subject:
     return Subject("instance", server.id, server.name, server.host)
 
 
-def pinned(facts: ZoneFacts, server: ApiServer) -> Items:
+def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
+    """SG701, SG703, SG710: what keeps a server from being moved. ``does``: what Nova does with such ``statuses``."""
+    subject = subject_of(server)
+    if server.task_state is not None:
+        yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until its task is over.")
+    if server.status == "VERIFY_RESIZE":
+        yield finding("SG703", subject, {"status": server.status}, "Have its resize confirmed or reverted.")
+    elif server.status not in statuses:
+        remedy = f"Nova {does} servers that are {' or '.join(statuses)}."
+        yield finding("SG710", subject, {"status": server.status}, remedy)
+    if server.locked:
+        remedy = "Somebody locked it: ask them. An override by name passes it."
+        yield finding("SG710", subject, {"locked": True}, remedy)
+
+
+def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = None) -> Items:
     """SG401: no pin. SG402: a pin that holds it nowhere. SG404: it is not where its pin says."""
-    if facts.aggregates is None or facts.pins is None or server.id not in facts.pins:
-        missing = "the aggregates were" if facts.aggregates is None else "its request spec was"
+    places = places or Places(facts)
+    if places.by_host is None or facts.pins is None or server.id not in facts.pins:
+        missing = "the aggregates were" if places.by_host is None else "its request spec was"
         for code in ("SG401", "SG402", "SG404"):
             yield Unchecked(code, server.id, f"{missing} not read")
         return
-    pin, zone = facts.pins[server.id], zone_of(facts, server.host)
+    pin, zone = facts.pins[server.id], places.zone_of(server.host)
     evidence = {"pinned to": pin, "read from": facts.pins_from, "host": server.host, "zone of its host": zone}
     if pin is None:
         remedy = "Pin it to its zone (module server_zone_pin), or resize and move it with this collection."
         yield finding("SG401", subject_of(server), evidence, remedy)
-    elif constraint(pin, facts.aggregates) is None:
+    elif pin not in places.carried:
         remedy = "Give the zone an aggregate again, or pin the server to the zone that it is in (server_zone_pin)."
         yield finding("SG402", subject_of(server), evidence, remedy)
-    elif server.host is not None and pin not in zones_by_host(facts.aggregates).get(server.host, []):
+    elif server.host is not None and pin not in places.by_host.get(server.host, []):
         remedy = "Move it back into its zone, or change its pin: its next move goes to the zone that it is pinned to."
         yield finding("SG404", subject_of(server), evidence, remedy)
 
 
-def volumes(facts: ZoneFacts, server: ApiServer) -> Items:
+def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = None) -> Items:
     """SG405: a volume is in another zone. One in a zone that no aggregate carries (a lone default) says nothing."""
     if not server.volumes:
         return
@@ -165,7 +196,8 @@ def volumes(facts: ZoneFacts, server: ApiServer) -> Items:
     unread = sorted(volume for volume in server.volumes if volume not in facts.volumes)
     if unread:
         yield Unchecked("SG405", server.id, f"volumes that were not read: {', '.join(unread[:SHOWN])}")
-    zone, known = zone_of(facts, server.host), carried(facts.aggregates)
+    places = places or Places(facts)
+    zone, known = places.zone_of(server.host), places.carried
     apart = {
         volume: facts.volumes[volume]
         for volume in server.volumes
@@ -193,10 +225,11 @@ def against(
     nodes: t.Dict[str, t.List[str]] = {}
     for node in facts.hypervisors:
         nodes.setdefault(str(node.service_host), []).append(node.id)
+    places = Places(facts)
     return {
         service.host: list(_reasons(service, server, nodes.get(service.host, []), offered, same_host))
         for service in sorted(_computes(facts), key=lambda service: service.host)
-        if zone_of(facts, service.host) == zone
+        if places.zone_of(service.host) == zone
     }
 
 

@@ -100,6 +100,7 @@ class _Board:
         there = self.hosts[host]
         found = [
             *there.problems,
+            *_own(guest, there),
             *_zone(guest, there),
             *self._groups(guest, host),
             *self._placement(guest, there),
@@ -115,7 +116,7 @@ class _Board:
             if group.policy == ANTI_AFFINITY and others.count(host) >= (group.max_server_per_host or 1):
                 yield Reason("SG512", f"anti-affinity: group {group.id} has {others.count(host)} members there")
             if group.policy == AFFINITY and host not in others:
-                yield Reason("SG512", _affinity(group, others, self.request.host))
+                yield Reason("SG512", _affinity(group, others, guest.source or self.request.host))
 
     def _placement(self, guest: Guest, there: Destination) -> t.Iterator[Reason]:
         if guest.offers is not None and there.provider not in guest.offers:
@@ -161,11 +162,16 @@ class _Board:
 
 
 def _affinity(group: ServerGroup, others: t.Sequence[str], source: str) -> str:
-    """The filter wants a host that has a member; the dead host counts as one (filters/affinity_filter.py, 26 to 34)."""
+    """The filter wants a host that has a member; the source counts as one (filters/affinity_filter.py, 26 to 34)."""
     elsewhere = sorted(set(others) - {source})
     if elsewhere:
         return f"affinity: the other members of group {group.id} are on {', '.join(elsewhere)}"
-    return f"affinity: group {group.id} has members on the dead host only, and Nova would accept no other host"
+    return f"affinity: group {group.id} has members on its own host only, and Nova would accept no other host"
+
+
+def _own(guest: Guest, there: Destination) -> t.Iterator[Reason]:
+    if guest.source == there.host:
+        yield Reason("SG512", "the server is on it")
 
 
 def _zone(guest: Guest, there: Destination) -> t.Iterator[Reason]:

@@ -41,9 +41,12 @@ _T = t.TypeVar("_T")
 # --- reading --------------------------------------------------------------------------------------------------
 
 
-def read_evacuation(connection: t.Any, cloud: facts.CloudFacts, host: str) -> facts.EvacuationFacts:
-    """Read what only an evacuation of ``host`` needs; ``cloud``: narrowed to it, read just before.
+def read_evacuation(
+    connection: t.Any, cloud: facts.CloudFacts, host: str, leaving: t.Optional[t.Sequence[facts.ApiServer]] = None
+) -> facts.EvacuationFacts:
+    """Read what decides where servers of ``host`` could go; ``cloud``: narrowed to it, read just before.
 
+    ``leaving``: these servers instead, of whatever hosts; ``cloud`` is narrowed to all of theirs.
     Never raises for a part that cannot be read: see ``unread``.
     """
     unread: t.List[facts.Unread] = []
@@ -57,7 +60,7 @@ def read_evacuation(connection: t.Any, cloud: facts.CloudFacts, host: str) -> fa
             unread.append(facts.Unread(name, f"the answer is not understood: {type(error).__name__} {error}"))
         return None
 
-    servers = moving.guests_of(cloud, host) or []
+    servers = moving.guests_of(cloud, host) or [] if leaving is None else leaving
     groups = part("groups", lambda: list_groups(connection, {server.id for server in servers}))
     return facts.EvacuationFacts(
         read_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -66,12 +69,13 @@ def read_evacuation(connection: t.Any, cloud: facts.CloudFacts, host: str) -> fa
         groups=groups,
         member_hosts=part("member_hosts", lambda: _member_hosts(connection, groups or [], servers)),
         numa=part("numa", lambda: _numa(connection, servers)),
-        offers=part("offers", lambda: _offers(connection, cloud, host, servers)),
+        offers=part("offers", lambda: _offers(connection, cloud, servers)),
         unread=unread,
     )
 
 
-def _each(things: t.Sequence[str], read: t.Callable[[str], _T]) -> t.Dict[str, _T]:
+def each(things: t.Sequence[str], read: t.Callable[[str], _T]) -> t.Dict[str, _T]:
+    """Read something of each thing, a few at the same time. Raises what the first that fails raises."""
     with futures.ThreadPoolExecutor(PARALLEL) as threads:
         return dict(zip(things, threads.map(read, things)))
 
@@ -128,7 +132,7 @@ def _member_hosts(
 ) -> t.Dict[str, str]:
     known = {server.id: server.host for server in servers}
     others = sorted({member for group in groups for member in group.members} - set(known))
-    answers = _each(others, lambda uuid: moves.get_server(connection, uuid))
+    answers = each(others, lambda uuid: moves.get_server(connection, uuid))
     known.update({uuid: answer.get("OS-EXT-SRV-ATTR:host") for uuid, answer in answers.items() if answer is not None})
     return {uuid: host for uuid, host in known.items() if host}
 
@@ -140,15 +144,14 @@ def _numa(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.Dict[str
         return [facts.NumaCell(int(cell["memory_mb"]), page) for cell in answer["nodes"]]
 
     # A server without NUMA or page size in its flavor may have it from its image: each is asked.
-    return _each([server.id for server in servers], read)
+    return each([server.id for server in servers], read)
 
 
 def _offers(
-    connection: t.Any, cloud: facts.CloudFacts, host: str, servers: t.Sequence[facts.ApiServer]
+    connection: t.Any, cloud: facts.CloudFacts, servers: t.Sequence[facts.ApiServer]
 ) -> t.Dict[str, t.List[str]]:
     """Ask placement once for each kind of server."""
-    tree = next((node.id for node in cloud.hypervisors or [] if node.service_host == host), "")
-    needs = moving.needs_of(cloud, tree)
+    needs = moving.held_by(cloud, servers)
     kinds: t.Dict[str, t.List[str]] = {}
     queries: t.Dict[str, t.Dict[str, str]] = {}
     for server in servers:
@@ -159,7 +162,7 @@ def _offers(
         key = repr(sorted(params.items()))
         queries[key] = params
         kinds.setdefault(key, []).append(server.id)
-    offered = _each(sorted(queries), lambda key: _candidates(connection, queries[key]))
+    offered = each(sorted(queries), lambda key: _candidates(connection, queries[key]))
     return {uuid: offered[key] for key, uuids in kinds.items() for uuid in uuids}
 
 

@@ -14,8 +14,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import resize_run, zone_pin
 from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import Conflict, StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host_steps import Runner
 from ansible_collections.stackguard.nova.tests.unit.builders import AT
+from ansible_collections.stackguard.nova.tests.unit.journaled import State
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Killed, Nova
@@ -33,23 +33,6 @@ OPTIONS = {
 }
 DONE = {"status": "ACTIVE", "flavor": "2", "task": None, "pin": None}
 BEFORE = {"status": "ACTIVE", "flavor": "1", "task": None, "pin": None, "host": "compute1"}
-
-
-class State:
-    """The journal, as on a real host."""
-
-    def __init__(self, directory):
-        self.runner = Runner(str(directory), False)
-
-    def call(self, requests):
-        outcome = self.runner.run(requests)
-        if outcome.error is not None:
-            raise StackguardError(f"the journal: {outcome.error}")
-        return outcome.results
-
-    @property
-    def open(self):
-        return self.call([{"op": "journal_list"}])[0]["journals"]
 
 
 class Database:

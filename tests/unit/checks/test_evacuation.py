@@ -255,7 +255,7 @@ def test_huge_pages_are_looked_for():
 
 
 def test_a_pin_to_a_zone_that_died_is_told_with_its_remedy():
-    some = scene(hosts=2).server(1, pinned_availability_zone="az1")
+    some = scene(hosts=2)
     remedies = [item.remedy for item in told(some, "SG512") if item.object.id == ONE]
     assert len(remedies) == 1
     assert "pinned_availability_zone" in remedies[0]

@@ -71,6 +71,34 @@ def test_zones_of_the_api_where_the_database_was_not_read():
     assert ("SG403", "all") in undecided(some.without("cloud"))
 
 
+def test_servers_that_nothing_holds_in_their_zone_are_told_and_forbid_nothing():
+    other = guest(1, 2)
+    some = healthy(hosts=2, guests=3)
+    some = some.change("servers", {"id": ONE}, pinned_availability_zone=None)
+    some = some.change("servers", {"id": other}, pinned_availability_zone="gone")
+    some = some.change("servers", {"id": guest(1, 3)}, pinned_availability_zone="az2")
+    wanted = {("SG401", ONE), ("SG402", other), ("SG404", guest(1, 3))}
+    assert {entry for entry in told(some) if entry[0] in ("SG401", "SG402", "SG404")} == wanted
+    assert {item.severity for item in audit.check(some.bundle).findings if item.code in ("SG402", "SG404")} == {
+        "warning"
+    }
+
+
+def test_no_more_unpinned_servers_than_one_can_read_are_listed_and_the_rest_is_counted():
+    some = healthy(hosts=2, guests=3).change("servers", None, pinned_availability_zone=None)
+    checked = audit.check(some.bundle, at_most=2)
+    assert len([item for item in checked.findings if item.code == "SG401"]) == 2
+    assert [item.reason for item in checked.unchecked if item.code == "SG401"] == [
+        "4 more were found and are not listed"
+    ]
+
+
+def test_pins_that_this_nova_does_not_show():
+    some = healthy().cloud(compute_max_microversion="2.95")
+    assert not [entry for entry in told(some) if entry[0] == "SG401"]
+    assert {("SG401", "all"), ("SG402", "all"), ("SG404", "all")} <= undecided(some)
+
+
 # --- memory ---------------------------------------------------------------------------------------------------
 
 

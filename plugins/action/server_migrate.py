@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Controller side of server_migrate: the APIs are reached from here, the journal is on the task's host."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.action.server_resize import JournaledMove
+from ansible_collections.stackguard.nova.plugins.module_utils import evacuation_options, holding
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import migration_run, resize_run
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import COLD_NEVER, COLD_RULES, COLD_STOPPED
+
+#: Numbers, and their least.
+_LEAST = {
+    "max_parallel": 1,
+    "max_parallel_per_source": 1,
+    "max_parallel_per_destination": 1,
+    "memory_headroom_mb": 0,
+    "guest_overhead_mb": 0,
+    "measured_for": 0,
+}
+
+
+class ActionModule(JournaledMove):
+    """Move servers within their zones, empty a host, or end that."""
+
+    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
+        "servers": {"type": "raw"},
+        "drain_host": {"type": "str"},
+        "evidence_dir": {"type": "path"},
+        "live": {"type": "bool", "default": True},
+        "cold": {"type": "str", "default": COLD_STOPPED, "choices": list(COLD_RULES)},
+        "partial": {"type": "bool", "default": False},
+        "enable_after": {"type": "bool", "default": False},
+        "max_parallel": {"type": "int", "default": 8},
+        "max_parallel_per_source": {"type": "int", "default": 2},
+        "max_parallel_per_destination": {"type": "int", "default": 2},
+        "memory_headroom_mb": {"type": "int", "default": 512},
+        "guest_overhead_mb": {"type": "int", "default": 128},
+        "overcommit": {"type": "float", "default": 1.0},
+        "measured_for": {"type": "int", "default": 300},
+        "again": {"type": "bool", "default": False},
+    }
+    CARRY_ON = (
+        "If the operation was begun, its journal is open: run the same command again to carry on with it, or with "
+        "action=rollback to end it"
+    )
+
+    def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
+        args["servers"] = _listed(args["servers"])
+        if bool(args["servers"]) == bool(args["drain_host"]):
+            return "servers, drain_host: one of them is needed, and only one"
+        if args["action"] == "apply" and not args["evidence_dir"]:
+            return "evidence_dir: where compute_host_info has put what it read on the hosts is needed"
+        if not args["live"] and args["cold"] == COLD_NEVER:
+            return "live, cold: with live=false and cold=never no server can move"
+        try:
+            evacuation_options.check_numbers(args, _LEAST)
+        except evacuation_options.OptionError as error:
+            return str(error)
+        return None
+
+    def _mine(self) -> t.Dict[str, t.Any]:
+        return holding.this_playbook()
+
+    def _carry_out(self, run: resize_run.Run) -> t.Dict[str, t.Any]:
+        if run.options["action"] == "rollback":
+            return migration_run.rollback(run)
+        return migration_run.apply(run)
+
+
+def _listed(given: t.Any) -> t.Any:
+    """Names as they are typed with -e are a list too; a filter has brackets."""
+    if isinstance(given, str) and "[" not in given:
+        return [word.strip() for word in given.split(",") if word.strip()]
+    return given

@@ -1,0 +1,261 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers moved within their zones, or a host emptied, from end to end: find, judge, plan, carry out, carry on.
+
+The journal is opened before the first change. It is closed when all have arrived; where no host is held, also when
+some could not, since nothing is to be given back then. One that stays open names the host that is held.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils import findings, holding, releases, steps
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import migration as actions
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.resize_run import Refused, Run
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import migration as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import OptionError, chosen_servers
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiService, FactsError, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as seating
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import migration as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import MigrationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import http, migrations, moves
+from ansible_collections.stackguard.nova.plugins.module_utils.text import Narrator, findings_text, plan_diff, plan_text
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
+
+#: A server's NUMA topology (release 20); a cold migration to a named host needs 2.56.
+OLDEST = "2.78"
+
+Result = t.Dict[str, t.Any]
+
+
+# --- finding --------------------------------------------------------------------------------------------------
+
+
+def _asked(run: Run) -> Result:
+    return {"drain_host": run.options["drain_host"], "servers": run.options["servers"]}
+
+
+def _request(run: Run, operation_id: str, servers: t.Optional[t.Sequence[str]] = None) -> MigrationRequest:
+    given = run.options
+    return MigrationRequest(
+        drain_host=given["drain_host"],
+        servers=None if servers is None else tuple(servers),
+        operation_id=operation_id,
+        live=given["live"],
+        cold=given["cold"],
+        partial=given["partial"],
+        headroom_mib=given["memory_headroom_mb"],
+        overhead_mib=given["guest_overhead_mb"],
+        overcommit=given["overcommit"],
+        parallel=given["max_parallel"],
+        per_source=given["max_parallel_per_source"],
+        per_destination=given["max_parallel_per_destination"],
+        timeout=given["server_timeout"],
+        measured_for=given["measured_for"],
+        enable_after=given["enable_after"],
+    )
+
+
+def _collect(run: Run, sources: t.Sequence[str], wanted: t.Optional[t.Collection[str]]) -> checks.Evidence:
+    url = run.options.get("nova_api_db_url") or None
+    return migrations.collect(run.systems.cloud, run.options["evidence_dir"], sources, wanted, url)
+
+
+def _read(run: Run) -> t.Tuple[checks.Evidence, MigrationRequest]:
+    """Read what was asked for: the servers of a host, or those that are named or selected."""
+    drain_host = run.options["drain_host"]
+    if drain_host is not None:
+        return _collect(run, [drain_host], None), _request(run, run.operation_id)
+    among = migrations.candidates(run.systems.cloud, run.options["servers"])
+    chosen = chosen_servers(run.options["servers"], among, "this cloud") or []
+    known = {server.id: server for server in among}
+    sources = sorted({str(known[uuid].host) for uuid in chosen if uuid in known and known[uuid].host})
+    lost = tuple(uuid for uuid in chosen if uuid not in known or not known[uuid].host)
+    if not sources:
+        raise Refused(f"refused, and nothing was changed: none of these servers is on a host: {', '.join(lost)}")
+    evidence = _collect(run, sources, set(chosen))
+    return dataclasses.replace(evidence, missing=lost), _request(run, run.operation_id, chosen)
+
+
+# --- carrying out ---------------------------------------------------------------------------------------------
+
+
+def apply(run: Run) -> Result:
+    """Move the servers, or carry on with what an earlier run began. Raises StackguardError and StepError."""
+    journal = _journal(run)
+    if journal is not None:
+        return _resume(run, journal)
+    offered = http.max_microversion(run.systems.cloud, http.COMPUTE)
+    if releases.microversion_tuple(offered) < releases.microversion_tuple(OLDEST):
+        raise Refused(f"SG705 release-unsupported: this Nova offers microversion {offered}, {OLDEST} is needed")
+    try:
+        evidence, request = _read(run)
+    except (OptionError, FactsError) as error:
+        raise Refused(f"refused, and nothing was changed: {error}") from error
+    decision = checks.preflight(evidence, request, run.overrides)
+    told = {
+        "report": _report(run, evidence, decision),
+        "placements": seating.explained(decision.seating, decision.destinations),
+    }
+    run.say(findings_text(decision.checked, run.overrides))
+    refused = decision.refused(request, run.overrides)
+    if refused:
+        codes = ", ".join(sorted({item.code for item in refused}))
+        raise Refused(f"refused, and nothing was changed: {codes}", **told)
+    service, provider = _service(evidence, request.drain_host)
+    if service is not None and service.status != "enabled" and not decision.servers:
+        msg = f"{request.drain_host} is empty and disabled ({service.disabled_reason}): there is nothing to do"
+        return {**told, "changed": False, "state": "none", "msg": msg}
+    return {**told, **_begin(run, request, decision, service, provider)}
+
+
+def _begin(
+    run: Run,
+    request: MigrationRequest,
+    decision: checks.Decision,
+    service: t.Optional[ApiService],
+    provider: t.Optional[str],
+) -> Result:
+    plan = plans.plan(
+        request,
+        decision.servers,
+        decision.seating,
+        decision.guests,
+        {guest.uuid: str(checks.method_of(guest.status, request)) for guest in decision.guests},
+        decision.zones,
+        service,
+        provider,
+        checks.reason_of(request.operation_id),
+    )
+    told = {"plan": to_plain(plan), "diff": plan_diff(plan), "operation_id": plan.operation_id}
+    run.say(plan_text(plan, values=not run.diff))
+    if run.check_mode:
+        msg = f"{count(len(decision.seating.seats), 'server')} would move"
+        return {**told, "changed": True, "state": "planned", "msg": msg}
+    journal = {**steps.new_journal(plan, {"request": _asked(run)}, run.now()), "run": dict(run.mine)}
+    run.state.call([{"op": "journal_open", "journal": journal}])
+    return {**told, **_forward(run, journal, request)}
+
+
+def _service(evidence: checks.Evidence, host: t.Optional[str]) -> t.Tuple[t.Optional[ApiService], t.Optional[str]]:
+    facts = evidence.zones
+    service = next((entry for entry in facts.services or [] if entry.host == host), None)
+    provider = next((node.id for node in facts.hypervisors or [] if node.service_host == host), None)
+    if host is not None and (service is None or provider is None):
+        raise Refused(f"refused, and nothing was changed: the compute node of {host} was not read")
+    return service, provider
+
+
+def _resume(run: Run, journal: Result) -> Result:
+    holding.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
+    if journal["about"]["request"] != _asked(run):
+        raise Refused(
+            f"SG706 operation-open: an unfinished move of {journal['subject']} is open (operation "
+            f"{journal['operation_id']}): carry on with it by the same command, or end it with action=rollback"
+        )
+    if not run.options["again"]:
+        run.say(f"carrying on with operation {journal['operation_id']}: {journal['subject']}")
+    told = {"operation_id": journal["operation_id"]}
+    if run.check_mode:
+        return {**told, "changed": True, "state": journal["state"], "msg": "would be carried on with"}
+    journal = _taken_up(run, journal)
+    if journal["state"] == journals.ROLLING_BACK:
+        return {**told, **_backward(run, journal)}
+    return {**told, **_forward(run, journal, _request(run, journal["operation_id"]))}
+
+
+def rollback(run: Run) -> Result:
+    """End what an open operation began: unfinished moves are ended, the host gets back the status that it had.
+
+    Servers that have moved stay where they are.
+    """
+    journal = _journal(run)
+    if journal is None:
+        return {"changed": False, "state": "none", "msg": "no move is open: there is nothing to do"}
+    holding.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
+    drained = journal["about"]["request"]["drain_host"]
+    if drained != run.options["drain_host"]:
+        raise Refused(f"SG706 operation-open: the open operation is of {journal['subject']}, not of this")
+    if run.check_mode:
+        return {"changed": True, "state": journal["state"], "msg": "would be ended"}
+    return {"operation_id": journal["operation_id"], **_backward(run, _taken_up(run, journal))}
+
+
+def _journal(run: Run) -> t.Optional[Result]:
+    (found,) = run.state.call([{"op": "journal_read", "kind": plans.KIND}])
+    return t.cast("t.Optional[Result]", found["journal"])
+
+
+def _taken_up(run: Run, journal: Result) -> Result:
+    mine = {**journal, "run": dict(run.mine)}
+    run.state.call([{"op": "journal_write", "journal": mine}])
+    return mine
+
+
+def _runner(run: Run, request: MigrationRequest, outcome: actions.Outcome) -> steps.Runner:
+    narrator = Narrator(run.say, run.systems.monotonic)
+    systems = dataclasses.replace(run.systems, remark=narrator.remark)
+    context = actions.Context(request, run.overrides, lambda hosts, some: _collect(run, hosts, some), outcome)
+    return steps.Runner(run.state, actions.all_actions(systems, context), narrator, run.now)
+
+
+def _forward(run: Run, journal: Result, request: MigrationRequest) -> Result:
+    outcome = actions.Outcome()
+    try:
+        _runner(run, request, outcome).forward(journal)
+    except actions.AgainError as error:
+        return {"changed": True, "state": journals.OPEN, "again": True, **_seen(run, outcome), "msg": str(error)}
+    except actions.StayError as error:
+        return {"changed": True, "failed": True, **_left(run, request, outcome, str(error))}
+    msg = f"{journal['subject']}: {_summary(outcome)}"
+    if request.drain_host is not None:
+        service = moves.find_service(run.systems.cloud, request.drain_host)
+        status = "gone" if service is None else f"{service.status} ({service.disabled_reason or 'no reason'})"
+        msg = f"{msg}. No server is left on {request.drain_host}, which is {status}"
+    return {"changed": True, "state": journals.FINISHED, "again": False, **_seen(run, outcome), "msg": msg}
+
+
+def _left(run: Run, request: MigrationRequest, outcome: actions.Outcome, msg: str) -> Result:
+    """Some stay. Where a host is held the operation stays open: its status is still to be given back."""
+    seen = {"again": False, **_seen(run, outcome)}
+    if request.drain_host is not None:
+        way = "run the same command again to carry on, or with drain_action=rollback to give its service back"
+        return {**seen, "state": journals.OPEN, "msg": f"{msg}. {request.drain_host} stays held: {way}"}
+    journal = _journal(run)
+    if journal is not None:
+        closed = journals.noted(journal, {"at": run.now(), "state": journals.FINISHED, "text": msg})
+        run.state.call([{"op": "journal_close", "journal": closed}])
+    return {**seen, "state": "incomplete", "msg": msg}
+
+
+def _summary(outcome: actions.Outcome) -> str:
+    gone = f", {len(outcome.gone)} deleted meanwhile ({', '.join(outcome.gone)})" if outcome.gone else ""
+    return f"{count(len(outcome.moved), 'server')} moved{gone}"
+
+
+def _seen(run: Run, outcome: actions.Outcome) -> Result:
+    left = {uuid: {"name": name, "host": host, "why": why} for uuid, (name, host, why) in outcome.stayed.items()}
+    result: Result = {"moved": dict(outcome.moved), "gone": list(outcome.gone), "left": left}
+    if outcome.decision is None:
+        return result
+    told = [checks.stayed(uuid, *entry) for uuid, entry in outcome.stayed.items()]
+    checked = outcome.decision.checked + findings.Checked((*outcome.findings, *told))
+    servers = len(outcome.moved) + len(left)
+    return {**result, "report": findings.report(checked, run.now(), 0, servers, run.overrides)}
+
+
+def _report(run: Run, evidence: checks.Evidence, decision: checks.Decision) -> Result:
+    hosts, servers = len(evidence.bundle.hosts), len(decision.servers)
+    return findings.report(decision.checked, evidence.zones.read_at, hosts, servers, run.overrides)
+
+
+def _backward(run: Run, journal: Result) -> Result:
+    request = _request(run, journal["operation_id"])
+    _runner(run, request, actions.Outcome()).backward(journal)
+    msg = f"{journal['subject']}: ended. Servers that have moved stay where they are"
+    return {"changed": True, "state": journals.ROLLED_BACK, "again": False, "msg": msg}

@@ -1,0 +1,220 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: server_migrate
+short_description: Move servers to other hosts of their availability zone, or empty a host
+version_added: 0.1.0
+description:
+  - Moves the servers that are named or selected, or all of a host, live where they run and cold where they do not.
+    Each stays in the zone that its host is in.
+  - The host is chosen by the planner of evacuations, from memory that was measured on the hosts. It is named to Nova
+    and checked by the scheduler, never forced. A host that was not read is no destination.
+  - Where each lands is compared. A cold migration is confirmed after that; a stray is reverted, or told where it
+    cannot be.
+  - Everything that stands against it is told at once, and then nothing is changed. A server that fails on one host is
+    tried on others; a run in which one did not arrive fails.
+  - A host that is emptied is disabled with the operation's id as reason, and stays disabled, unless
+    O(enable_after=true).
+  - A run that was killed is carried on with by the same task, or ended by O(action=rollback). The journal is on the
+    host that the task runs on (or is delegated to), which receives no credentials. One move is open at a time, since
+    two would count on the same memory.
+  - Runs on the controller.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.attributes.action
+  - stackguard.nova.openstack
+attributes:
+  check_mode:
+    support: full
+    description: Everything is read and judged, the plan is shown, and nothing is changed.
+  diff_mode:
+    support: full
+    description: Shows the host of each server, and the status of a host that is emptied, before and after.
+  idempotent:
+    support: partial
+    description: A host that is empty and disabled is left alone. Servers that are named move each time.
+options:
+  action:
+    type: str
+    default: apply
+    choices: [apply, rollback]
+    description:
+      - Whether to move, or to end what an unfinished run began. Servers that have moved stay where they are then;
+        unfinished moves are ended, and a host that was disabled gets back the status that it had.
+  servers:
+    type: raw
+    description:
+      - Names or uuids of the servers that move, or a JMESPath filter over all servers of the cloud, such as
+        V([?host=='compute1' && metadata.tier=='gold']). Names and filters have all servers of the cloud listed.
+      - Either this or O(drain_host) is needed.
+  drain_host:
+    type: str
+    description: What Nova calls the host that is emptied.
+  evidence_dir:
+    type: path
+    description:
+      - Directory on the controller in which M(stackguard.nova.compute_host_info) has put what it read on the hosts.
+  live:
+    type: bool
+    default: true
+    description: Whether servers that run move live. If not, they are stopped for their move.
+  cold:
+    type: str
+    default: stopped
+    choices: [never, stopped, fallback]
+    description:
+      - Which servers move cold with O(live=true). V(stopped) are those that do not run; V(fallback) also those that
+        run and that Nova has failed to move live, which are stopped for their move.
+  partial:
+    type: bool
+    default: false
+    description: Whether those that can be moved are, where others cannot. The run fails all the same.
+  enable_after:
+    type: bool
+    default: false
+    description: Whether the host is enabled when it is empty. One that was disabled before stays so.
+  max_parallel:
+    type: int
+    default: 8
+    description: Servers on their way at a time.
+  max_parallel_per_source:
+    type: int
+    default: 2
+    description:
+      - Of these, from one host. Nova itself lets so many live migrations leave a host at a time as
+        C(max_concurrent_live_migrations) says, 1 by default, and queues the others.
+  max_parallel_per_destination:
+    type: int
+    default: 2
+    description: Of these, to one host.
+  memory_headroom_mb:
+    type: int
+    default: 512
+    description: Measured memory that is kept free on each destination, MiB.
+  guest_overhead_mb:
+    type: int
+    default: 128
+    description: What QEMU takes beside the memory of a guest, MiB.
+  overcommit:
+    type: float
+    default: 1.0
+    description: How much guest memory one MiB of measured memory may carry.
+  measured_for:
+    type: int
+    default: 300
+    description:
+      - Seconds for which what was read on the hosts is good. After that no other server is sent, and RV(again) is
+        V(true) when those on their way have arrived.
+  again:
+    type: bool
+    default: false
+    description: Say so where the task is repeated because RV(again) was V(true).
+  server_timeout:
+    type: int
+    default: 3600
+    description: Seconds after which one server is no longer waited for. Its migration is not aborted.
+  take_over:
+    type: bool
+    default: false
+    description:
+      - Carry on with an operation that was begun on another controller, of which only you know that it has ended.
+  overrides:
+    type: list
+    elements: dict
+    default: []
+    description: Findings to pass, each with C(code), C(object) and C(reason).
+  state_dir:
+    type: path
+    default: /var/lib/stackguard
+    description: Directory for the journal, on the host that the task runs on.
+  nova_api_db_url:
+    type: str
+    description: URL of Nova's API database. Needed to read pins before release 29; without it they stay unchecked.
+seealso:
+  - module: stackguard.nova.compute_host_info
+  - module: stackguard.nova.server_evacuate
+  - module: stackguard.nova.server_resize
+"""
+
+EXAMPLES = r"""
+- name: Read the hosts
+  stackguard.nova.compute_host_info:
+    evidence_dir: /tmp/evidence
+
+- name: Move two servers within their zones
+  stackguard.nova.server_migrate:
+    cloud: production
+    servers: [web1, web2]
+    evidence_dir: /tmp/evidence
+  delegate_to: localhost
+  run_once: true
+
+- name: Empty a host
+  stackguard.nova.server_migrate:
+    cloud: production
+    drain_host: compute1
+    evidence_dir: /tmp/evidence
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+state:
+  description:
+    - V(finished), or V(incomplete) where some servers stay and the operation is over. V(open) where it is to be
+      carried on with, V(rolled-back) where it was ended. V(none) where there was nothing to do, V(planned) in check
+      mode, V(refused) where nothing was changed. V(unknown) where the run broke off.
+  returned: always
+  type: str
+  sample: finished
+again:
+  description: Whether the hosts are to be read anew and the task repeated.
+  returned: when something was carried out
+  type: bool
+  sample: false
+operation_id:
+  description: Id of the operation, as in the journal.
+  returned: when there is an operation
+  type: str
+  sample: 3f9a1c0b77de
+moved:
+  description: By uuid, the host on which each server arrived in this task.
+  returned: when something was carried out
+  type: dict
+  sample: {8961cf04-0ee7-44b1-9ed3-a4b18e535683: compute2}
+gone:
+  description: Names of servers that their owners deleted meanwhile.
+  returned: when something was carried out
+  type: list
+  elements: str
+  sample: []
+left:
+  description: By uuid, the servers that did not arrive, with name, host and the reason.
+  returned: when something was carried out
+  type: dict
+  sample: {}
+placements:
+  description: By uuid, where each server goes and why, or what speaks against every host.
+  returned: when it was judged
+  type: dict
+  sample:
+    8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute2, wave: 1, why: 9000 MiB of real memory before it}
+plan:
+  description: Every step, with what it changes.
+  returned: when it was planned in this run
+  type: dict
+  sample: {kind: migrate, operation_id: 3f9a1c0b77de, subject: compute1, steps: []}
+report:
+  description: The findings, as in C(report.json).
+  returned: when it was judged
+  type: dict
+  sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
+"""

@@ -1,0 +1,266 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Moves: an unpinned server strays when Nova chooses the host; moved by the collection it stays in its zone.
+
+compute1 and compute2 are in az1, compute3 is in az2. Each test boots the guests that it needs, and deletes them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from labkit import guests as guestkit
+from labkit import killing, waiting, zoning
+from labkit.zoning import FAR, NEIGHBOUR, OTHER_ZONE, SOURCE, enable, pin, state_dir
+
+matrix = pytest.mark.matrix
+HELD, DRAINED = re.compile(r"stackguard:drain:\w+"), re.compile(r"drained \(stackguard operation \w+\)")
+
+
+@pytest.fixture
+def clean(lab):
+    """No guests, all hosts enabled, before and after."""
+    zoning.tidy(lab)
+    yield lab
+    zoning.tidy(lab)
+
+
+def start(playbooks, name, flags=(), **given):
+    own = {"stackguard_state_dir": str(state_dir(playbooks.lab))}
+    return playbooks.start(name, (), variables={**own, **given}, flags=flags)
+
+
+def run(playbooks, name, flags=(), **given):
+    return playbooks.finish(start(playbooks, name, flags, **given), timeout=900)
+
+
+def drain(playbooks, flags=(), **given):
+    return run(playbooks, "drain_host", flags, drain_host=SOURCE, **given)
+
+
+def hosts(lab, guests):
+    """By name, where each guest is, and in which state."""
+    servers = {name: lab.server(uuid) for name, uuid in guests.items()}
+    return {name: (row["OS-EXT-SRV-ATTR:host"], row["status"]) for name, row in servers.items()}
+
+
+def status(lab, host=SOURCE):
+    service = lab.service(host)
+    return service["status"], service["disabled_reason"]
+
+
+def available(lab, host):
+    """MiB that the kernel of a host says are available."""
+    return int(lab.ssh(host, "awk '/^MemAvailable/ {print $2}' /proc/meminfo")) // 1024
+
+
+def confirmed(lab, guests):
+    """No migration of these is left unfinished."""
+    rows = [row for uuid in guests.values() for row in lab.sql("cell1", MIGRATIONS, uuid)]
+    return {row["status"] for row in rows} <= {"completed", "confirmed"}
+
+
+MIGRATIONS = "SELECT status FROM migrations WHERE instance_uuid = %s"
+
+
+# --- one server -----------------------------------------------------------------------------------------------
+
+
+def test_unguarded_a_live_migration_without_a_host_lands_in_the_other_zone(clean):
+    lab = clean
+    zoning.crowd(lab)
+    (uuid,) = zoning.boot(lab).values()
+    lab.action(uuid, "os-migrateLive", {"host": None, "block_migration": "auto"}, "2.68")
+    guestkit.wait_for(lab, uuid, "ACTIVE", timeout=300, host=FAR)
+    assert lab.server(uuid)["OS-EXT-AZ:availability_zone"] == OTHER_ZONE
+
+
+def test_guarded_the_same_stays_in_its_zone(clean, playbooks):
+    lab = clean
+    zoning.crowd(lab)
+    guests = zoning.boot(lab)
+    checked = run(playbooks, "migrate_server", ["--check", "--diff"], migrate_servers=list(guests)).ok()
+    assert "MiB of real memory before it" in checked.output
+    assert hosts(lab, guests) == {"web1": (SOURCE, "ACTIVE")}
+    assert not zoning.migrations(lab, guests["web1"]), "a check moves nothing"
+    result = run(playbooks, "migrate_server", migrate_servers="[?name=='web1']").ok()
+    assert hosts(lab, guests) == {"web1": (NEIGHBOUR, "ACTIVE")}
+    assert result.stats["moved"] == {guests["web1"]: NEIGHBOUR}
+    assert pin(lab, guests["web1"]) is None
+    assert confirmed(lab, guests)
+
+
+@matrix
+def test_moved_cold_it_stays_too_and_runs_again(clean, playbooks):
+    lab = clean
+    zoning.crowd(lab)
+    guests = zoning.boot(lab)
+    run(playbooks, "migrate_server", migrate_servers="web1", migrate_live=False).ok()
+    assert hosts(lab, guests) == {"web1": (NEIGHBOUR, "ACTIVE")}
+    assert confirmed(lab, guests)
+
+
+@matrix
+def test_a_server_that_is_pinned_elsewhere_is_refused_by_name(clean, playbooks):
+    lab = clean
+    guests = zoning.boot(lab)
+    old = zoning.spec(lab, guests["web1"])
+    spec = json.loads(old)
+    spec["nova_object.data"]["availability_zone"] = OTHER_ZONE
+    query = "UPDATE request_specs SET spec = %s WHERE instance_uuid = %s"
+    lab.sql("api", query, json.dumps(spec), guests["web1"])
+    assert pin(lab, guests["web1"]) == OTHER_ZONE
+    refused = run(playbooks, "migrate_server", migrate_servers="web1").failed()
+    assert refused.codes == {"SG404"}
+    assert not zoning.migrations(lab, guests["web1"])
+    word = [{"code": "SG404", "object": "web1", "reason": "it shall go to where its pin says"}]
+    run(playbooks, "migrate_server", migrate_servers="web1", stackguard_overrides=word).ok()
+    assert hosts(lab, guests) == {"web1": (FAR, "ACTIVE")}
+
+
+# --- a host ---------------------------------------------------------------------------------------------------
+
+
+def test_a_host_is_drained_within_its_zone_and_stays_disabled(clean, playbooks):
+    lab = clean
+    guests = {**zoning.boot(lab, "run", 2), **zoning.boot(lab, "off", 1, "--stopped")}
+    checked = drain(playbooks, ["--check", "--diff"]).ok()
+    assert "cold migration" in checked.output
+    assert "live migration" in checked.output
+    assert status(lab) == ("enabled", None)
+    result = drain(playbooks).ok()
+    expected = {"run1": "ACTIVE", "run2": "ACTIVE", "off1": "SHUTOFF"}
+    assert hosts(lab, guests) == {name: (NEIGHBOUR, state) for name, state in expected.items()}
+    assert set(result.stats["moved"]) == set(guests.values())
+    assert confirmed(lab, guests)
+    assert status(lab)[0] == "disabled"
+    assert DRAINED.fullmatch(status(lab)[1])
+    assert drain(playbooks).ok().changed == 0
+
+
+def test_a_zone_without_room_is_refused_and_nothing_is_changed(clean, playbooks):
+    lab = clean
+    guests = zoning.boot(lab)
+    enable(lab, NEIGHBOUR, "disabled")
+    result = drain(playbooks).failed()
+    assert result.codes == {"SG406"}
+    assert status(lab) == ("enabled", None)
+    assert hosts(lab, guests) == {"web1": (SOURCE, "ACTIVE")}
+    assert not zoning.migrations(lab, guests["web1"])
+    assert not state_dir(lab).exists() or not list(state_dir(lab).glob("*.json"))
+
+
+@matrix
+def test_enabled_again_only_where_it_is_asked_for_and_was_so_before(clean, playbooks):
+    lab = clean
+    guests = zoning.boot(lab)
+    drain(playbooks, drain_enable_after=True).ok()
+    assert hosts(lab, guests) == {"web1": (NEIGHBOUR, "ACTIVE")}
+    assert status(lab) == ("enabled", None)
+    enable(lab, NEIGHBOUR, "disabled", "a fan is broken")
+    run(playbooks, "drain_host", drain_host=NEIGHBOUR, drain_enable_after=True).ok()
+    assert hosts(lab, guests) == {"web1": (SOURCE, "ACTIVE")}
+    assert status(lab, NEIGHBOUR) == ("disabled", "a fan is broken")
+
+
+@matrix
+def test_no_host_is_promised_more_than_was_measured(clean, playbooks):
+    lab = clean
+    guests = zoning.boot(lab, "large", 2, "--flavor", "big")
+    # Room for one and a half of them, by what is measured.
+    headroom = available(lab, NEIGHBOUR) - int(1.5 * (4096 + 128))
+    refused = drain(playbooks, migrate_memory_headroom_mb=headroom).failed()
+    assert refused.codes == {"SG501"}
+    assert status(lab) == ("enabled", None)
+    partly = drain(playbooks, migrate_memory_headroom_mb=headroom, migrate_partial=True).failed()
+    assert sorted(host for host, _status in hosts(lab, guests).values()) == [SOURCE, NEIGHBOUR]
+    assert len(partly.stats["left"]) == 1
+    assert partly.report["verdict"] == "block"
+    assert HELD.fullmatch(status(lab)[1]), "the operation is still to be ended"
+    run(playbooks, "drain_host", drain_host=SOURCE, migrate_action="rollback").ok()
+    assert status(lab) == ("enabled", None)
+    drain(playbooks).ok()
+    assert {host for host, _status in hosts(lab, guests).values()} == {NEIGHBOUR}
+
+
+@matrix
+def test_a_host_that_is_not_read_is_no_destination(clean, playbooks):
+    lab = clean
+    guests = zoning.boot(lab)
+    refused = drain(playbooks, migrate_peers=f"{SOURCE}:{FAR}").failed()
+    assert refused.codes == {"SG709"}
+    assert hosts(lab, guests) == {"web1": (SOURCE, "ACTIVE")}
+
+
+# --- interrupted ----------------------------------------------------------------------------------------------
+
+
+@matrix
+@pytest.mark.parametrize("said", ["] 1/3 ", "live migration to", "cold migration to", "] 3/3 "])
+def test_killed_and_run_again_it_is_drained(clean, playbooks, said):
+    lab = clean
+    guests = {**zoning.boot(lab, "run", 2), **zoning.boot(lab, "off", 1, "--stopped")}
+    process = start(playbooks, "drain_host", drain_host=SOURCE)
+    killing.kill_when_said(process, said if said.startswith("]") else f": {said} {NEIGHBOUR}")
+    drain(playbooks).ok()
+    expected = {"run1": "ACTIVE", "run2": "ACTIVE", "off1": "SHUTOFF"}
+    assert hosts(lab, guests) == {name: (NEIGHBOUR, state) for name, state in expected.items()}
+    assert {len(zoning.migrations(lab, uuid)) for uuid in guests.values()} == {1}, "nobody was sent twice"
+    assert confirmed(lab, guests)
+    assert DRAINED.fullmatch(status(lab)[1])
+    assert not list(state_dir(lab).glob("*.json"))
+
+
+@matrix
+def test_killed_and_ended_the_host_is_as_before(clean, playbooks):
+    lab = clean
+    guests = zoning.boot(lab, "off", 1, "--stopped")
+    process = start(playbooks, "drain_host", drain_host=SOURCE)
+    killing.kill_when_said(process, f": cold migration to {NEIGHBOUR}")
+    run(playbooks, "drain_host", drain_host=SOURCE, migrate_action="rollback").ok()
+    assert hosts(lab, guests) == {"off1": (SOURCE, "SHUTOFF")}
+    assert status(lab) == ("enabled", None)
+    assert not list(state_dir(lab).glob("*.json"))
+
+
+@matrix
+def test_a_second_operator_is_refused_and_the_first_is_not_disturbed(clean, playbooks):
+    lab = clean
+    guests = zoning.boot(lab, "run", 2)
+    first = start(playbooks, "drain_host", drain_host=SOURCE)
+    begun(first)
+    second = run(playbooks, "drain_host", drain_host=SOURCE).failed()
+    assert "SG707" in second.output
+    playbooks.finish(first, timeout=900).ok()
+    assert {host for host, _status in hosts(lab, guests).values()} == {NEIGHBOUR}
+
+
+@matrix
+def test_deleted_meanwhile_is_told_and_the_others_arrive(clean, playbooks):
+    lab = clean
+    guests = zoning.boot(lab, "run", 3)
+    process = start(playbooks, "drain_host", drain_host=SOURCE, migrate_max_parallel_per_source=1)
+    begun(process)
+    # Whichever has not begun: the first that is named in the output has.
+    first = re.search(r"(run\d): live migration", (process.directory / "stdout").read_text()).group(1)
+    victim = next(name for name in sorted(guests, reverse=True) if name != first)
+    lab.command("guests", "delete", victim)
+    result = playbooks.finish(process, timeout=900).ok()
+    assert f"{victim}: deleted by its owner" in result.output
+    assert result.stats["gone"] == [victim]
+    rest = {name: uuid for name, uuid in guests.items() if name != victim}
+    assert {host for host, _status in hosts(lab, rest).values()} == {NEIGHBOUR}
+
+
+def begun(process):
+    output = process.directory / "stdout"
+    waiting.until("the first is sent", lambda: "live migration to" in _steps(output.read_text()) or None, 300, 0.1)
+
+
+def _steps(text):
+    """What is said once the steps begin: the plan, which is shown first, bears some of the same words."""
+    return text.partition("] 2/3 ")[2]

@@ -1,0 +1,438 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Moves within a zone and drains from end to end, against a Nova of a few lines: also when killed, strayed, refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts, holding
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import migration, migration_run, resize_run
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename as rename_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
+from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest, service
+from ansible_collections.stackguard.nova.tests.unit.journaled import State
+from ansible_collections.stackguard.nova.tests.unit.moving_nova import FakeNova
+from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
+
+ONE, TWO = guest(1, 1), guest(1, 2)
+ZONES = {f"compute{number}": f"az{2 - number % 2}" for number in range(1, 6)}
+NEAR = {"compute3", "compute5"}
+OPTIONS = {
+    "drain_host": "compute1",
+    "servers": None,
+    "evidence_dir": "/nowhere",
+    "live": True,
+    "cold": "stopped",
+    "partial": False,
+    "enable_after": False,
+    "max_parallel": 8,
+    "max_parallel_per_source": 2,
+    "max_parallel_per_destination": 2,
+    "memory_headroom_mb": 512,
+    "guest_overhead_mb": 128,
+    "overcommit": 1.0,
+    "measured_for": 300,
+    "again": False,
+    "server_timeout": 600,
+    "take_over": False,
+    "nova_api_db_url": None,
+}
+
+
+class Killed(BaseException):
+    """The run was killed here."""
+
+
+class Cloud(FakeNova):
+    """compute1 with two servers among five hosts; what is read of it follows what moves."""
+
+    def __init__(self, monkeypatch, scene=None, **statuses):
+        super().__init__(monkeypatch, "compute1", **{ONE: "ACTIVE", TWO: "ACTIVE", **statuses})
+        self.scene = scene or Scene()
+        self.service = {"status": "enabled", "disabled_reason": None}
+        self.generation, self.reads = 1, 0
+        names = {row.id: row.name for row in self.scene.cloud.rows("servers")}
+        for uuid, row in self.servers.items():
+            row["name"] = names.get(uuid, uuid)
+        patch = monkeypatch.setattr
+        patch(migration_run.migrations, "collect", self.collect)
+        patch(migration_run.migrations, "candidates", lambda _cloud, _given: self.rows())
+        patch(migration.moves, "find_service", lambda _cloud, _host: self.shown())
+        patch(migration.zones, "zone_of_host", lambda _cloud, host: ZONES.get(host))
+        patch(rename_actions.openstack, "set_service_status", self.set_status)
+        patch(rename_actions.openstack, "get_provider_traits", self.traits)
+
+    def shown(self):
+        return facts.ApiService(
+            service(1), "compute1", "nova-compute", "up", forced_down=False, zone="az1", **self.service
+        )
+
+    def set_status(self, _cloud, _id, status, reason=None):
+        self.calls.append(("service", status, reason))
+        self.service = {"status": status, "disabled_reason": reason}
+        self.generation += 1
+
+    def traits(self, _cloud, _provider):
+        disabled = self.service["status"] == "disabled"
+        traits = [rename_actions.DISABLED] if disabled else []
+        return types.SimpleNamespace(traits=traits, generation=self.generation)
+
+    def rows(self):
+        known = {row.id: row for row in self.scene.cloud.rows("servers")}
+        return [
+            dataclasses.replace(
+                known.get(uuid, known[ONE]),
+                id=uuid,
+                name=row["name"],
+                status=row["status"],
+                host=row["OS-EXT-SRV-ATTR:host"],
+                task_state=row["OS-EXT-STS:task_state"],
+            )
+            for uuid, row in self.servers.items()
+        ]
+
+    def collect(self, _cloud, _directory, sources, wanted, _url):
+        self.reads += 1
+        rows = [row for row in self.rows() if row.host in sources]
+        scene = self.scene.servers(rows)
+        if self.service["status"] != "enabled":
+            scene = scene.target(1, **self.service).service("compute1", **self.service)
+        return scene.evidence(None, wanted and set(wanted), sources) if wanted else scene.evidence(sources[0])
+
+    def run_of(self, state, check_mode=False, mine=None, sleep=None, said=None, **options):
+        data = types.SimpleNamespace(max_microversion=(2, 104))
+        connection = types.SimpleNamespace(compute=types.SimpleNamespace(get_endpoint_data=lambda: data))
+        systems = Systems({}, None, {}, sleep or self.sleep, lambda: self.now, _connection=connection)
+        run = {"controller": "here", "pid": 1, "pid_start": None} if mine is None else mine
+        say = (said if said is not None else []).append
+        given = {**OPTIONS, **options}
+        return resize_run.Run(systems, given, state, say, lambda: AT, "op1", run, check_mode)
+
+    def apply(self, state, **options):
+        return migration_run.apply(self.run_of(state, **options))
+
+    def rollback(self, state, **options):
+        return migration_run.rollback(self.run_of(state, **options))
+
+    @property
+    def hosts(self):
+        return {uuid: row["OS-EXT-SRV-ATTR:host"] for uuid, row in self.servers.items()}
+
+    @property
+    def moves(self):
+        return [call[:2] for call in self.calls if call[0] in ("live", "cold")]
+
+
+@pytest.fixture
+def state(tmp_path):
+    return State(tmp_path / "state")
+
+
+@pytest.fixture
+def nova(monkeypatch):
+    return Cloud(monkeypatch)
+
+
+# --- drains ---------------------------------------------------------------------------------------------------
+
+
+def test_a_host_is_emptied_and_stays_disabled(nova, state):
+    result = nova.apply(state)
+    assert (result["state"], result["again"], result["changed"]) == ("finished", False, True)
+    assert set(nova.hosts.values()) <= NEAR
+    assert nova.service == {"status": "disabled", "disabled_reason": "drained (stackguard operation op1)"}
+    assert nova.calls[0] == ("service", "disabled", "stackguard:drain:op1")
+    assert result["moved"] == nova.hosts
+    assert not state.open
+
+
+def test_run_again_it_changes_nothing(nova, state):
+    nova.apply(state)
+    calls = list(nova.calls)
+    result = nova.apply(state)
+    assert (result["state"], result["changed"]) == ("none", False)
+    assert nova.calls == calls
+
+
+def test_check_mode_shows_the_plan_and_changes_nothing(nova, state):
+    said = []
+    result = nova.apply(state, check_mode=True, said=said)
+    assert result["state"] == "planned"
+    assert nova.calls == []
+    assert not state.open
+    text = "\n".join(said)
+    assert "live migration, zone az1" in text
+    assert "MiB of real memory before it" in text
+
+
+def test_enabled_again_only_if_asked_for(nova, state):
+    nova.apply(state, enable_after=True)
+    assert nova.service == {"status": "enabled", "disabled_reason": None}
+
+
+def test_what_was_disabled_before_keeps_its_reason(nova, state):
+    nova.service = {"status": "disabled", "disabled_reason": "a fan is broken"}
+    nova.apply(state, enable_after=True)
+    assert nova.service == {"status": "disabled", "disabled_reason": "a fan is broken"}
+    assert set(nova.hosts.values()) <= NEAR
+
+
+def test_a_stopped_server_moves_cold_and_is_confirmed_after_it_was_compared(monkeypatch, state):
+    nova = Cloud(monkeypatch, **{TWO: "SHUTOFF"})
+    nova.apply(state)
+    assert sorted(nova.moves) == sorted([("live", ONE), ("cold", TWO)])
+    assert ("confirm", TWO) in nova.calls
+    assert set(nova.hosts.values()) <= NEAR
+
+
+def test_refused_nothing_is_changed(monkeypatch, state):
+    nova = Cloud(monkeypatch, **{TWO: "ERROR"})
+    with pytest.raises(resize_run.Refused) as refused:
+        nova.apply(state)
+    assert [item["code"] for item in refused.value.data["report"]["findings"]] == ["SG710"]
+    assert nova.calls == []
+    assert not state.open
+
+
+def test_partial_moves_the_others_and_is_no_success(monkeypatch, state):
+    nova = Cloud(monkeypatch, **{TWO: "ERROR"})
+    result = nova.apply(state, partial=True)
+    assert result["failed"]
+    assert result["state"] == "open"
+    assert nova.hosts[TWO] == "compute1"
+    assert nova.hosts[ONE] in NEAR
+    assert list(result["left"]) == [TWO]
+    assert result["report"]["verdict"] == "block"
+    assert nova.service["disabled_reason"] == "stackguard:drain:op1"
+    ended = nova.rollback(state)
+    assert (ended["state"], nova.service["status"]) == ("rolled-back", "enabled")
+    assert not state.open
+
+
+def test_one_that_came_meanwhile_moves_too(nova, state):
+    late = guest(4, 1)
+    nova.jobs.append((1, lambda: nova.servers.update({late: {**nova.servers[ONE], "id": late, "name": "late"}})))
+
+    def arrive():
+        nova.servers[late] = {
+            "id": late,
+            "name": "late",
+            "status": "ACTIVE",
+            "OS-EXT-SRV-ATTR:host": "compute1",
+            "OS-EXT-STS:task_state": None,
+        }
+
+    nova.jobs[:] = [(3, arrive)]
+    result = nova.apply(state)
+    assert result["again"]
+    assert state.open
+    result = nova.apply(state, again=True)
+    assert (result["state"], nova.hosts[late] in NEAR) == ("finished", True)
+
+
+def test_deleted_meanwhile_is_told_and_the_others_arrive(nova, state):
+    nova.jobs.append((3, lambda: nova.servers.pop(TWO)))
+    result = nova.apply(state, max_parallel=1)
+    assert result["state"] == "finished"
+    assert len(result["gone"]) == 1
+    assert nova.hosts[ONE] in NEAR
+
+
+def test_another_host_is_tried_and_nobody_goes_out_of_the_zone(nova, state):
+    nova.refuse = {"compute3"}
+    result = nova.apply(state)
+    assert result["state"] == "finished"
+    assert set(nova.hosts.values()) == {"compute5"}
+
+
+def test_where_no_host_takes_it_it_stays_and_the_host_is_held(nova, state):
+    nova.refuse = NEAR
+    result = nova.apply(state)
+    assert result["failed"]
+    assert set(nova.hosts.values()) == {"compute1"}
+    assert set(result["left"]) == {ONE, TWO}
+    assert {host for kind, _uuid, host in nova.calls if kind == "live"} == NEAR
+    nova.refuse = set()
+    assert nova.apply(state)["state"] == "finished"
+
+
+@pytest.mark.parametrize(("cold", "moves"), [("stopped", False), ("fallback", True)])
+def test_what_does_not_move_live_is_moved_cold_only_where_that_is_allowed(nova, state, cold, moves):
+    nova.not_live = True
+    result = nova.apply(state, cold=cold)
+    assert (result["state"] == "finished") == moves
+    assert (set(nova.hosts.values()) <= NEAR) == moves
+
+
+def test_a_stray_is_reverted_and_never_confirmed(monkeypatch, state):
+    nova = Cloud(monkeypatch, **{TWO: "SHUTOFF"})
+    nova.strays = {TWO: "compute2"}
+    result = nova.apply(state)
+    assert result["failed"]
+    assert nova.hosts[TWO] == "compute1"
+    assert ("revert", TWO) in nova.calls
+    assert ("confirm", TWO) not in nova.calls
+    assert "SG407" in {item["code"] for item in result["report"]["findings"]}
+    assert nova.hosts[ONE] in NEAR
+
+
+def test_a_stray_that_moved_live_is_told_and_no_success(nova, state):
+    nova.strays = {TWO: "compute2"}
+    result = nova.apply(state)
+    assert result["failed"]
+    assert "SG407" in {item["code"] for item in result["report"]["findings"]}
+
+
+def test_no_more_at_a_time_than_asked_for(nova, state):
+    nova.apply(state, max_parallel_per_source=1)
+    assert nova.most == 1
+
+
+def test_no_more_into_one_host_than_asked_for(monkeypatch, state):
+    nova = Cloud(monkeypatch, Scene().target(3, status="disabled"))
+    nova.apply(state, max_parallel_per_destination=1)
+    assert nova.most == 1
+    assert set(nova.hosts.values()) == {"compute5"}
+
+
+def test_what_was_measured_long_ago_is_measured_anew(nova, state):
+    result = nova.apply(state, measured_for=0, max_parallel=1)
+    assert (result["again"], result["state"]) == (True, "open")
+    assert sorted(nova.hosts.values()).count("compute1") == 1
+    reads = nova.reads
+    result = nova.apply(state, measured_for=0, max_parallel=1, again=True)
+    assert (result["again"], result["state"]) == (False, "finished")
+    assert nova.reads > reads
+
+
+def test_a_host_that_another_operation_took_meanwhile_is_left_alone(nova, state):
+    run = nova.run_of(state)
+    real = nova.collect
+
+    def collect(*given):
+        found = real(*given)
+        nova.service = {"status": "disabled", "disabled_reason": "stackguard:rename:other"}
+        return found
+
+    migration_run.migrations.collect = collect
+    with pytest.raises(StepError, match="SG707"):
+        migration_run.apply(run)
+    assert nova.calls == []
+
+
+# --- servers --------------------------------------------------------------------------------------------------
+
+
+def test_named_servers_move_and_the_others_stay(nova, state):
+    result = nova.apply(state, drain_host=None, servers=[nova.servers[ONE]["name"]])
+    assert result["state"] == "finished"
+    assert nova.hosts[ONE] in NEAR
+    assert nova.hosts[TWO] == "compute1"
+    assert nova.service["status"] == "enabled"
+
+
+def test_a_filter_selects_servers(nova, state):
+    nova.apply(state, drain_host=None, servers=f"[?id=='{TWO}']")
+    assert (nova.hosts[ONE], nova.hosts[TWO] in NEAR) == ("compute1", True)
+
+
+def test_one_that_does_not_move_ends_it_without_a_journal(nova, state):
+    nova.refuse = NEAR
+    result = nova.apply(state, drain_host=None, servers=[ONE])
+    assert (result["failed"], result["state"]) == (True, "incomplete")
+    assert not state.open
+
+
+def test_a_name_that_nobody_has_is_a_finding(nova, state):
+    with pytest.raises(resize_run.Refused) as refused:
+        nova.apply(state, drain_host=None, servers=[ONE, "nobody"])
+    assert [item["object"]["id"] for item in refused.value.data["report"]["findings"]] == ["nobody"]
+    assert nova.calls == []
+
+
+@pytest.mark.parametrize("selection", ["[?name=='nobody']", "[?", "length([])"])
+def test_a_filter_that_selects_nobody_is_refused(nova, state, selection):
+    with pytest.raises(resize_run.Refused, match="nothing was changed"):
+        nova.apply(state, drain_host=None, servers=selection)
+    assert nova.calls == []
+    assert not state.open
+
+
+# --- interrupted ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sleeps", range(14))
+def test_killed_at_any_look_and_run_again(monkeypatch, state, sleeps):
+    nova = Cloud(monkeypatch, **{TWO: "SHUTOFF"})
+    left = [sleeps]
+
+    def sleep(seconds):
+        if not left[0]:
+            raise Killed
+        left[0] -= 1
+        nova.sleep(seconds)
+
+    try:
+        nova.apply(state, sleep=sleep, max_parallel=1)
+    except Killed:
+        nova.sleep(1)
+        nova.apply(state, max_parallel=1)
+    assert set(nova.hosts.values()) <= NEAR
+    assert nova.servers[TWO]["status"] == "SHUTOFF"
+    assert len(nova.moves) == 2, "nobody was sent twice"
+    assert nova.service == {"status": "disabled", "disabled_reason": "drained (stackguard operation op1)"}
+    assert not state.open
+
+
+def cut(nova, state, seconds, **options):
+    def sleep(length):
+        if nova.now >= seconds:
+            raise Killed
+        nova.sleep(length)
+
+    with pytest.raises(Killed):
+        nova.apply(state, sleep=sleep, **options)
+
+
+def test_killed_and_ended_an_unconfirmed_move_is_taken_back(monkeypatch, state):
+    nova = Cloud(monkeypatch, **{ONE: "SHUTOFF", TWO: "SHUTOFF"})
+    cut(nova, state, 2, max_parallel=1)
+    assert nova.rollback(state)["state"] == "rolled-back"
+    assert set(nova.hosts.values()) == {"compute1"}
+    assert nova.service == {"status": "enabled", "disabled_reason": None}
+
+
+def test_another_request_does_not_carry_on_with_it(nova, state):
+    cut(nova, state, 2)
+    with pytest.raises(resize_run.Refused, match="SG706"):
+        nova.apply(state, drain_host=None, servers=[ONE])
+    with pytest.raises(resize_run.Refused, match="SG706"):
+        nova.rollback(state, drain_host="compute2")
+
+
+def test_two_runs_never_carry_on_with_one(nova, state):
+    cut(nova, state, 2, mine=holding.this_run())
+    other = {"controller": holding.this_run()["controller"], "pid": 1, "pid_start": "x"}
+    with pytest.raises(StackguardError, match="SG707"):
+        nova.apply(state, mine=other)
+    with pytest.raises(StackguardError, match="SG707"):
+        nova.rollback(state, mine={**other, "controller": "elsewhere"})
+
+
+def test_between_two_rounds_the_playbook_above_holds_the_operation(nova, state):
+    living = holding.this_run()
+    above = {"pid": living["pid"], "pid_start": living["pid_start"]}
+    gone = {"controller": living["controller"], "pid": 2**22 - 1, "pid_start": "1", "playbook": above}
+    nova.apply(state, measured_for=0, max_parallel=1, mine=gone)
+    stranger = {**gone, "pid": 2**22 - 2, "playbook": {"pid": 1, "pid_start": "1"}}
+    with pytest.raises(StackguardError, match="SG707"):
+        nova.apply(state, mine=stranger)
+    assert nova.apply(state, mine={**gone, "pid": 2**22 - 3})["state"] == "finished"

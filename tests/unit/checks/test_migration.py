@@ -1,0 +1,223 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""May servers move within their zone? Each guard refuses in one case and lets the healthy one pass; nothing that was
+not read is a destination."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import migration
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import MigrationRequest
+from ansible_collections.stackguard.nova.tests.unit.builders import guest, node
+from ansible_collections.stackguard.nova.tests.unit.moving_scene import REQUEST, Scene
+
+ONE, TWO = guest(1, 1), guest(1, 2)
+
+
+def judge(scene, request=REQUEST, overrides=(), **more):
+    return migration.preflight(scene.evidence(request.drain_host), request, overrides, **more)
+
+
+def codes(decision, severity="blocker"):
+    return sorted({item.code for item in decision.checked.findings if item.severity == severity})
+
+
+def places(decision):
+    return {seat.uuid: seat.host for seat in decision.seating.seats}
+
+
+def test_a_healthy_host_is_drained_within_its_zone():
+    decision = judge(Scene())
+    assert codes(decision) == []
+    assert set(places(decision)) == {ONE, TWO}
+    assert set(places(decision).values()) <= {"compute3", "compute5"}
+    assert decision.zones == {ONE: "az1", TWO: "az1"}
+
+
+def test_servers_of_several_hosts_stay_each_in_its_own_zone():
+    far = guest(2, 1)
+    scene = Scene()
+    decision = migration.preflight(
+        scene.evidence(None, [ONE, far], ["compute1", "compute2"]), MigrationRequest(servers=(ONE, far))
+    )
+    assert codes(decision) == []
+    assert places(decision)[ONE] in ("compute3", "compute5")
+    assert places(decision)[far] == "compute4"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"task_state": "rebooting"}, "SG701"),
+        ({"status": "VERIFY_RESIZE"}, "SG703"),
+        ({"status": "ERROR"}, "SG710"),
+        ({"status": "SUSPENDED"}, "SG710"),
+        ({"locked": True}, "SG710"),
+        ({"flavor": None}, "SG709"),
+    ],
+)
+def test_a_server_that_cannot_be_moved_is_a_finding_and_has_no_seat(changes, code):
+    decision = judge(Scene().server(ONE, **changes))
+    assert codes(decision) == [code]
+    assert set(places(decision)) == {TWO}, "the others are judged all the same"
+    assert decision.refused(REQUEST, ())
+    assert not decision.refused(dataclasses.replace(REQUEST, partial=True), ())
+
+
+def test_all_findings_are_told_at_once():
+    scene = Scene().server(ONE, status="ERROR").pinned(TWO, "az2")
+    assert codes(judge(scene)) == ["SG404", "SG710"]
+
+
+def test_a_locked_server_passes_by_name():
+    overrides = [Override("SG710", ONE, "its owner agreed")]
+    decision = judge(Scene().server(ONE, locked=True), overrides=overrides)
+    assert not decision.refused(REQUEST, overrides)
+    assert set(places(decision)) == {ONE, TWO}
+
+
+@pytest.mark.parametrize(
+    ("status", "live", "cold", "method"),
+    [
+        ("ACTIVE", True, "stopped", "live"),
+        ("PAUSED", True, "stopped", "live"),
+        ("SHUTOFF", True, "stopped", "cold"),
+        ("SHUTOFF", True, "never", None),
+        ("ACTIVE", False, "stopped", "cold"),
+        ("PAUSED", False, "stopped", None),
+        ("ERROR", True, "fallback", None),
+    ],
+)
+def test_how_a_server_moves(status, live, cold, method):
+    request = dataclasses.replace(REQUEST, live=live, cold=cold)
+    assert migration.method_of(status, request) == method
+    scene = Scene() if status == "ACTIVE" else Scene().server(ONE, status=status)
+    decision = judge(scene, request)
+    assert (ONE in places(decision)) == (method is not None)
+    assert ("SG710" in codes(decision)) == (method is None)
+
+
+def test_a_server_outside_its_pin_is_refused_and_by_name_goes_where_its_pin_says():
+    scene = Scene().pinned(ONE, "az2")
+    assert codes(judge(scene)) == ["SG404"]
+    decision = judge(scene, overrides=[Override("SG404", ONE, "back home")])
+    assert places(decision)[ONE] in ("compute2", "compute4")
+
+
+def test_a_pin_that_holds_nothing_is_told_and_the_zone_of_the_host_counts():
+    decision = judge(Scene().pinned(ONE, "nova"))
+    assert codes(decision) == []
+    assert codes(decision, "warning") == ["SG402"]
+    assert places(decision)[ONE] in ("compute3", "compute5")
+
+
+def test_pins_that_are_not_read_are_unchecked_and_never_a_pass():
+    decision = judge(Scene().zones(pins=None))
+    assert codes(decision) == []
+    assert {item.code for item in decision.checked.unchecked} >= {"SG404"}
+
+
+def test_a_zone_without_another_host_is_sg406():
+    decision = judge(Scene().target(3, status="disabled").target(5, state="down"))
+    assert codes(decision) == ["SG406"]
+    assert decision.seating.seats == []
+
+
+def test_a_host_that_was_not_read_is_no_destination():
+    scene = Scene().unread("compute3")
+    assert set(places(judge(scene)).values()) == {"compute5"}
+    assert codes(judge(scene.unread("compute5"))) == ["SG709"]
+
+
+def test_no_real_memory_is_sg501_and_may_be_passed_by_name():
+    request = dataclasses.replace(REQUEST, headroom_mib=10**6)
+    decision = judge(Scene(), request)
+    assert codes(decision) == ["SG501"]
+    overrides = [Override("SG501", uuid, "they are idle") for uuid in (ONE, TWO)]
+    assert not judge(Scene(), request, overrides).refused(request, overrides)
+
+
+def test_what_the_servers_need_is_taken_off_what_was_measured():
+    scene = Scene().memory("compute3", 512 + 128 + 1024 + 500).memory("compute5", 512 + 128 + 1024 + 400)
+    decision = judge(scene)
+    assert sorted(places(decision).values()) == ["compute3", "compute5"], "there is room for one on each"
+    assert codes(judge(scene.memory("compute5", 700))) == ["SG501"]
+
+
+def test_another_seat_counts_what_was_promised_since():
+    scene = Scene().memory("compute3", 512 + 128 + 1024 + 500).memory("compute5", 512 + 128 + 1024 + 400)
+    evidence = scene.evidence("compute1")
+    decision = migration.preflight(evidence, REQUEST)
+    held = {seat.uuid: seat for seat in decision.seating.seats}
+    first = held.pop(ONE)
+    seat, why = migration.seat_again(evidence, decision, REQUEST, ONE, held, {first.host: "refused"})
+    assert seat is None
+    assert "it failed there" in why
+    assert "MiB of real memory left" in why
+    seat, _why = migration.seat_again(evidence, decision, REQUEST, ONE, {}, {first.host: "refused"})
+    assert seat.host == ({"compute3", "compute5"} - {first.host}).pop()
+
+
+def test_a_source_that_is_down_is_not_drained():
+    decision = judge(Scene().service("compute1", state="down"))
+    assert "SG704" in codes(decision)
+
+
+def test_a_host_of_another_operation_is_left_alone():
+    scene = Scene().target(1, disabled_reason="stackguard:rename:other", status="disabled")
+    assert codes(judge(scene)) == ["SG707"]
+    mine = dataclasses.replace(REQUEST, operation_id="other")
+    assert codes(judge(Scene().target(1, disabled_reason="stackguard:drain:other", status="disabled"), mine)) == []
+
+
+def test_a_host_that_nobody_knows():
+    request = dataclasses.replace(REQUEST, drain_host="compute9")
+    assert "SG119" in codes(judge(Scene(), request))
+
+
+def test_a_server_that_is_not_there_is_named():
+    evidence = dataclasses.replace(Scene().evidence(None, [ONE], ["compute1"]), missing=("web9",))
+    decision = migration.preflight(evidence, MigrationRequest(servers=(ONE,)))
+    assert codes(decision) == ["SG710"]
+
+
+def test_what_is_coming_to_the_host_is_waited_for():
+    row = facts.ApiMigration(
+        id=7,
+        uuid=None,
+        instance_uuid=guest(2, 1),
+        source_compute="compute2",
+        dest_compute="compute1",
+        source_node=None,
+        dest_node=None,
+        status="running",
+        migration_type="live-migration",
+    )
+    assert codes(judge(Scene().migrations(row))) == ["SG702"]
+    finished = dataclasses.replace(row, status="finished", source_compute="compute1", dest_compute="compute3")
+    decision = judge(Scene().migrations(finished))
+    assert codes(decision) == []
+    assert codes(decision, "warning") == ["SG703"]
+
+
+@pytest.mark.parametrize("part", ["servers", "migrations", "providers"])
+def test_what_the_apis_did_not_say_forbids_it(part):
+    decision = judge(Scene().unanswered(part))
+    assert codes(decision) == ["SG709"]
+    assert decision.seating.seats == []
+
+
+def test_a_host_in_two_zones_is_no_zone():
+    assert "SG403" in codes(judge(Scene().in_two_zones("compute1")))
+
+
+def test_placement_that_offers_only_a_host_elsewhere_is_no_candidate():
+    scene = Scene().about(offers={uuid: [node(2)] for uuid in (ONE, TWO)})
+    assert codes(judge(scene)) == ["SG406"]

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A Nova of a few lines whose servers move, and a clock that only counts."""
+
+from __future__ import annotations
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import moves
+
+
+class FakeNova:
+    """Servers that move a second after they are asked to, in the words of the API."""
+
+    def __init__(self, monkeypatch, source="old", **servers):
+        self.source = source
+        self.now = 0.0
+        self.calls = []
+        self.refuse = set()  # hosts that the scheduler never takes
+        self.not_live = False  # Nova moves nobody live
+        self.strays = {}  # where a server lands instead
+        self.kinds = {}
+        self.servers = {
+            name: {
+                "id": name,
+                "name": name,
+                "status": status,
+                "OS-EXT-SRV-ATTR:host": source,
+                "OS-EXT-STS:task_state": None,
+            }
+            for name, status in servers.items()
+        }
+        self.jobs = []  # (when, server, what)
+        self.most = 0
+        for name in (
+            "get_server",
+            "live_migrate",
+            "cold_migrate",
+            "confirm",
+            "revert",
+            "last_migration",
+            "why",
+            "progress",
+            "servers_on",
+        ):
+            monkeypatch.setattr(moves, name, getattr(self, name))
+
+    def systems(self):
+        return Systems({}, None, {}, self.sleep, lambda: self.now, _connection=object())
+
+    def sleep(self, seconds):
+        self.now += seconds
+        for job in [job for job in self.jobs if job[0] <= self.now]:
+            self.jobs.remove(job)
+            job[1]()
+
+    def get_server(self, _cloud, uuid):
+        return dict(self.servers[uuid]) if uuid in self.servers else None
+
+    def servers_on(self, _cloud, host):
+        return [
+            facts.ApiServer(key, key, None, row["status"], host, host, None, None, 1, "az1")
+            for key, row in self.servers.items()
+            if row["OS-EXT-SRV-ATTR:host"] == host
+        ]
+
+    def _start(self, uuid, host, kind, after):
+        server = self.servers[uuid]
+        if server["OS-EXT-STS:task_state"] or server["status"] == "VERIFY_RESIZE":
+            raise ApiError("409", status=409)
+        self.calls.append((kind, uuid, host))
+        server["OS-EXT-STS:task_state"] = "migrating"
+        self.kinds[uuid] = "migration" if kind == "cold" else "live-migration"
+        self.most = max(self.most, sum(1 for row in self.servers.values() if row["OS-EXT-STS:task_state"]))
+
+        def end():
+            server["OS-EXT-STS:task_state"] = None
+            if host not in self.refuse and not (kind == "live" and self.not_live):
+                server["OS-EXT-SRV-ATTR:host"] = self.strays.get(uuid, host)
+                server["status"] = after or server["status"]
+
+        self.jobs.append((self.now + 5, end))
+
+    def live_migrate(self, _cloud, uuid, host):
+        self._start(uuid, host, "live", None)
+
+    def cold_migrate(self, _cloud, uuid, host):
+        self._start(uuid, host, "cold", "VERIFY_RESIZE")
+
+    def confirm(self, _cloud, uuid):
+        self.calls.append(("confirm", uuid))
+        self.jobs.append((self.now + 3, lambda: self.servers[uuid].update(status="SHUTOFF")))
+
+    def revert(self, _cloud, uuid):
+        self.calls.append(("revert", uuid))
+        back = {"status": "SHUTOFF", "OS-EXT-SRV-ATTR:host": self.source}
+        self.jobs.append((self.now + 3, lambda: self.servers[uuid].update(back)))
+
+    def last_migration(self, _cloud, uuid):
+        return {"migration_type": self.kinds.get(uuid), "source_compute": self.source}
+
+    def why(self, _cloud, _server):
+        return "No valid host was found."
+
+    def progress(self, _cloud, _uuid):
+        return "running"

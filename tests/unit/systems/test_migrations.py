@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is asked of Nova to move a server, and how the servers of a selection are found."""
+
+from __future__ import annotations
+
+import types
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import migration as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import MigrationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import migrations, moves
+from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
+from ansible_collections.stackguard.nova.tests.unit.zoned import WEB
+from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
+
+
+class Recorder:
+    """A Nova that takes whatever it is asked for."""
+
+    def __init__(self, offered):
+        self.asked = []
+        data = types.SimpleNamespace(max_microversion=offered)
+        self.compute = types.SimpleNamespace(request=self.request, get_endpoint_data=lambda: data)
+
+    def request(self, path, method, microversion=None, json=None, **_given):
+        self.asked.append((microversion, json))
+        return Answer(202)
+
+
+@pytest.mark.parametrize(
+    ("offered", "microversion", "force"),
+    [((2, 67), "2.30", {"force": False}), ((2, 68), "2.68", {}), ((2, 104), "2.68", {})],
+)
+def test_a_live_migration_names_a_host_that_the_scheduler_checks(offered, microversion, force):
+    nova = Recorder(offered)
+    moves.live_migrate(nova, WEB, "compute2")
+    body = {"os-migrateLive": {"host": "compute2", "block_migration": "auto", **force}}
+    assert nova.asked == [(microversion, body)]
+
+
+def test_a_cold_migration_names_its_host_too():
+    nova = Recorder((2, 104))
+    moves.cold_migrate(nova, WEB, "compute2")
+    assert nova.asked == [("2.56", {"migrate": {"host": "compute2"}})]
+
+
+def test_uuids_are_read_one_by_one_and_names_among_all():
+    nova = Nova()
+    asked = []
+    real = nova.request
+    nova.compute.request = lambda path, method, **given: asked.append(path) or real(path, method, **given)
+    assert [server.id for server in migrations.candidates(nova, [WEB])] == [WEB]
+    assert asked == [f"/servers/{WEB}"]
+    found = migrations.candidates(nova, ["web1"])
+    assert [(server.name, server.flavor.name) for server in found] == [("web1", "m1.small")]
+    assert asked[-1] == "/servers/detail"
+    nova.server = None
+    assert migrations.candidates(nova, [WEB]) == []
+
+
+@pytest.fixture
+def mute():
+    """A Nova that answers nothing."""
+
+    def request(*_given, **_more):
+        raise ApiError("no answer")
+
+    nova = Nova()
+    nova.compute.request = nova.placement.request = request
+    return nova
+
+
+def test_what_the_apis_do_not_answer_is_unread_and_forbids_the_move(monkeypatch, mute):
+    monkeypatch.setattr(migrations.evidence, "load_dir", lambda _directory, _at: migrations.evidence.nothing())
+    evidence = migrations.collect(mute, "/nowhere", ["compute1"], None)
+    decision = checks.preflight(evidence, MigrationRequest(drain_host="compute1"))
+    assert [item.code for item in decision.checked.findings] == ["SG709"]
+    assert decision.seating.seats == []
+
+
+def test_without_evidence_of_any_host_nothing_is_decided(tmp_path, mute):
+    with pytest.raises(FactsError):
+        migrations.collect(mute, str(tmp_path), ["compute1"], None)

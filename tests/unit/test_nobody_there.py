@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An inventory without a compute host: Ansible leaves out a play without hosts, and ends in green. No playbook may."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
+
+#: What each is asked for. Every playbook of the collection must be here.
+ASKED = {
+    "audit": ({}, "audit_hosts"),
+    "drain_host": ({"drain_host": "compute1"}, "migrate_peers"),
+    "evacuate_host": ({"evacuate_host": "compute1", "evacuate_fence": "attested"}, "evacuate_peers"),
+    "migrate_server": ({"migrate_servers": ["web1"]}, "migrate_peers"),
+    "rename_host": ({"rename_from": "compute1", "rename_to": "cn1"}, "compute1"),
+    "repair_links": ({}, "nova_api_db_url"),
+    "resize_server": ({"resize_server": "web1", "resize_flavor": "big"}, "no-such-cloud"),
+    "return_host": ({"return_host": "compute1"}, "compute1"),
+}
+
+
+def test_every_playbook_is_asked():
+    root = pathlib.Path(BUILD / "dev" / "ansible_collections" / "stackguard" / "nova" / "playbooks")
+    assert {path.stem for path in root.glob("*.yml")} == set(ASKED)
+
+
+@pytest.mark.parametrize("playbook", ASKED)
+def test_it_does_not_end_in_green_and_says_what_is_missing(playbook, tmp_path):
+    given, word = ASKED[playbook]
+    own = {"stackguard_report_dir": str(tmp_path / "reports"), "stackguard_state_dir": str(tmp_path / "state")}
+    (tmp_path / "vars.json").write_text(json.dumps({"cloud": "no-such-cloud", **own, **given}))
+    (tmp_path / "inventory.json").write_text(json.dumps({"other": {"hosts": {"web": {"ansible_connection": "local"}}}}))
+    argv = [sys.executable, "-m", "ansible", "playbook", f"stackguard.nova.{playbook}"]
+    argv += ["-i", str(tmp_path / "inventory.json"), "-e", f"@{tmp_path / 'vars.json'}"]
+    env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"), "ANSIBLE_HOME": str(tmp_path / "home")}
+    env.update(ANSIBLE_NOCOLOR="1", ANSIBLE_STDOUT_CALLBACK="default", OS_CLIENT_CONFIG_FILE=str(tmp_path / "none"))
+    done = subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    told = done.stdout + done.stderr
+    assert done.returncode not in (0, 250), told
+    assert word in told, told
+    assert "Traceback" not in told, told
