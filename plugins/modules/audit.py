@@ -122,6 +122,12 @@ generated_at:
   returned: when the evidence could be read
   type: str
   sample: "2026-11-21T02:10:44+00:00"
+summary:
+  description: What was told, line by line; the first 40.
+  returned: when the evidence could be read
+  type: list
+  elements: str
+  sample: ["SG704 service-disabled: 1"]
 report_dir:
   description: Where the files are.
   returned: when the evidence could be read

@@ -117,6 +117,7 @@ class Play:
         ("rename_host", "find", "rename_to", {"rename_from": "compute1"}),
         ("evacuate_host", "find", "evacuate_host", {"evacuate_fence": "attested"}),
         ("return_host", "find", "return_host", {}),
+        ("drain_host", "find", "drain_host", {}),
         ("repair_links", "prepare", "repair_hosts", {}),
     ],
 )

@@ -26,6 +26,8 @@ ANSWERS = {
     "evacuate_host": "compute1",
     "evacuate_fence": "attested",
     "return_host": "compute1",
+    "migrate_servers": "web1",
+    "drain_host": "compute1",
     "resize_server": "web1",
     "resize_flavor": "large",
 }
@@ -42,6 +44,8 @@ ENDINGS = {
     "Nova: evacuate": ("failed", NO_CLOUD),
     "Nova: return": ("failed", NO_CLOUD),
     "Nova: resize": ("failed", NO_CLOUD),
+    "Nova: migrate": ("failed", NO_CLOUD),
+    "Nova: drain": ("failed", NO_CLOUD),
 }
 
 
