@@ -36,7 +36,6 @@ NO_DATABASE = "database 127.0.0.1:1/nova_api: Can't connect to MySQL server"
 #: A template of every playbook, the one that goes furthest: how it ends, and the words of its message.
 ENDINGS = {
     "Nova: audit": ("failed", "verdict block"),
-    "Nova: rename, check": ("failed", NO_CLOUD),
     "Nova: rename, status": ("successful", "no rename is open on this host"),
     "Nova: rename": ("failed", NO_CLOUD),
     "Nova: repair links, check": ("failed", NO_DATABASE),
