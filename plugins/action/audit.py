@@ -97,7 +97,8 @@ class ActionModule(ActionBase):
 
     def _bundle(self, args: Result) -> Bundle:
         if args["evidence"]:
-            return audits.whole([self._on_controller(path) for path in args["evidence"]])
+            whole = audits.whole([self._on_controller(path) for path in args["evidence"]])
+            return evidence.with_unread(whole, args["inventory_hosts"])
         directory = self._on_controller(args["evidence_dir"])
         if args["failures"]:
             reasons = {str(source): str(reason) for source, reason in args["failures"].items()}

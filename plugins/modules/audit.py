@@ -39,7 +39,7 @@ options:
     elements: str
     default: []
     description:
-      - Hosts that were to be read into O(evidence_dir). One that left no trace is told as not read.
+      - Hosts that were to be read. One that left no trace in O(evidence_dir) or O(evidence) is told as not read.
   failures:
     type: dict
     default: {}

@@ -117,9 +117,13 @@ def test_an_audit_in_slices_is_one_audit(tmp_path):
         for name in HOSTS
     ]
     assert [job.status for job in slices] == ["successful"] * 2, slices[0].stdout
-    last = controller.launch("Nova: audit, put together", HOSTS, workflow=7, artifacts=slices[-1].artifacts)
+    # A third slice has failed before it left anything.
+    everybody = {**HOSTS, "compute3": HERE}
+    last = controller.launch("Nova: audit, put together", everybody, workflow=7, artifacts=slices[-1].artifacts)
     assert last.status == "failed", last.stdout
     assert "verdict block" in last.told["message"]
     whole = tmp_path / "awx" / "audits" / "7"
-    assert json.loads((whole / "report.json").read_text())["hosts"] == 2
+    report = json.loads((whole / "report.json").read_text())
+    assert report["hosts"] == 3
+    assert "compute3" in {item["object"]["id"] for item in report["findings"] if item["code"] == "SG114"}
     assert set(json.loads((whole / "evidence.json").read_text())["failures"]) == {"api", "databases"}
