@@ -18,6 +18,7 @@ import sys
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils import evacuation_options as options
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence, inputs
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
@@ -75,6 +76,21 @@ def test_every_wrong_name_is_told_at_once():
     told = inputs.problems({"repair_hosts": ["x/y", "fine", "-z"], "others": "a b"}, "hosts")
     assert [line.split(" ", 1)[0] for line in told] == ["repair_hosts", "repair_hosts", "others"]
     assert 'begins with "-"' in told[1]
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_selection_of_servers_is_a_list_or_an_expression_and_says_what_is_wrong(what):
+    if what == "nothing":
+        assert options.chosen_servers(BAD[what], []) is None
+    elif what == "list":
+        assert options.chosen_servers(BAD[what], []) == BAD[what]
+    else:
+        with pytest.raises(options.OptionError, match=r"^servers: ") as raised:
+            options.chosen_servers(BAD[what], [])
+        assert str(raised.value).isprintable()
+    if isinstance(BAD[what], str):
+        # A name is compared with names, whatever is in it: what nobody is called is told by the checks.
+        assert options.chosen_servers([BAD[what]], []) == [BAD[what]]
 
 
 class Play:

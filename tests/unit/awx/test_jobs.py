@@ -26,7 +26,7 @@ ANSWERS = {
     "evacuate_host": "compute1",
     "evacuate_fence": "attested",
     "return_host": "compute1",
-    "migrate_servers": "web1",
+    "migrate_servers": "[?name=='web1']",
     "drain_host": "compute1",
     "resize_server": "web1",
     "resize_flavor": "large",
