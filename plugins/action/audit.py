@@ -21,6 +21,7 @@ Result = t.Dict[str, t.Any]
 
 #: Of the role, whose the page is.
 TEMPLATES = os.path.join(os.path.dirname(__file__), "..", "..", "roles", "audit", "templates")
+SUMMARY_LINES = 40
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evidence_dir": {"type": "path"},
     "evidence": {"type": "list", "elements": "path", "default": []},
@@ -90,12 +91,14 @@ class ActionModule(ActionBase):
             "generated_at": report["generated_at"],
             "codes": sorted({item["code"] for item in report["findings"]}),
             "report_dir": directory,
+            "summary": _beginning(table),
             "msg": f"verdict {found.verdict} (fail_on {args['fail_on']}): see {directory}/report.html",
         }
 
     def _bundle(self, args: Result) -> Bundle:
         if args["evidence"]:
-            return audits.whole([self._on_controller(path) for path in args["evidence"]])
+            whole = audits.whole([self._on_controller(path) for path in args["evidence"]])
+            return evidence.with_unread(whole, args["inventory_hosts"])
         directory = self._on_controller(args["evidence_dir"])
         if args["failures"]:
             reasons = {str(source): str(reason) for source, reason in args["failures"].items()}
@@ -107,6 +110,13 @@ class ActionModule(ActionBase):
 
     def _on_controller(self, path: str) -> str:
         return str(self._loader.path_dwim(str(path)))
+
+
+def _beginning(table: str) -> t.List[str]:
+    """What a workflow passes on, and an alert carries: not a thousand lines."""
+    lines = table.splitlines()
+    more = len(lines) - SUMMARY_LINES
+    return lines if more <= 0 else [*lines[:SUMMARY_LINES], f"... and {more} more lines"]
 
 
 def _load_or_nothing(directory: str) -> Bundle:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -37,14 +38,14 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         arguments = dict(self._task.args)
         result = dict(self._execute_module(module_name=MODULE, module_args=arguments, task_vars=task_vars))
-        given = (result.get("invocation") or {}).get("module_args") or {}
-        directory = given.get("definitions_dir") or arguments.get("definitions_dir")
+        directory = arguments.get("definitions_dir")
         if result.get("failed") or result.get("unreachable") or not directory:
             return result
-        records = given.get("record", True) and not self._task.check_mode
+        # Not from the module's invocation: ansible-core 2.21 returns none. The module has refused what is no boolean.
+        records = boolean(arguments.get("record", True)) and not self._task.check_mode
         try:
             host = str(arguments.get("inventory_name") or task_vars["inventory_hostname"])
-            return self._compared(host, self._loader.path_dwim(str(directory)), result, bool(records))
+            return self._compared(host, self._loader.path_dwim(str(directory)), result, records)
         except FactsError as error:
             return {"failed": True, "changed": False, "msg": str(error)}
         except OSError as error:

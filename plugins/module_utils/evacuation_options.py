@@ -96,12 +96,14 @@ def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "t
     if given in (None, "", []):
         return None
     if isinstance(given, str):
-        found = _search(given, [to_plain(server) for server in servers])
+        found = _search("servers", given, [to_plain(server) for server in servers])
         if not isinstance(found, list) or not all(isinstance(item, dict) and "id" in item for item in found):
             raise OptionError(f"servers: {given!r} does not select servers")
         if not found:
             raise OptionError(f"servers: {given!r} selects no server of {where}")
         return [str(item["id"]) for item in found]
+    if not isinstance(given, (list, tuple)):
+        raise OptionError(f"servers: {given!r} is neither a list of names or uuids nor a JMESPath filter")
     return [_uuid_of(str(word), servers, where) for word in given]
 
 
@@ -120,7 +122,7 @@ def ordered_servers(expression: t.Optional[str], servers: t.Sequence[ApiServer])
     """
     if not expression:
         return []
-    keys = {server.id: _key(_search(expression, to_plain(server))) for server in servers}
+    keys = {server.id: _key(_search("order", expression, to_plain(server))) for server in servers}
     return [uuid for uuid, key in sorted(keys.items(), key=lambda item: (item[1] or (), item[0])) if key is not None]
 
 
@@ -133,10 +135,12 @@ def _key(value: t.Any) -> t.Optional[t.Tuple[int, float, str]]:
         return 1, 0.0, str(value)
 
 
-def _search(expression: str, data: t.Any) -> t.Any:
+def _search(option: str, expression: str, data: t.Any) -> t.Any:
     if not JMESPATH:
         raise OptionError("the Python library jmespath is not installed where the playbook runs")
     try:
         return jmespath.search(expression, data)
     except jmespath.exceptions.JMESPathError as error:
-        raise OptionError(f"{expression!r}: {error}") from error
+        # The library says the expression again, as it is: not to a terminal.
+        reason = str(error).partition("\n")[0].encode("unicode_escape").decode()
+        raise OptionError(f"{option}: {expression!r} is no JMESPath expression: {reason}") from error

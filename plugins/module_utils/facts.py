@@ -921,6 +921,7 @@ class Bundle:
 # --- plain data and back --------------------------------------------------------------------------------------
 
 _T = t.TypeVar("_T")
+_NONE = type(None)
 _HINTS: t.Dict[type, t.Dict[str, t.Any]] = {}
 
 
@@ -977,7 +978,7 @@ def _convert(hint: t.Any, data: t.Any, where: str) -> t.Any:
     if origin is t.Union:
         if data is None:
             return None
-        inner = [arg for arg in t.get_args(hint) if arg is not type(None)]
+        inner = [arg for arg in t.get_args(hint) if arg is not _NONE]
         return _convert(inner[0], data, where)
     if origin is list:
         if not isinstance(data, (list, tuple)):
@@ -1045,7 +1046,7 @@ def _quick_class(cls: type) -> _Converter:
 def _quick_hint(hint: t.Any) -> _Converter:
     origin = t.get_origin(hint)
     if origin is t.Union:
-        inner = _quick_hint(next(arg for arg in t.get_args(hint) if arg is not type(None)))
+        inner = _quick_hint(next(arg for arg in t.get_args(hint) if arg is not _NONE))
         return lambda data: None if data is None else inner(data)
     if origin is list:
         item = _quick_hint(t.get_args(hint)[0])
@@ -1067,7 +1068,7 @@ def _checked(data: t.Any, kind: t.Any) -> t.Any:
 
 
 def _quick_scalar(hint: t.Any, data: t.Any) -> t.Any:
-    exact = type(data)  # a bool is no int here
+    exact = data.__class__  # a bool is no int here
     if exact is hint:
         return data
     try:

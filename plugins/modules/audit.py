@@ -39,7 +39,7 @@ options:
     elements: str
     default: []
     description:
-      - Hosts that were to be read into O(evidence_dir). One that left no trace is told as not read.
+      - Hosts that were to be read. One that left no trace in O(evidence_dir) or O(evidence) is told as not read.
   failures:
     type: dict
     default: {}
@@ -122,6 +122,12 @@ generated_at:
   returned: when the evidence could be read
   type: str
   sample: "2026-11-21T02:10:44+00:00"
+summary:
+  description: What was told, line by line; the first 40.
+  returned: when the evidence could be read
+  type: list
+  elements: str
+  sample: ["SG704 service-disabled: 1"]
 report_dir:
   description: Where the files are.
   returned: when the evidence could be read

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # ansible-test sanity and the unit tests on each release of requirements/cores.txt, in a virtual environment of its own.
 #   cores.sh [VERSION...]      such as 2.21; all without one
-#   CORES_ONLY=sanity|unit     only one of them; XDIST as in the Makefile
+#   CORES_ONLY=sanity|unit     only one of them; CORES_TESTS: which unit tests; XDIST as in the Makefile
 # Debian 12 has Python 3.11 alone. Another one is taken from PATH, from pyenv, from what uv finds, or from the variable
 # PYTHON_3_12 (3_13). Without it the release was not tested, which is a failure.
 # shellcheck source=env.sh
@@ -31,7 +31,7 @@ environment() { # PYTHON PIN DIRECTORY
 unit() { # DIRECTORY
     tests/gates/devlink.sh
     # shellcheck disable=SC2086
-    PYTHONPATH="" "$1/venv/bin/python" -m pytest tests/unit ${XDIST:--n auto} -q -p no:cacheprovider \
+    PYTHONPATH="" "$1/venv/bin/python" -m pytest ${CORES_TESTS:-tests/unit} ${XDIST:--n auto} -q \
         --junitxml="$1/unit.xml" 2>&1 | tail -n 60
     return "${PIPESTATUS[0]}"
 }

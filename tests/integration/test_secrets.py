@@ -159,6 +159,11 @@ def test_a_refused_evacuation_tells_none(run, secrets, check):
     run("evacuate_host", f"evacuate_host={HOST}", "evacuate_fence=power", check=check, **power).failed()
 
 
+def test_checks_of_moves_tell_none(run, guests):
+    run("migrate_server", migrate_servers=["plain1"])
+    run("drain_host", f"drain_host={HOST}")
+
+
 def test_a_return_tells_none(run):
     run("return_host", f"return_host={HOST}")
 

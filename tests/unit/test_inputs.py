@@ -18,8 +18,12 @@ import sys
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import inputs
+from ansible_collections.stackguard.nova.plugins.module_utils import evacuation_options as options
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, inputs
+from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
+from ansible_collections.stackguard.nova.tests.unit.zoned_http import serving
+from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
 
 BAD = {
     "single quotes": "'; DROP TABLE services; --",
@@ -74,6 +78,21 @@ def test_every_wrong_name_is_told_at_once():
     assert 'begins with "-"' in told[1]
 
 
+@pytest.mark.parametrize("what", BAD)
+def test_a_selection_of_servers_is_a_list_or_an_expression_and_says_what_is_wrong(what):
+    if what == "nothing":
+        assert options.chosen_servers(BAD[what], []) is None
+    elif what == "list":
+        assert options.chosen_servers(BAD[what], []) == BAD[what]
+    else:
+        with pytest.raises(options.OptionError, match=r"^servers: ") as raised:
+            options.chosen_servers(BAD[what], [])
+        assert str(raised.value).isprintable()
+    if isinstance(BAD[what], str):
+        # A name is compared with names, whatever is in it: what nobody is called is told by the checks.
+        assert options.chosen_servers([BAD[what]], []) == [BAD[what]]
+
+
 class Play:
     """The first tasks of a role, as the playbook includes them, on one host for each bad value. Nothing is reached."""
 
@@ -104,10 +123,7 @@ class Play:
         (folder / "play.json").write_text(json.dumps([play]))
 
     def run(self):
-        argv = [sys.executable, "-m", "ansible", "playbook", "play.json", "-i", "inventory.json", "-f", "20"]
-        env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"), "ANSIBLE_HOME": str(self.folder / "home")}
-        env.update(ANSIBLE_NOCOLOR="1", TMPDIR=str(self.folder))
-        return subprocess.run(argv, env=env, cwd=self.folder, capture_output=True, text=True, check=False).stdout
+        return ansible(self.folder, "play.json", "-i", "inventory.json", "-f", "20")
 
 
 @pytest.mark.parametrize(
@@ -117,6 +133,7 @@ class Play:
         ("rename_host", "find", "rename_to", {"rename_from": "compute1"}),
         ("evacuate_host", "find", "evacuate_host", {"evacuate_fence": "attested"}),
         ("return_host", "find", "return_host", {}),
+        ("drain_host", "find", "drain_host", {}),
         ("repair_links", "prepare", "repair_hosts", {}),
     ],
 )
@@ -140,3 +157,45 @@ def test_the_guards_stand_before_anything_is_read():
     ):
         text = (ROOT / "roles" / role / "tasks" / f"{tasks}.yml").read_text()
         assert 0 < text.index("name_problems") < text.index("ansible.builtin.tempfile")
+
+
+def ansible(folder, *argv, **more):
+    env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"), "ANSIBLE_HOME": str(folder / "home")}
+    env.update(ANSIBLE_NOCOLOR="1", TMPDIR=str(folder), **more)
+    argv = [sys.executable, "-m", "ansible", "playbook", *argv]
+    return subprocess.run(argv, env=env, cwd=folder, capture_output=True, text=True, check=False).stdout
+
+
+def test_what_a_server_may_be_called_reaches_nova_as_a_name_only(tmp_path):
+    """Nova is asked for a server of that name, and answers that there is none: no other request, no other file."""
+    names = [BAD[what] for what in sorted(PRINTABLE)]
+    nova = Nova()
+    task = {
+        "stackguard.nova.server_resize": {
+            "server": "{{ item }}",
+            "flavor": "{{ item }}",
+            "state_dir": str(tmp_path / "state"),
+            "auth": "{{ auth }}",
+        },
+        "loop": [{"__ansible_unsafe": name} for name in names],
+        "ignore_errors": True,
+    }
+    with serving(nova) as (auth_url, seen):
+        auth = {"auth_url": auth_url, "username": "admin", "password": "none", "project_name": "admin"}
+        auth.update(user_domain_name="Default", project_domain_name="Default")
+        play = {"hosts": "localhost", "gather_facts": False, "vars": {"auth": auth}, "tasks": [task]}
+        (tmp_path / "play.json").write_text(json.dumps([play]))
+        told = ansible(tmp_path, "play.json", "-e", f"ansible_python_interpreter={sys.executable}")
+    assert told.count("failed: [localhost]") == len(names), told
+    assert {method for method, _path in seen} == {"GET"}
+    assert {path for _method, path in seen} == {"/servers"}, seen
+    assert nova.calls == []
+
+
+def test_a_report_directory_may_be_called_anything(tmp_path):
+    evidence.save_part(str(tmp_path), "saved.json", healthy().bundle)
+    name = "-re p'o\"rt <b>ü $(id)/x"
+    (tmp_path / "vars.json").write_text(json.dumps({"audit_evidence": "saved.json", "stackguard_report_dir": name}))
+    told = ansible(tmp_path, "stackguard.nova.audit", "-e", "@vars.json")
+    assert "failed=0" in told, told
+    assert (tmp_path / name / "report.html").exists()

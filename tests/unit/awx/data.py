@@ -30,7 +30,15 @@ TEMPLATES = {item["name"]: item for item in read("job_templates")["awx_job_templ
 WORKFLOWS = {item["name"]: item for item in read("workflows")["awx_workflows"]}
 
 
+#: Roles that take what another one takes, too.
+BUILT_ON = {"drain_host": ["migrate_server"]}
+
+
 def options(playbook):
-    """Options of the role that bears the name of the playbook."""
-    specs = ROOT / "roles" / playbook.removesuffix(".yml") / "meta" / "argument_specs.yml"
-    return yaml.safe_load(specs.read_text())["argument_specs"]["main"]["options"]
+    """Options of the role that bears the name of the playbook, and of those that it is built on."""
+    found = {}
+    name = playbook.removesuffix(".yml")
+    for role in [*BUILT_ON.get(name, []), name]:
+        specs = ROOT / "roles" / role / "meta" / "argument_specs.yml"
+        found.update(yaml.safe_load(specs.read_text())["argument_specs"]["main"]["options"])
+    return found

@@ -75,6 +75,38 @@ def test_a_question_can_only_be_answered_as_the_role_takes_it(name):
         assert set(question["default"].split("\n")) <= set(question["choices"])
 
 
+#: Types of questions that AWX knows, and of their defaults (awx/api/views, JobTemplateSurveySpec).
+DEFAULTS = {"text": str, "multiplechoice": str, "multiselect": str, "integer": int}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_awx_would_take_the_question(name):
+    """By the rules that AWX 24 checks a survey by; no AWX was asked."""
+    question = QUESTIONS[name]
+    known = {
+        "variable",
+        "question_name",
+        "question_description",
+        "type",
+        "required",
+        "default",
+        "choices",
+        "min",
+        "max",
+    }
+    assert set(question) <= known
+    assert all(isinstance(question[key], str) for key in ("type", "question_name", "variable"))
+    assert isinstance(question["required"], bool)
+    assert isinstance(question.get("default", DEFAULTS[question["type"]]()), DEFAULTS[question["type"]])
+    assert all(isinstance(question.get(key, 0), int) for key in ("min", "max"))
+    chosen = question["type"] in ("multiplechoice", "multiselect")
+    assert chosen == ("choices" in question)
+    if chosen:
+        assert all(isinstance(choice, str) for choice in question["choices"])
+    if question["type"] == "multiplechoice":
+        assert len(question.get("default", "").splitlines()) <= 1
+
+
 def plain(value):
     return (
         "\n".join(value) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)

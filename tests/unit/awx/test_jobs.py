@@ -26,6 +26,8 @@ ANSWERS = {
     "evacuate_host": "compute1",
     "evacuate_fence": "attested",
     "return_host": "compute1",
+    "migrate_servers": "[?name=='web1']",
+    "drain_host": "compute1",
     "resize_server": "web1",
     "resize_flavor": "large",
 }
@@ -34,7 +36,6 @@ NO_DATABASE = "database 127.0.0.1:1/nova_api: Can't connect to MySQL server"
 #: A template of every playbook, the one that goes furthest: how it ends, and the words of its message.
 ENDINGS = {
     "Nova: audit": ("failed", "verdict block"),
-    "Nova: rename, check": ("failed", NO_CLOUD),
     "Nova: rename, status": ("successful", "no rename is open on this host"),
     "Nova: rename": ("failed", NO_CLOUD),
     "Nova: repair links, check": ("failed", NO_DATABASE),
@@ -42,6 +43,8 @@ ENDINGS = {
     "Nova: evacuate": ("failed", NO_CLOUD),
     "Nova: return": ("failed", NO_CLOUD),
     "Nova: resize": ("failed", NO_CLOUD),
+    "Nova: migrate": ("failed", NO_CLOUD),
+    "Nova: drain": ("failed", NO_CLOUD),
 }
 
 
@@ -114,9 +117,13 @@ def test_an_audit_in_slices_is_one_audit(tmp_path):
         for name in HOSTS
     ]
     assert [job.status for job in slices] == ["successful"] * 2, slices[0].stdout
-    last = controller.launch("Nova: audit, put together", HOSTS, workflow=7, artifacts=slices[-1].artifacts)
+    # A third slice has failed before it left anything.
+    everybody = {**HOSTS, "compute3": HERE}
+    last = controller.launch("Nova: audit, put together", everybody, workflow=7, artifacts=slices[-1].artifacts)
     assert last.status == "failed", last.stdout
     assert "verdict block" in last.told["message"]
     whole = tmp_path / "awx" / "audits" / "7"
-    assert json.loads((whole / "report.json").read_text())["hosts"] == 2
+    report = json.loads((whole / "report.json").read_text())
+    assert report["hosts"] == 3
+    assert "compute3" in {item["object"]["id"] for item in report["findings"] if item["code"] == "SG114"}
     assert set(json.loads((whole / "evidence.json").read_text())["failures"]) == {"api", "databases"}
