@@ -298,17 +298,27 @@ def test_what_it_would_refuse_with_is_what_it_prints(stopped, audit, name):
         assert stopped.domains() == domains
 
 
-def test_a_second_node_of_the_host_is_an_orphan(stopped, audit):
+@pytest.mark.parametrize("provider", [True, False])
+def test_a_second_node_of_the_host_is_an_orphan(stopped, audit, provider):
     values = {name: value for name, value in stopped.node.items() if name != "id"}
     values.update(uuid=str(uuids.uuid4()), hypervisor_hostname="orphan.example")
     names, places = ", ".join(f"`{name}`" for name in values), ", ".join(["%s"] * len(values))
     stopped.sql(f"INSERT INTO compute_nodes ({names}) VALUES ({places})", *values.values())
+    placement = stopped.lab.cloud.placement
+    if provider:
+        body = {"uuid": values["uuid"], "name": values["hypervisor_hostname"]}
+        assert placement.post("/resource_providers", json=body, microversion="1.20").status_code == 200
     try:
         told = forecast(audit("audit_fail_on=never").ok())
         (orphan,) = [node for node in told["nodes"] if node["uuid"] == values["uuid"]]
-        since = stopped.size()
-        stopped.started(since)
         gone = orphan["action"].startswith("destroyed")
+        # Who destroys it stumbles over its missing provider.
+        assert (told["outcome"] == "refuses") is (gone and not provider), told
+        since = stopped.size()
+        if told["outcome"] == "refuses":
+            stopped.refused(since, told["refusal"]["text"])
+        else:
+            stopped.started(since)
         word = "Deleting orphan compute node" if gone else "Found orphan compute node"
         waiting.until(word, lambda: word in stopped.log(since), 120, pause=2)
 
@@ -322,6 +332,7 @@ def test_a_second_node_of_the_host_is_an_orphan(stopped, audit):
         assert destroyed() is gone
     finally:
         stopped.sql("DELETE FROM compute_nodes WHERE uuid = %s", values["uuid"])
+        placement.delete(f"/resource_providers/{values['uuid']}", microversion="1.20")
 
 
 def test_a_soft_deleted_node_is_undeleted(stopped, audit):

@@ -290,6 +290,9 @@ def start(index: Index, facts: HostFacts) -> Start:
         return Start(facts.inventory_name, host, known, REFUSES, refusal, (), (), False)
     guests, unread = case.guests(reaps=refusal is None)
     nodes = case.nodes(min(known)) if refusal is None else ()
+    if refusal is None:
+        refusal, unsaid = case.stumbles(nodes)
+        unread += unsaid
     new = case.service is None
     outcome = STARTS if refusal is None else REFUSES
     return Start(facts.inventory_name, host, known, outcome, refusal, guests, nodes, new, unread)
@@ -447,6 +450,23 @@ class _Case:
         action = ORPHANED if release < ORPHANS_LEFT_SINCE else WARNED
         result += [NodeFate(row.uuid, row.hypervisor_hostname, action, "update_available_resource") for row in orphans]
         return tuple(result)
+
+    def stumbles(self, nodes: t.Sequence[NodeFate]) -> t.Tuple[t.Optional[Refusal], t.Tuple[str, ...]]:
+        """Return how the start ends over an orphan without a resource provider, and what of this was not read.
+
+        scheduler/client/report.py, delete_resource_provider, before 29: nobody catches the provider tree's
+        ValueError. The orphan is destroyed by then, so that the next start is another.
+        """
+        cloud = self._index.bundle.cloud
+        for node in nodes:
+            if node.action != ORPHANED or node.uuid is None:
+                continue
+            if cloud is None or cloud.providers is None or cloud.scope:
+                what = f"whether node {node.hypervisor_hostname} has a resource provider"
+                return None, (f"not read: {what}: without one the start ends there",)
+            if not any(same_uuid(provider.uuid, node.uuid) for provider in cloud.providers):
+                return Refusal("delete_resource_provider", f"No such provider {node.uuid}", early=False), ()
+        return None, ()
 
     def _by_names(self) -> t.List[ComputeNodeRow]:
         """Release 26 looks its node up by host and node name (resource_tracker.py, _get_compute_node)."""

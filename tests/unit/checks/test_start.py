@@ -228,6 +228,22 @@ def test_a_second_node_of_the_host_is_an_orphan_destroyed_until_28(release):
     assert actions == {node(1): forecast.KEPT, node(2): expected}
 
 
+@pytest.mark.parametrize("release", [26, 27, 28])
+def test_an_orphan_without_a_resource_provider_ends_the_start(release):
+    some = cloud(release).change("compute_nodes", {"uuid": node(2)}, host="compute1")
+    lost = some.drop("providers", {"uuid": node(2)})
+    found = refuses(lost, "delete_resource_provider", early=False)
+    assert found.refusal.text == f"No such provider {node(2)}"
+    assert forecast.ORPHANED in {row.action for row in found.nodes}
+    assert not starts(some).unread
+    assert "whether node compute2 has a resource provider" in starts(some.without("cloud")).told
+
+
+def test_from_29_on_orphans_are_left_alone_and_end_nothing():
+    some = cloud(29).change("compute_nodes", {"uuid": node(2)}, host="compute1").drop("providers", {"uuid": node(2)})
+    assert not starts(some).unread
+
+
 def test_26_destroys_its_node_when_libvirts_name_changed():
     found = starts(cloud(26).part("libvirt", hostname="other"))
     assert [(row.hypervisor_hostname, row.action) for row in found.nodes] == [
