@@ -25,8 +25,13 @@ PLACEMENT = {"endpoint_filter": {"service_type": "placement"}, "headers": {"Open
 
 def wait_for_hosts(cloud, wanted):
     """Until Nova has mapped every host and placement knows it: before that it cannot join an aggregate."""
+    hypervisors = set()
     for _ in range(900):
-        hypervisors = {hypervisor.name for hypervisor in cloud.compute.hypervisors(details=True)}
+        try:
+            hypervisors = {hypervisor.name for hypervisor in cloud.compute.hypervisors(details=True)}
+        except openstack.exceptions.HttpException as error:
+            # It asks the hosts for their uptime, and a host that is just starting does not always answer.
+            print("retrying:", str(error)[-200:], flush=True)
         if wanted <= hypervisors and wanted <= set(providers(cloud)):
             return
         time.sleep(0.5)
