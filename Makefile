@@ -37,7 +37,9 @@ dev-link: ## make .build/collections point at the checkout instead
 unit: venv ## unit tests, on the checkout
 	@tests/gates/need.sh
 	@tests/gates/devlink.sh
-	$(PYTEST) tests/unit $(XDIST) --junitxml=.build/junit/unit.xml $(PYTEST_ARGS)
+	@rm -rf .build/codes
+	STACKGUARD_CODES=.build/codes $(PYTEST) tests/unit $(XDIST) --junitxml=.build/junit/unit.xml $(PYTEST_ARGS)
+	@test -n "$(PYTEST_ARGS)" || .venv/bin/python tests/gates/codes.py .build/codes
 
 lint: venv ## ruff, mypy --strict, Python 3.9, shellcheck, licences, changelog, ansible-lint, antsibull-docs
 	@tests/gates/need.sh
