@@ -96,6 +96,7 @@ def measured(lab, way, source, target):
 def main():
     lab = prepared(current())
     lab.command("guests", "delete", "--all")
+    waiting.until("the scheduler takes all hosts", lambda: not evacuation.shunned(lab) or None, 120, 2)
     guestkit.create(lab, "bench", str(COUNT), "--on", HOSTS[0])
     state = tempfile.mkdtemp(prefix="stackguard-bench-")
     playbooks = Playbooks(lab, {"cloud": lab.info["cloud"]})
