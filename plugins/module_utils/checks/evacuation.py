@@ -247,8 +247,8 @@ def _way_out(row: MigrationRow) -> str:
         return "Wait for its end; if its destination died too, evacuate or reset that one first."
     return (
         f"Wait for its end. Where nova-compute of {row.dest_compute} died or was restarted since, it never ends: "
-        "see that no domain of the server is there (virsh list --all), give the server back its state (openstack "
-        f"server set --state active {row.instance_uuid}), run again and pass this finding by name."
+        "fence that host if it does not answer, else see that no domain of the server is there (virsh list --all); "
+        f"give the server back its state (openstack server set --state active {row.instance_uuid}), run again and pass this finding by name."
     )
 
 
