@@ -248,7 +248,8 @@ def _way_out(row: MigrationRow) -> str:
     return (
         f"Wait for its end. Where nova-compute of {row.dest_compute} died or was restarted since, it never ends: "
         "fence that host if it does not answer, else see that no domain of the server is there (virsh list --all); "
-        f"give the server back its state (openstack server set --state active {row.instance_uuid}), run again and pass this finding by name."
+        f"give the server back its state (openstack server set --state active {row.instance_uuid}), "
+        "run again and pass this finding by name."
     )
 
 
