@@ -23,9 +23,10 @@ options:
   kind:
     description:
       - V(host) is a name that Nova can have for a compute host, V(hosts) a list of them. V(name) is a name or id of a
-        server or flavor, which may have anything in it that can be printed on one line.
+        server or flavor, which may have anything in it that can be printed on one line. V(text) is any such text
+        of any length, of which a finding tells later what is wrong.
     type: str
-    choices: [host, hosts, name]
+    choices: [host, hosts, name, text]
     default: host
 positional: kind
 """

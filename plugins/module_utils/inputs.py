@@ -25,13 +25,14 @@ ACCEPTED = {
         "of which the first is a letter or a digit"
     ),
     "name": f"a name or an id is 1 to {NAME_MAX} characters on one line",
+    "text": "text on one line is expected",
 }
 #: What may be a list of names.
 ACCEPTED["hosts"] = ACCEPTED["host"]
 
 
 def problems(variables: t.Mapping[str, t.Any], kind: str) -> t.List[str]:
-    """Return a sentence for each name that is none of its kind (C(host), C(name), or with C(hosts) lists of the first).
+    """Return a sentence for each name that is none of its kind (C(host), C(name), C(text), or with C(hosts) lists of the first).
 
     A value that is None was not given, and is nobody's fault.
     """
@@ -51,16 +52,16 @@ def _wrong(value: t.Any, kind: str) -> t.List[str]:
     if not value:
         return ["is empty"]
     found = []
-    if len(value) > NAME_MAX:
+    if len(value) > NAME_MAX and kind != "text":
         found.append(f"has {len(value)} characters")
-    if kind != "name":
+    if kind in ("name", "text"):
+        strange = sorted({character for character in value if not character.isprintable()})
+        if value != value.strip() and kind == "name":
+            found.append("begins or ends with a space")
+    else:
         strange = sorted(set(value) - _HOST)
         if value[0] in _HOST - _FIRST:
             found.append(f"begins with {_shown(value[0])}")
-    else:
-        strange = sorted({character for character in value if not character.isprintable()})
-        if value != value.strip():
-            found.append("begins or ends with a space")
     if strange:
         found.append(f"has {' '.join(_shown(character) for character in strange[:8])} in it")
     return found

@@ -165,6 +165,7 @@ CASES = {
     "missing_domain": (missing_domain, {"SG109"}, NEW),
     "new_name_taken": (nothing, {"SG111", "SG310"}, "compute2"),
     "invalid_name": (nothing, {"SG118"}, "cn_rack7;reboot"),
+    "hostile_name": (nothing, {"SG118"}, "--<b>../ü$(reboot)%s&" + "x" * 300),
     "new_name_resolves_to_loopback": (loopback_name, {"SG111"}, NEW),
     "other_operation_open": (other_operation, {"SG706"}, NEW),
     "unknown_schema_revision": (unknown_revision, {"SG705"}, NEW),

@@ -20,6 +20,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import evacuation_options as options
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence, inputs
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import hostnames
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.zoned_http import serving
@@ -48,6 +49,8 @@ BAD = {
 GOOD = ["compute1", "cn-1.rack_7.example.org", "1", "C" * 255]
 #: Of servers and flavors all that can be printed is a name.
 PRINTABLE = {"single quotes", "double quotes", "spaces", "html", "unicode", "path", "dash", "jinja", "shell", "percent"}
+#: The new name of a host is judged by SG118, in the report, with whatever else is wrong.
+JUDGED = PRINTABLE | {"long"}
 
 
 @pytest.mark.parametrize("kind", inputs.ACCEPTED)
@@ -70,6 +73,18 @@ def test_a_server_may_be_called_anything_that_can_be_printed(what):
     told = inputs.problems({"resize_server": BAD[what]}, "name")
     assert (told == []) == (what in PRINTABLE)
     assert all(line.isascii() and line.isprintable() for line in told)
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_a_finding_judges_is_any_text_on_one_line(what):
+    told = inputs.problems({"rename_to": BAD[what]}, "text")
+    assert (told == []) == (what in JUDGED)
+    assert all(line.isascii() and line.isprintable() for line in told)
+
+
+@pytest.mark.parametrize("what", sorted(JUDGED))
+def test_the_finding_names_what_no_host_can_be_called(what):
+    assert hostnames.problems(BAD[what])
 
 
 def test_every_wrong_name_is_told_at_once():
@@ -144,6 +159,10 @@ def test_every_playbook_refuses_what_no_host_can_be_called(tmp_path, role, tasks
         if variable == "repair_hosts" and what in ("list", "nothing"):
             continue
         message = messages.get(str(number), "")
+        if variable == "rename_to" and what in JUDGED:
+            # Past the first refusal: the next is that this test's inventory has no such host.
+            assert "0 inventory hosts answer" in message, (what, message)
+            continue
         assert variable in message, (what, message, told[-3000:])
         assert "\x1b" not in message
 
