@@ -17,8 +17,6 @@ from labkit.canary import Canaries
 from labkit.fixtures import documented_grants
 from labkit.playbook import ROOT, RUNS
 
-pytestmark = pytest.mark.matrix
-
 HOST, NAME, USER = "compute1", "cn-secret.example", "sg-canary"
 #: On the hosts: journals, what Ansible and the modules left, what nova-compute logged.
 PLACES = "/var/lib/stackguard /root/.ansible /tmp/ansible* /var/tmp/ansible* /var/log/nova"

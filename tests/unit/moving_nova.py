@@ -12,6 +12,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiE
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import moves
 
 
+#: When a nova-compute that hangs was last heard of.
+HEARD = "2026-01-01T00:00:00"
+
+
 class FakeNova:
     """Servers that move a second after they are asked to, in the words of the API."""
 
@@ -23,6 +27,7 @@ class FakeNova:
         self.not_live = False  # Nova moves nobody live
         self.strays = {}  # where a server lands instead
         self.kinds = {}
+        self.silent = set()  # hosts whose nova-compute hangs: nothing that they take part in ends
         self.servers = {
             name: {
                 "id": name,
@@ -45,6 +50,7 @@ class FakeNova:
             "why",
             "progress",
             "servers_on",
+            "find_service",
         ):
             monkeypatch.setattr(moves, name, getattr(self, name))
 
@@ -77,6 +83,8 @@ class FakeNova:
         self.most = max(self.most, sum(1 for row in self.servers.values() if row["OS-EXT-STS:task_state"]))
 
         def end():
+            if self.silent & {host, server["OS-EXT-SRV-ATTR:host"]}:
+                return
             server["OS-EXT-STS:task_state"] = None
             if host not in self.refuse and not (kind == "live" and self.not_live):
                 server["OS-EXT-SRV-ATTR:host"] = self.strays.get(uuid, host)
@@ -101,6 +109,10 @@ class FakeNova:
 
     def last_migration(self, _cloud, uuid):
         return {"migration_type": self.kinds.get(uuid), "source_compute": self.source}
+
+    def find_service(self, _cloud, host):
+        state = "down" if host in self.silent else "up"
+        return facts.ApiService(host, host, "nova-compute", state, "enabled", False, None, updated_at=HEARD)
 
     def why(self, _cloud, _server):
         return "No valid host was found."

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import drain
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
-from ansible_collections.stackguard.nova.tests.unit.moving_nova import FakeNova
+from ansible_collections.stackguard.nova.tests.unit.moving_nova import HEARD, FakeNova
 
 
 def params(*guests, candidates=("new", "other"), parallel=1, others=("spare",)):
@@ -65,6 +65,26 @@ def test_a_guest_that_came_after_the_plan_moves_too(monkeypatch):
     nova = FakeNova(monkeypatch, a="ACTIVE", late="ACTIVE")
     move(nova, params("a"))
     assert hosts(nova) == {"a": "new", "late": "spare"}
+
+
+@pytest.mark.parametrize("silent", ["old", "new"])
+def test_a_nova_compute_that_hangs_is_told_while_it_is_waited_for_and_at_the_end(monkeypatch, silent):
+    nova = FakeNova(monkeypatch, a="ACTIVE")
+    nova.silent = {silent}
+    systems, said = nova.systems(), []
+    systems.remark = said.append
+    with pytest.raises(StepError, match=f"is still ACTIVE.*nova-compute of {silent} has not reported since {HEARD}"):
+        drain.MoveGuests(systems).apply(params("a"), {})
+    assert sum(f"nova-compute of {silent} has not reported" in line for line in said) > 10
+
+
+def test_a_move_that_goes_well_says_nothing_of_nova_compute(monkeypatch):
+    nova = FakeNova(monkeypatch, a="ACTIVE")
+    systems, said = nova.systems(), []
+    systems.remark = said.append
+    drain.MoveGuests(systems).apply(params("a"), {})
+    assert said
+    assert not any("has not reported" in line for line in said)
 
 
 def test_one_deleted_by_its_owner(monkeypatch):
@@ -170,8 +190,8 @@ def test_no_host_that_is_not_up_and_enabled(monkeypatch):
 )
 def test_no_way_back_once_the_service_is_gone(monkeypatch, state, exists, refused):
     found = service(id="s1") if exists else None
-    monkeypatch.setattr(drain.moves, "find_service", lambda _cloud, _host: found)
     nova = FakeNova(monkeypatch)
+    monkeypatch.setattr(drain.moves, "find_service", lambda _cloud, _host: found)
     step = {"name": "delete_service", "title": "", "where": "controller", "action": "delete_service"}
     step["params"] = {"service_id": "s1", "host": "old"}
     plan = {"kind": "rename", "operation_id": "op", "subject": "old -> new", "steps": [step]}

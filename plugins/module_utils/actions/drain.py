@@ -226,14 +226,31 @@ class Mover:
         now = self.systems.monotonic()
         if now - guest.started > self.timeout:
             task = server.get("OS-EXT-STS:task_state")
-            return self._fail(guest, f"is still {server['status']} ({task}) after {int(self.timeout)} s")
+            said = f"is still {server['status']} ({task}) after {int(self.timeout)} s{self._mute(guest, server)}"
+            return self._fail(guest, said)
         if now - guest.told >= TELL:
             guest.told = now
             with as_step_error():
                 far = moves.progress(self.systems.cloud, guest.uuid)
             state = far or server.get("OS-EXT-STS:task_state") or server["status"]
-            self.systems.remark(f"{guest.name}: {state}, {int(now - guest.started)} s")
+            self.systems.remark(f"{guest.name}: {state}, {int(now - guest.started)} s{self._mute(guest, server)}")
         return False
+
+    def _mute(self, guest: Move, server: Json) -> str:
+        """Say whose nova-compute has stopped to report: Nova goes on saying that the move runs, and it never ends."""
+        found = ""
+        for host in sorted({server.get("OS-EXT-SRV-ATTR:host"), guest.target} - {None}):
+            try:
+                service = moves.find_service(self.systems.cloud, host)
+            except ApiError:
+                # A remark is not worth the run: what decides is read elsewhere.
+                continue
+            if service is not None and service.state != "up":
+                found += (
+                    f"; nova-compute of {host} has not reported since {service.updated_at} (UTC): the move does not end "
+                    "before it runs again"
+                )
+        return found
 
     def _fail(self, guest: Move, reason: str) -> bool:
         said = "".join(f"; {text}" for text in guest.reasons)
