@@ -11,7 +11,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename imp
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import moves
 
-
 #: When a nova-compute that hangs was last heard of.
 HEARD = "2026-01-01T00:00:00"
 

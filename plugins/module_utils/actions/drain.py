@@ -247,8 +247,8 @@ class Mover:
                 continue
             if service is not None and service.state != "up":
                 found += (
-                    f"; nova-compute of {host} has not reported since {service.updated_at} (UTC): the move does not end "
-                    "before it runs again"
+                    f"; nova-compute of {host} has not reported since {service.updated_at} (UTC): the move does not "
+                    "end before it runs again"
                 )
         return found
 
