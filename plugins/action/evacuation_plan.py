@@ -73,9 +73,16 @@ class ActionModule(ActionBase):
             msg = f"0 of 0 servers of {request.host} can be evacuated: there is none, and nothing is to be done"
             self._say(msg)
             return {**answer, "state": "clear", "msg": msg}
-        return {**answer, **self._planned(args, bundle, request, decision)}
+        return {**answer, **self._planned(args, bundle, about, request, decision)}
 
-    def _planned(self, args: Result, bundle: Bundle, request: EvacuationRequest, decision: checks.Decision) -> Result:
+    def _planned(
+        self,
+        args: Result,
+        bundle: Bundle,
+        facts: EvacuationFacts,
+        request: EvacuationRequest,
+        decision: checks.Decision,
+    ) -> Result:
         images = _images(bundle, decision)
         refused = decision.addresses.why if decision.addresses else {}
         reason = checks.reason_of(request.operation_id)
@@ -90,7 +97,13 @@ class ActionModule(ActionBase):
             "addresses": sorted(refused),
             "order": [guest.uuid for guest in decision.guests],
             "servers": [
-                {"uuid": guest.uuid, "name": guest.name, "status": guest.status, "images": images.get(guest.uuid, {})}
+                {
+                    "uuid": guest.uuid,
+                    "name": guest.name,
+                    "status": guest.status,
+                    "images": images.get(guest.uuid, {}),
+                    "numa": to_plain((facts.numa or {}).get(guest.uuid)),
+                }
                 # Who finds no place now is looked at in each round again, and told in the end.
                 for guest in decision.guests
             ],

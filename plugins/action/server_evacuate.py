@@ -22,6 +22,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError, from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import Fence
 
+#: How far Nova's clock may be off before servers are asked about one by one instead of in lists.
+SKEW = datetime.timedelta(minutes=10)
+
 
 class ActionModule(ActionBase):
     """Send one wave of servers away from a dead host."""
@@ -63,15 +66,17 @@ class ActionModule(ActionBase):
             time.monotonic,
             args["target_state"],
             args["server_timeout"],
+            _before(datetime.datetime.now(datetime.timezone.utc)),
         )
         result = evacuation_round.run(
             connection,
-            lambda: evacuation_round.collect(connection, args["evacuate_host"], args["evidence_dir"]),
+            lambda: evacuation_round.collect(connection, args["evacuate_host"], args["evidence_dir"], passengers),
             evacuator,
             passengers,
             request,
             findings.parse_overrides(args["overrides"]),
             (journal.get("memory") or {}).get("evacuate") or {},
+            _before(_moment(journal.get("started_at"))),
         )
         if result.findings:
             say(text.findings_text(findings.Checked(result.findings)))
@@ -79,6 +84,17 @@ class ActionModule(ActionBase):
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         report = findings.report(told, now, 0, len(passengers))
         return {"changed": bool(result.outcomes), "msg": _summary(result), "report": report, **to_plain(result)}
+
+
+def _moment(text_: t.Any) -> t.Optional[datetime.datetime]:
+    try:
+        return datetime.datetime.fromisoformat(str(text_).replace("Z", "+00:00"))
+    except ValueError:
+        return None
+
+
+def _before(moment: t.Optional[datetime.datetime]) -> t.Optional[str]:
+    return None if moment is None else (moment - SKEW).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _summary(result: evacuation_round.Round) -> str:

@@ -12,6 +12,8 @@ version_added: 0.1.0
 description:
   - Sees which servers of the operation have left and how they are, judges the rest by what was just read on the hosts,
     sends one wave, and waits until each has arrived or failed.
+  - A wave is O(max_parallel) servers at a time for each destination, another when one has arrived, for as long as what
+    was read is not older than a minute. A destination on which one failed gets no further one in the same wave.
   - Read the hosts anew with M(stackguard.nova.compute_host_info) before each round, and go on while RV(again) is
     V(true). The first round that sends nobody is the one that has seen the last wave.
   - Each server goes to a named host that the scheduler checks, with a microversion that keeps its power state (2.68) or

@@ -29,6 +29,7 @@ class Nova:
         self.asked, self.answers, self.ends, self.ticks = [], {}, ends or {}, ticks
         self.records, self.mute, self.versions = {}, 0, []
         self.ports = []
+        self.listed, self.shown, self.most = 0, [], {}
         self.network = types.SimpleNamespace(request=self.list_ports)
         self.compute = types.SimpleNamespace(
             request=self.request,
@@ -73,7 +74,14 @@ class Nova:
             return Answer(503, {"error": {"message": "no answer"}})
         if path == "/servers/detail":
             self.tick()
-            rows = [self.show(uuid) for uuid, server in self.servers.items() if server["host"] == params["host"]]
+            # A list since some time has nobody who has not changed: here, who was never asked for.
+            rows = [
+                self.show(uuid)
+                for uuid, server in self.servers.items()
+                if params.get("host") in (None, server["host"])
+                and not ("changes-since" in params and uuid not in self.records)
+            ]
+            self.listed += 1
             return Answer(200, {"servers": rows})
         if path == "/os-migrations":
             record = self.records.get(params["instance_uuid"])
@@ -86,6 +94,7 @@ class Nova:
             return Answer(200, {"instanceActions": []})
         if uuid not in self.servers:
             return Answer(404, {"itemNotFound": {"message": "gone"}})
+        self.shown.append(uuid)
         return Answer(200, {"server": self.show(uuid)})
 
     def evacuate(self, uuid, body):
@@ -99,6 +108,8 @@ class Nova:
         self.asked.append((uuid, body["host"]))
         server.update(task="rebuilding", left=self.ticks, target=body["host"])
         self.records[uuid] = "accepted"
+        under_way = sum(1 for row in self.servers.values() if row["task"] and row["target"] == body["host"])
+        self.most[body["host"]] = max(under_way, self.most.get(body["host"], 0))
         return Answer(200)
 
 

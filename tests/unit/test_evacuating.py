@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seat
@@ -38,6 +39,61 @@ def test_a_wave_arrives_and_each_is_asked_for_once_with_a_microversion_that_keep
     assert nova.asked == [("a", "host1"), ("b", "host1")]
     assert nova.versions == ["2.68", "2.68"]
     assert any(line.startswith("1/2 a: ACTIVE on host1") for line in said)
+
+
+def test_no_more_on_their_way_to_one_host_than_allowed_and_the_next_begins_when_one_has_ended():
+    names = [f"s{number}" for number in range(9)]
+    nova = Nova(*names)
+    made, _said = evacuator(nova)
+    outcomes = made.send([*seats(*names[:6]), *seats(*names[6:], host="host2")], parallel=2)
+    assert {entry.outcome for entry in outcomes} == {"arrived"}
+    assert nova.most == {"host1": 2, "host2": 2}
+    assert sorted(nova.asked) == sorted(
+        [(name, "host1") for name in names[:6]] + [(name, "host2") for name in names[6:]]
+    )
+
+
+def test_none_begins_by_what_was_measured_too_long_ago():
+    names = [f"s{number}" for number in range(6)]
+    nova = Nova(*names)
+    made, _said = evacuator(nova)
+    assert len(made.send(seats(*names), parallel=2, fresh=0.0)) == 2, "as many as may go at once always do"
+    assert [uuid for uuid, _host in nova.asked] == ["s0", "s1"]
+    made, _said = evacuator(Nova(*names))
+    assert len(made.send(seats(*names), parallel=2, fresh=evacuation.POLL * 1.5)) == 4
+
+
+@pytest.mark.parametrize("end", ["failed", "novalidhost"])
+def test_a_host_on_which_one_failed_gets_no_further_one(end):
+    nova = Nova("a", "b", "c", "d", ends={"a": end})
+    made, _said = evacuator(nova)
+    outcomes = made.send([*seats("a", "b"), *seats("c", "d", host="host2")], parallel=1)
+    assert {entry.uuid: entry.outcome for entry in outcomes} == {"a": "failed", "c": "arrived", "d": "arrived"}
+    assert "b" not in dict(nova.asked), "the next round judges whether that host takes any"
+
+
+def test_a_host_on_which_one_hangs_gets_no_further_one():
+    nova = Nova("a", "b", ticks=10**6)
+    made, _said = evacuator(nova, timeout=60)
+    assert [(entry.uuid, entry.outcome) for entry in made.send(seats("a", "b"), parallel=1)] == [("a", "unknown")]
+    assert nova.asked == [("a", "host1")]
+
+
+def test_many_are_looked_at_in_lists():
+    """One list for each host and look, however many servers there are; nobody is asked about alone."""
+    names = [f"s{number}" for number in range(40)]
+    nova = Nova(*names)
+    made, _said = evacuator(nova, since="2026-01-01T00:00:00Z")
+    assert len(made.send(seats(*names), parallel=40)) == 40
+    assert nova.shown == []
+    assert nova.listed < 10
+
+
+def test_a_few_that_begin_are_asked_about_alone_and_not_asked_for_twice():
+    nova = Nova("a", "b", "c")
+    made, _said = evacuator(nova, since="2026-01-01T00:00:00Z")
+    assert set(ends(made.send(seats("a", "b", "c"), parallel=1)).values()) == {("arrived", "host1")}
+    assert nova.shown == ["a", "b", "c"]
 
 
 def test_stopped_needs_a_newer_nova():
@@ -150,3 +206,17 @@ def test_what_placement_is_asked():
         "required": "!CUSTOM_OLD,HW_CPU_X86_AVX",
     }
     assert evacuations.candidates_query({"VCPU": 1}, {}) == {"resources": "VCPU:1"}
+
+
+def test_the_topology_of_one_whose_topology_is_known_is_not_asked_for_again(monkeypatch):
+    asked = []
+
+    def call(_connection, _service, _method, path, *_more, **_given):
+        asked.append(path)
+        return {"pagesize_kb": 2048, "nodes": [{"memory_mb": 512}]}
+
+    monkeypatch.setattr(evacuations.http, "call", call)
+    servers = [facts.ApiServer(uuid, uuid, None, "ACTIVE", "dead", "dead", None, None, 1, "az1") for uuid in "ab"]
+    found = evacuations._numa(None, servers, {"a": [], "gone": []})
+    assert found == {"a": [], "b": [facts.NumaCell(512, 2048)]}
+    assert asked == ["/servers/b/topology"]

@@ -88,12 +88,39 @@ def test_two_rounds_send_everybody_and_see_them_well():
     assert sorted(world.nova.asked) == sorted((uuid, "compute3") for uuid in BOTH)
 
 
-def test_a_wave_is_as_large_as_allowed_and_the_next_is_seen_first():
+def test_hosts_are_read_anew_before_anybody_is_sent_by_an_old_measure(monkeypatch):
+    monkeypatch.setattr(evacuation_round, "FRESH", 0.0)
     world = World()
     request = dataclasses.replace(world.scene.request, parallel=1)
     assert [len(world.round(request=request).outcomes) for _round in range(3)] == [1, 1, 0]
     assert world.reads == 3
     assert len(world.nova.asked) == 2
+
+
+def test_while_the_measure_is_fresh_the_next_goes_when_one_has_arrived():
+    world = World()
+    request = dataclasses.replace(world.scene.request, parallel=1)
+    assert [len(world.round(request=request).outcomes) for _round in range(2)] == [2, 0]
+    assert world.nova.most == {"compute3": 1}
+    assert world.reads == 2
+
+
+def test_those_who_have_left_are_found_in_one_list(monkeypatch):
+    monkeypatch.setattr(evacuation_round, "FEW", 1)
+    world = World()
+    world.round()
+    world.nova.shown.clear()
+    clock = Clock()
+    evacuator = evacuation.Evacuator(world.nova, "compute1", lambda _line: None, clock.sleep, clock.monotonic)
+    passengers = [
+        evacuation_round.Passenger(uuid, uuid, "ACTIVE", {f"{uuid}_disk": f"id-{uuid}_disk"})
+        for uuid in (*BOTH, "deleted")
+    ]
+    done = evacuation_round.run(
+        world.nova, world.read, evacuator, passengers, world.scene.request, (), {}, "2026-01-01T00:00:00Z"
+    )
+    assert states(done) == {**dict.fromkeys(BOTH, ("compute3", "verified")), "deleted": (None, "gone")}
+    assert world.nova.shown == []
 
 
 def test_those_under_way_are_waited_for_before_anything_is_judged():

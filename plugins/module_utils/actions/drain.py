@@ -239,7 +239,8 @@ class Mover:
     def _mute(self, guest: Move, server: Json) -> str:
         """Say whose nova-compute has stopped to report: Nova goes on saying that the move runs, and it never ends."""
         found = ""
-        for host in sorted({server.get("OS-EXT-SRV-ATTR:host"), guest.target} - {None}):
+        taking_part = {server.get("OS-EXT-SRV-ATTR:host"), guest.target}
+        for host in sorted(str(name) for name in taking_part if name):
             try:
                 service = moves.find_service(self.systems.cloud, host)
             except ApiError:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Sends servers away from a dead host, one wave at a time, and waits until each has landed or failed.
+"""Sends servers away from a dead host, a few at a time to each destination, and waits until each has landed or failed.
 
 Nothing is remembered between two looks but what was asked for in this very run: whether a server is still on the dead
 host, and whether a task of it is in progress, is Nova's word. So a run that was killed is carried on with by looking
@@ -11,6 +11,7 @@ again, and no server is evacuated twice: one whose evacuation is under way is wa
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import typing as t
 
@@ -22,12 +23,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import clo
 
 Json = t.Dict[str, t.Any]
 
-#: Seconds between two looks at the servers of the dead host: one request, however many are on their way.
+#: Seconds between two looks: one request for each host that takes part, however many servers are on their way.
 POLL = 2.0
 #: How often a server is asked for again where the API says 409: its state is changing under our eyes.
 BUSY_TRIES = 5
 #: Looks in a row that may fail before the run gives up; the servers go on by themselves.
 BLIND_LOOKS = 15
+
+#: Up to so many servers are asked about one by one, before all of the dead host are listed for them.
+FEW = 4
 
 #: Outcomes.
 ARRIVED, FAILED, GONE, UNKNOWN = "arrived", "failed", "gone", "unknown"
@@ -62,7 +66,11 @@ class _Trip:
 
 
 class Evacuator:
-    """Sends one wave. ``remark``: progress for people; ``sleep`` and ``monotonic``: seconds."""
+    """Sends servers. ``remark``: progress for people; ``sleep`` and ``monotonic``: seconds.
+
+    ``since``: ISO 8601, some minutes before this run began: of the hosts only servers that changed since are listed;
+    None: all of them.
+    """
 
     def __init__(
         self,
@@ -73,6 +81,7 @@ class Evacuator:
         monotonic: t.Callable[[], float],
         target_state: str = "keep",
         timeout: float = 1800.0,
+        since: t.Optional[str] = None,
     ) -> None:
         self.cloud = cloud
         self.source = source
@@ -81,40 +90,66 @@ class Evacuator:
         self.monotonic = monotonic
         self.target_state = target_state
         self.timeout = timeout
+        self.since = since
         self.outcomes: t.List[Outcome] = []
         self._blind = 0
 
     def wait_for_those_under_way(self, uuids: t.Collection[str]) -> t.List[Outcome]:
         """Wait for servers that an earlier run sent, and return how they ended. Raises :class:`ApiError`."""
-        there = [server for server in self._on_source().values() if server.id in uuids and server.task_state]
+        everybody = cloud_reads.list_servers(self.cloud, moves.SERVERS, self.source)
+        there = [server for server in everybody if server.id in uuids and server.task_state]
         trips = [_Trip(server.id, server.name, None, asked=True) for server in there]
         for trip in trips:
             self.remark(f"{trip.name}: its evacuation is under way already")
-        return self._run(trips)
+        return self._run(trips, len(trips), None)
 
-    def send(self, seats: t.Sequence[Seat]) -> t.List[Outcome]:
-        """Send a wave and return how each ended, in the order they did. Raises :class:`ApiError` where Nova is mute."""
-        return self._run([_Trip(seat.uuid, seat.name, seat.host) for seat in seats])
+    def send(self, seats: t.Sequence[Seat], parallel: int = 8, fresh: t.Optional[float] = None) -> t.List[Outcome]:
+        """Send servers in their order, and return how those ended that were sent, in the order they did.
+
+        ``parallel``: how many may be on their way to one destination. ``fresh``: seconds after which no further one
+        begins, because what was measured is too old by then; as many as may go at once always do. A destination on
+        which one failed gets no further one: whether it takes any is judged by what is read of it next.
+
+        Raises :class:`ApiError` where Nova is mute.
+        """
+        return self._run([_Trip(seat.uuid, seat.name, seat.host) for seat in seats], parallel, fresh)
 
     # --- the wave
 
-    def _run(self, trips: t.List[_Trip]) -> t.List[Outcome]:
+    def _run(self, waiting: t.List[_Trip], parallel: int, fresh: t.Optional[float]) -> t.List[Outcome]:
         self.outcomes = []
-        total, begin = len(trips), self.monotonic()
-        active = list(trips)
-        for trip in active:
-            trip.started = begin
-        while active:
-            there = self._look()
-            if there is not None:
-                active = [trip for trip in active if not self._step(trip, there, total, begin)]
+        total, begin = len(waiting), self.monotonic()
+        active: t.List[_Trip] = []
+        while True:
+            now = self.monotonic()
+            if not (active or self.outcomes) or fresh is None or now - begin < fresh:
+                begun = self._beginners(waiting, active, parallel)
+                for trip in begun:
+                    trip.started = now
+                active += begun
+                waiting = [trip for trip in waiting if trip not in begun]
+            if not active:
+                return self.outcomes
+            seen = self._look(active)
+            if seen is not None:
+                active = [trip for trip in active if not self._step(trip, seen, total, begin)]
             if active:
                 self.sleep(POLL)
-        return self.outcomes
 
-    def _look(self) -> t.Optional[t.Dict[str, ApiServer]]:
+    def _beginners(self, waiting: t.Sequence[_Trip], active: t.Sequence[_Trip], parallel: int) -> t.List[_Trip]:
+        failed_on = {entry.target for entry in self.outcomes if entry.outcome in (FAILED, UNKNOWN)} - {None}
+        busy = collections.Counter(trip.target for trip in active)
+        begun = []
+        for trip in waiting:
+            if trip.target not in failed_on and busy[trip.target] < parallel:
+                busy[trip.target] += 1
+                begun.append(trip)
+        return begun
+
+    def _look(self, active: t.Sequence[_Trip]) -> t.Optional[t.Dict[str, t.Optional[ApiServer]]]:
+        """Return how each server on its way is now, None for one that is gone; or None where Nova is mute."""
         try:
-            there = self._on_source()
+            seen = self._seen(active)
         except ApiError as error:
             self._blind += 1
             if self._blind > BLIND_LOOKS:
@@ -122,16 +157,27 @@ class Evacuator:
             self.remark(f"Nova does not answer ({error}); what was sent goes on by itself")
             return None
         self._blind = 0
-        return there
+        return seen
 
-    def _on_source(self) -> t.Dict[str, ApiServer]:
-        return {server.id: server for server in cloud_reads.list_servers(self.cloud, moves.SERVERS, self.source)}
+    def _seen(self, active: t.Sequence[_Trip]) -> t.Dict[str, t.Optional[ApiServer]]:
+        fresh = sum(1 for trip in active if not trip.asked)
+        listed: t.Dict[str, ApiServer] = {}
+        for host in [self.source, *sorted({trip.target for trip in active if trip.target and trip.asked})]:
+            since = None if host == self.source and fresh > FEW else self.since
+            listed.update((server.id, server) for server in moves.servers_since(self.cloud, host, since))
+        seen: t.Dict[str, t.Optional[ApiServer]] = {}
+        for trip in active:
+            # One that is in no list has not changed for long, has no host right now, or is gone.
+            seen[trip.uuid] = listed.get(trip.uuid) or moves.server_as_listed(self.cloud, trip.uuid)
+        return seen
 
-    def _step(self, trip: _Trip, there: t.Mapping[str, ApiServer], total: int, begin: float) -> bool:
+    def _step(self, trip: _Trip, seen: t.Mapping[str, t.Optional[ApiServer]], total: int, begin: float) -> bool:
         """Do what is next for one server; whether it has ended, well or not."""
-        server = there.get(trip.uuid)
-        if server is None:
-            return self._elsewhere(trip, total, begin)
+        server = seen[trip.uuid]
+        if server is None or server.status in ("DELETED", "SOFT_DELETED"):
+            return self._end(trip, GONE, None, None, "deleted by its owner meanwhile", total, begin)
+        if server.host != self.source:
+            return self._elsewhere(trip, server, total, begin)
         if server.task_state is not None:
             return self._patience(trip, server)
         if not trip.asked:
@@ -158,27 +204,21 @@ class Evacuator:
         self.remark(f"{trip.name}: to {trip.target}")
         return False
 
-    def _elsewhere(self, trip: _Trip, total: int, begin: float) -> bool:
-        """It is no longer on the dead host: where is it, and has its task ended?"""
-        try:
-            server = moves.get_server(self.cloud, trip.uuid)
-        except ApiError:
-            return False
-        if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
-            return self._end(trip, GONE, None, None, "deleted by its owner meanwhile", total, begin)
-        host = server.get("OS-EXT-SRV-ATTR:host")
-        if server.get("OS-EXT-STS:task_state") is not None or host is None:
-            return self._overdue(trip, str(host), server["status"])
-        if server["status"] == "ERROR":
-            return self._end(trip, FAILED, host, "ERROR", self._why(server), total, begin)
-        return self._end(trip, ARRIVED, host, server["status"], None, total, begin)
+    def _elsewhere(self, trip: _Trip, server: ApiServer, total: int, begin: float) -> bool:
+        """It is no longer on the dead host: has its task ended, and how?"""
+        if server.task_state is not None or server.host is None:
+            return self._overdue(trip, server.host, server.status)
+        if server.status == "ERROR":
+            why = moves.why(self.cloud, {"id": server.id})
+            return self._end(trip, FAILED, server.host, "ERROR", why, total, begin)
+        return self._end(trip, ARRIVED, server.host, server.status, None, total, begin)
 
     def _back(self, trip: _Trip, server: ApiServer, total: int, begin: float) -> bool:
         """It was sent, its task has ended, and it is still on the dead host: it failed, or has not begun yet."""
         record = self._record(trip)
         if record in ("accepted", "pre-migrating"):
             return self._patience(trip, server)
-        why = self._why({"id": server.id})
+        why = moves.why(self.cloud, {"id": server.id})
         return self._end(trip, FAILED, server.host, server.status, why, total, begin)
 
     def _patience(self, trip: _Trip, server: ApiServer) -> bool:
@@ -198,9 +238,6 @@ class Evacuator:
         except ApiError:
             return None
         return None if record is None else str(record["status"])
-
-    def _why(self, server: Json) -> str:
-        return moves.why(self.cloud, server)
 
     def _end(
         self,

@@ -18,6 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import (
     ARRIVED,
     FAILED,
+    FEW,
     GONE,
     UNKNOWN,
     Evacuator,
@@ -27,7 +28,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks import evac
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import gather
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, EvacuationFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ApiServer,
+    Bundle,
+    EvacuationFacts,
+    NumaCell,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     BLOCKER,
     WARNING,
@@ -38,12 +44,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     finding,
     standing,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seat, Tried, waves
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Tried
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, moves
 
 #: What is read of the APIs: agents and the catalogue decide nothing here.
 PARTS = tuple(part for part in cloud_reads.PARTS if part not in ("catalog", "agents"))
+
+#: Seconds for which what was measured on the hosts is good enough to send by: about what a wave takes.
+FRESH = 60.0
 
 #: Stands for a host among those on which a server failed: Nova has not come to an end with it.
 STUCK = "(under way)"
@@ -54,12 +63,13 @@ _EXPECTED = {"ACTIVE": "ACTIVE", "SHUTOFF": "SHUTOFF"}
 
 @dataclasses.dataclass(frozen=True)
 class Passenger:
-    """A server of the operation, as it was when it began. ``images``: name to Ceph's id."""
+    """A server of the operation, as it was when it began. ``images``: name to Ceph's id; ``numa``: None: unread."""
 
     uuid: str
     name: str
     status: str
     images: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    numa: t.Optional[t.List[NumaCell]] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,10 +107,13 @@ def stays(result: Round, passengers: t.Sequence[Passenger], source: str) -> t.Li
     ]
 
 
-def collect(connection: t.Any, host: str, directory: str) -> t.Tuple[Bundle, EvacuationFacts]:
+def collect(
+    connection: t.Any, host: str, directory: str, passengers: t.Sequence[Passenger] = ()
+) -> t.Tuple[Bundle, EvacuationFacts]:
     """Return what was read on the hosts, with the APIs read now. Raises :class:`FactsError` or :class:`ApiError`."""
     cloud = cloud_reads.read_cloud(connection, [host], PARTS)
-    about = evacuations.read_evacuation(connection, cloud, host)
+    numa = {entry.uuid: entry.numa for entry in passengers if entry.numa is not None}
+    about = evacuations.read_evacuation(connection, cloud, host, numa=numa)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
     return bundle, about
 
@@ -113,8 +126,12 @@ def run(
     request: EvacuationRequest,
     overrides: t.Sequence[Override],
     tried: Tried,
+    began: t.Optional[str] = None,
 ) -> Round:
-    """Carry out one round. Raises :class:`ApiError` where Nova is mute: then nothing is known, and run it again."""
+    """Carry out one round. Raises :class:`ApiError` where Nova is mute: then nothing is known, and run it again.
+
+    ``began``: ISO 8601, some minutes before the operation did: servers that have left since are looked for in one list.
+    """
     known = {uuid: dict(hosts) for uuid, hosts in tried.items()}
     # One that has used up its time is not waited for again: it would keep all the others where they are.
     waited = evacuator.wait_for_those_under_way(
@@ -127,7 +144,8 @@ def run(
     here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
     if bundle.cloud is None or bundle.cloud.servers is None:
         raise ApiError("the servers of the dead host could not be read: who is still there is not known")
-    landed, problems = _landed(connection, bundle, [entry for entry in passengers if entry.uuid not in here], request)
+    away = _away(connection, [entry for entry in passengers if entry.uuid not in here], began)
+    landed, problems = _landed(connection, bundle, away, request)
     staying = [entry for entry in passengers if entry.uuid in here]
     request = dataclasses.replace(request, servers=tuple(entry.uuid for entry in staying), partial=True)
     if not staying:
@@ -149,10 +167,8 @@ def run(
     if refused:
         left = {entry.uuid: refused[0].code for entry in staying}
         return Round([], landed, left, tuple(problems), known, False)
-    wave: t.List[Seat] = []
-    for some in waves([seat for seat in decision.seating.seats if seat.uuid not in barred])[:1]:
-        wave = some
-    outcomes = evacuator.send(wave) if wave else []
+    seats = [seat for seat in decision.seating.seats if seat.uuid not in barred]
+    outcomes = evacuator.send(seats, request.parallel, FRESH) if seats else []
     problems += _ports(connection, request.host, [entry.uuid for entry in outcomes if entry.outcome == ARRIVED])
     return Round(outcomes, landed, left, tuple(problems), _noted(known, outcomes), bool(outcomes))
 
@@ -191,22 +207,34 @@ def _barred(
     return barred, found
 
 
+Away = t.List[t.Tuple[Passenger, t.Optional[ApiServer]]]
+
+
+def _away(connection: t.Any, passengers: t.Sequence[Passenger], began: t.Optional[str]) -> Away:
+    """Return those who have left, as Nova shows them; None: it no longer does."""
+    listed: t.Dict[str, ApiServer] = {}
+    if began is not None and len(passengers) > FEW:
+        listed = {server.id: server for server in moves.servers_since(connection, None, began)}
+    missing = [entry.uuid for entry in passengers if entry.uuid not in listed]
+    asked = evacuations.each(missing, lambda uuid: moves.server_as_listed(connection, uuid))
+    return [(entry, listed.get(entry.uuid) or asked.get(entry.uuid)) for entry in passengers]
+
+
 def _landed(
-    connection: t.Any, bundle: Bundle, away: t.Sequence[Passenger], request: EvacuationRequest
+    connection: t.Any, bundle: Bundle, away: Away, request: EvacuationRequest
 ) -> t.Tuple[t.List[Landed], t.List[Finding]]:
     landed: t.List[Landed] = []
     problems: t.List[Finding] = []
-    for entry in away:
-        server = moves.get_server(connection, entry.uuid)
-        if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
+    for entry, server in away:
+        if server is None or server.status in ("DELETED", "SOFT_DELETED"):
             landed.append(Landed(entry.uuid, entry.name, None, None, GONE))
             continue
-        host, status = server.get("OS-EXT-SRV-ATTR:host"), server["status"]
+        host, status = server.host, server.status
         found = list(_verified(bundle, entry, str(host), status, request))
         problems += found
         wrong = any(item.severity == BLOCKER for item in found)
         landed.append(Landed(entry.uuid, entry.name, host, status, "wrong" if wrong else "verified"))
-    problems += _ports(connection, request.host, [entry.uuid for entry in away])
+    problems += _ports(connection, request.host, [entry.uuid for entry, _server in away])
     return landed, problems
 
 

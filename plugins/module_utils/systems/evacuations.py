@@ -42,11 +42,16 @@ _T = t.TypeVar("_T")
 
 
 def read_evacuation(
-    connection: t.Any, cloud: facts.CloudFacts, host: str, leaving: t.Optional[t.Sequence[facts.ApiServer]] = None
+    connection: t.Any,
+    cloud: facts.CloudFacts,
+    host: str,
+    leaving: t.Optional[t.Sequence[facts.ApiServer]] = None,
+    numa: t.Optional[t.Mapping[str, t.List[facts.NumaCell]]] = None,
 ) -> facts.EvacuationFacts:
     """Read what decides where servers of ``host`` could go; ``cloud``: narrowed to it, read just before.
 
-    ``leaving``: these servers instead, of whatever hosts; ``cloud`` is narrowed to all of theirs.
+    ``leaving``: these servers instead, of whatever hosts; ``cloud`` is narrowed to all of theirs. ``numa``: what was
+    read before of servers that have not moved since, whose topology stays as it is.
     Never raises for a part that cannot be read: see ``unread``.
     """
     unread: t.List[facts.Unread] = []
@@ -68,7 +73,7 @@ def read_evacuation(
         targets=part("targets", lambda: list_targets(connection)),
         groups=groups,
         member_hosts=part("member_hosts", lambda: _member_hosts(connection, groups or [], servers)),
-        numa=part("numa", lambda: _numa(connection, servers)),
+        numa=part("numa", lambda: _numa(connection, servers, numa or {})),
         offers=part("offers", lambda: _offers(connection, cloud, servers)),
         unread=unread,
     )
@@ -137,14 +142,17 @@ def _member_hosts(
     return {uuid: host for uuid, host in known.items() if host}
 
 
-def _numa(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.Dict[str, t.List[facts.NumaCell]]:
+def _numa(
+    connection: t.Any, servers: t.Sequence[facts.ApiServer], known: t.Mapping[str, t.List[facts.NumaCell]]
+) -> t.Dict[str, t.List[facts.NumaCell]]:
     def read(uuid: str) -> t.List[facts.NumaCell]:
         answer = http.call(connection, COMPUTE, "GET", f"/servers/{uuid}/topology", TOPOLOGY)
         page = answer["pagesize_kb"]
         return [facts.NumaCell(int(cell["memory_mb"]), page) for cell in answer["nodes"]]
 
-    # A server without NUMA or page size in its flavor may have it from its image: each is asked.
-    return each([server.id for server in servers], read)
+    # A server without NUMA or page size in its flavor may have it from its image: each is asked, once.
+    found = each([server.id for server in servers if server.id not in known], read)
+    return {server.id: known[server.id] if server.id in known else found[server.id] for server in servers}
 
 
 def _offers(

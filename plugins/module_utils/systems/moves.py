@@ -90,6 +90,22 @@ def servers_on(connection: t.Any, host: str) -> t.List[facts.ApiServer]:
     return cloud_reads.list_servers(connection, SERVERS, host)
 
 
+def servers_since(connection: t.Any, host: t.Optional[str], since: t.Optional[str]) -> t.List[facts.ApiServer]:
+    """Return the servers, of one host or of all, that changed since then, the deleted among them.
+
+    ``since``: ISO 8601, by Nova's clock; None: all that exist.
+    """
+    params = {"all_tenants": "1", **({"host": host} if host else {}), **({"changes-since": since} if since else {})}
+    items = http.pages(connection, COMPUTE, "/servers/detail", "servers", SERVERS, params)
+    return [cloud_reads.server_of(item) for item in items]
+
+
+def server_as_listed(connection: t.Any, uuid: str) -> t.Optional[facts.ApiServer]:
+    """Return one server as the lists have it, or None where it is gone."""
+    item = get_server(connection, uuid)
+    return None if item is None else cloud_reads.server_of(item)
+
+
 def get_server(connection: t.Any, uuid: str) -> t.Optional[Json]:
     """Return one server, or None where it is gone."""
     answer = _or_none(connection, COMPUTE, f"/servers/{uuid}", SERVERS)
