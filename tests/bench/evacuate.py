@@ -94,7 +94,7 @@ def guarded(playbooks, state):
     return run
 
 
-def measured(lab, way, source, target):
+def measured(lab, name, way, source, target):
     uuids = [row["id"] for row in guestkit.every(lab).values()]
     assert there(lab, uuids, source), f"all are to begin on {source}"
     evacuation.kill(lab, source)
@@ -103,10 +103,12 @@ def measured(lab, way, source, target):
     begun = time.monotonic()
     way(lab, uuids, source, target)
     seconds = time.monotonic() - begun
+    print(f"{name}: {COUNT} servers in {seconds:.1f} s", flush=True)
     lab.command("ceph", "osd", "blocklist", "clear")
     lab.command("host", source, "power-on")
     evacuation.let_up(lab, source)
-    guestkit.wait_compute(lab, source)
+    # At its start it destroys what was evacuated from it, one after the other.
+    guestkit.wait_compute(lab, source, 1800)
     waiting.until("the scheduler takes all hosts", lambda: not evacuation.shunned(lab) or None, 120, 2)
     return seconds
 
@@ -131,9 +133,8 @@ def main():
     source, target = HOSTS
     try:
         for name, way in ways.items():
-            taken[name] = measured(lab, way, source, target)
+            taken[name] = measured(lab, name, way, source, target)
             source, target = target, source
-            print(f"{name}: {COUNT} servers in {taken[name]:.1f} s", flush=True)
     finally:
         shutil.rmtree(state, ignore_errors=True)
     yardstick = taken.get("all at once") or min(taken.values())

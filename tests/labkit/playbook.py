@@ -71,12 +71,28 @@ class Result:
 class Playbooks:
     """Runs playbooks of the collection against one lab. ``variables``: what an inventory of that cloud would hold."""
 
+    program = ROOT / ".venv" / "bin" / "ansible-playbook"
+
     def __init__(self, lab, variables):
         self.lab = lab
         self.variables = variables
         self.results = []
         self.count = 0
-        shutil.rmtree(RUNS / f"i{lab.instance}", ignore_errors=True)
+        self.runs = self.directory()
+        shutil.rmtree(self.runs, ignore_errors=True)
+
+    def directory(self):
+        """Where runs leave what they write."""
+        return RUNS / f"i{self.lab.instance}"
+
+    def environment(self):
+        """The environment of a run: nothing of ours that an Ansible or an OpenStack client would read."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "OS_"))}
+        return {
+            **kept,
+            "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
+            "ANSIBLE_HOME": str(ROOT / ".build" / f"ansible-home-i{self.lab.instance}"),
+        }
 
     @property
     def secrets(self):
@@ -88,7 +104,7 @@ class Playbooks:
         ``words``: -e KEY=VALUE as typed; ``variables``: of this run only.
         """
         self.count += 1
-        directory = RUNS / f"i{self.lab.instance}" / f"{self.count:03}"
+        directory = self.runs / f"{self.count:03}"
         directory.mkdir(parents=True)
         given = {"stackguard_report_dir": str(directory / "reports"), **self.variables, **(variables or {})}
         given = {key: value for key, value in given.items() if value is not None}
@@ -96,22 +112,20 @@ class Playbooks:
         file.touch(0o600)
         file.write_text(json.dumps(given))
         argv = [
-            str(ROOT / ".venv" / "bin" / "ansible-playbook"),
+            str(self.program),
             name if name.endswith(".yml") else f"stackguard.nova.{name}",
             "-i",
             self.lab.info["inventory"],
         ]
         argv += ["-e", f"@{file}"] + [part for word in words for part in ("-e", word)] + list(flags)
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "OS_"))}
-        environment.update(
-            ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS),
-            ANSIBLE_HOME=str(ROOT / ".build" / f"ansible-home-i{self.lab.instance}"),
-            ANSIBLE_SHOW_CUSTOM_STATS="1",
-            ANSIBLE_NOCOLOR="1",
-            ANSIBLE_RETRY_FILES_ENABLED="0",
-            OS_CLIENT_CONFIG_FILE=self.lab.info["clouds_yaml"],
+        environment = {
+            **self.environment(),
+            "ANSIBLE_SHOW_CUSTOM_STATS": "1",
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_RETRY_FILES_ENABLED": "0",
+            "OS_CLIENT_CONFIG_FILE": self.lab.info["clouds_yaml"],
             **(env or {}),
-        )
+        }
         process = subprocess.Popen(
             argv,
             cwd=directory,
