@@ -29,6 +29,8 @@ class Nova:
         self.asked, self.answers, self.ends, self.ticks = [], {}, ends or {}, ticks
         self.records, self.mute, self.versions = {}, 0, []
         self.ports = []
+        #: Looks between the end of a task and the new host: the destination's resource tracker has others before it.
+        self.late = 0
         self.listed, self.shown, self.most = 0, [], {}
         self.network = types.SimpleNamespace(request=self.list_ports)
         self.compute = types.SimpleNamespace(
@@ -43,6 +45,10 @@ class Nova:
 
     def tick(self):
         for uuid, server in self.servers.items():
+            if server.get("late"):
+                server["late"] -= 1
+                if not server["late"]:
+                    server["host"] = server["target"]
             if server["task"] and server["left"] > 0:
                 server["left"] -= 1
                 if server["left"] == 0:
@@ -52,7 +58,9 @@ class Nova:
         end = self.ends.get(uuid, "arrived")
         server["task"] = None
         if end == "arrived":
-            server["host"] = server["target"]
+            server["late"] = self.late
+            if not self.late:
+                server["host"] = server["target"]
             self.records[uuid] = "done"
         else:
             server["status"] = "ERROR"

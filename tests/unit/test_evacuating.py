@@ -96,6 +96,16 @@ def test_a_few_that_begin_are_asked_about_alone_and_not_asked_for_twice():
     assert nova.shown == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("since", [None, "2026-01-01T00:00:00Z"])
+def test_one_whose_task_has_ended_before_it_has_its_new_host_has_not_failed(since):
+    """Seen on the real one with 100 servers: active, without a task, on the dead host, and its record done."""
+    nova = Nova("a", "b")
+    nova.late = 5
+    made, _said = evacuator(nova, since=since)
+    assert ends(made.send(seats("a", "b"))) == {"a": ("arrived", "host1"), "b": ("arrived", "host1")}
+    assert nova.asked == [("a", "host1"), ("b", "host1")]
+
+
 def test_stopped_needs_a_newer_nova():
     nova = Nova("a")
     made, _said = evacuator(nova, target_state="stopped")

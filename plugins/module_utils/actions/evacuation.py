@@ -162,7 +162,8 @@ class Evacuator:
     def _seen(self, active: t.Sequence[_Trip]) -> t.Dict[str, t.Optional[ApiServer]]:
         fresh = sum(1 for trip in active if not trip.asked)
         listed: t.Dict[str, ApiServer] = {}
-        for host in [self.source, *sorted({trip.target for trip in active if trip.target and trip.asked})]:
+        # The dead host last: who leaves it between two lists is then asked about alone, and not taken for left behind.
+        for host in [*sorted({trip.target for trip in active if trip.target and trip.asked}), self.source]:
             since = None if host == self.source and fresh > FEW else self.since
             listed.update((server.id, server) for server in moves.servers_since(self.cloud, host, since))
         seen: t.Dict[str, t.Optional[ApiServer]] = {}
@@ -214,9 +215,14 @@ class Evacuator:
         return self._end(trip, ARRIVED, server.host, server.status, None, total, begin)
 
     def _back(self, trip: _Trip, server: ApiServer, total: int, begin: float) -> bool:
-        """It was sent, its task has ended, and it is still on the dead host: it failed, or has not begun yet."""
+        """It was sent, its task has ended, and it is still on the dead host: it failed, or Nova is not done with it.
+
+        Nova ends the task when the guest runs, and gives it its new host when the destination's resource tracker has
+        its turn (compute/manager.py, rebuild_instance; resource_tracker.py, finish_evacuation): where many arrive at
+        once, minutes later. Until then the record is C(pre-migrating); C(done): it has left since it was looked at.
+        """
         record = self._record(trip)
-        if record in ("accepted", "pre-migrating"):
+        if record in ("accepted", "pre-migrating", "done"):
             return self._patience(trip, server)
         why = moves.why(self.cloud, {"id": server.id})
         return self._end(trip, FAILED, server.host, server.status, why, total, begin)
