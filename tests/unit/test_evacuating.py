@@ -60,7 +60,7 @@ def test_none_begins_by_what_was_measured_too_long_ago():
     assert len(made.send(seats(*names), parallel=2, fresh=0.0)) == 2, "as many as may go at once always do"
     assert [uuid for uuid, _host in nova.asked] == ["s0", "s1"]
     made, _said = evacuator(Nova(*names))
-    assert len(made.send(seats(*names), parallel=2, fresh=evacuation.POLL * 1.5)) == 4
+    assert len(made.send(seats(*names), parallel=2, fresh=evacuation.POLL * 3.5)) == 4
 
 
 @pytest.mark.parametrize("end", ["failed", "novalidhost"])
