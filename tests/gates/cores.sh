@@ -4,7 +4,7 @@
 #   cores.sh [VERSION...]      such as 2.21; all without one
 #   CORES_ONLY=sanity|unit     only one of them; CORES_TESTS: which unit tests; XDIST as in the Makefile
 # Debian 12 has Python 3.11 alone. Another one is taken from PATH, from pyenv, from what uv finds, or from the variable
-# PYTHON_3_12 (3_13). Without it the release was not tested, which is a failure.
+# PYTHON_3_12 (3_13). Without it the release was not tested, which is a failure; with CORES_MISSING=told it is only said.
 # shellcheck source=env.sh
 source "$(dirname "$0")/env.sh"
 
@@ -44,6 +44,10 @@ while read -r version pin; do
     dir=$build/cores/$core
     mkdir -p "$dir"
     if ! python=$(interpreter "$version"); then
+        if [ "${CORES_MISSING:-}" = told ]; then
+            echo "NOT TESTED: ansible-core $core, no Python $version here"
+            continue
+        fi
         echo "ansible-core $core needs Python $version, which is not on this machine: install it, or name it with PYTHON_${version/./_}"
         failed+=("$core")
         continue
