@@ -114,6 +114,17 @@ CASES = {
     ),
     "audit, no number": ("Nova: audit", {}, {"audit_links_listed": "soon"}, SOON, AUDIT),
 }  # fmt: skip
+#: One template of each playbook, with what it needs.
+LIMITED = {
+    "Nova: audit": {},
+    "Nova: rename": RENAME,
+    "Nova: evacuate": EVACUATE,
+    "Nova: return": {"return_host": "compute1"},
+    "Nova: drain": {"drain_host": "compute1"},
+    "Nova: migrate": {"migrate_servers": "[?name=='web1']"},
+    "Nova: repair links": {},
+    "Nova: resize": RESIZE,
+}
 #: What an earlier run may have left beside report.json, and what this one was decided by nothing of.
 STALE = {
     "audit": {"report.html", "report.prom", "forecast.json"},
@@ -167,6 +178,7 @@ def assert_told(job, reports, template, words):
 
 def test_every_playbook_is_refused():
     assert {operation_of(template) for template, *_ in CASES.values()} == OPERATIONS
+    assert {operation_of(template) for template in LIMITED} == OPERATIONS
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -183,6 +195,15 @@ def test_the_workflow_is_told_what_was_wrong_with_what_was_typed(tmp_path, contr
     assert list((tmp_path / "tmp").glob("stackguard-*")) == [], "evidence was left behind"
     assert not (tmp_path / "state").exists()
     assert not (tmp_path / "host-state").exists()
+
+
+#: Without the controller, plays are left out; with it, hosts.
+@pytest.mark.parametrize(
+    ("template", "limit"), [*((name, "compute1") for name in LIMITED), ("Nova: drain", "localhost,compute1")]
+)
+def test_a_limit_is_refused_and_told(controller, reports, template, limit):
+    job = controller.launch(template, HOSTS, LIMITED[template], limit=limit)
+    assert_told(job, reports, template, "without --limit")
 
 
 def test_a_report_directory_that_cannot_be_one_does_not_swallow_the_reason(tmp_path, controller):
