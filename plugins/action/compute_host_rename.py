@@ -164,13 +164,23 @@ class ActionModule(ActionBase):
         }
 
     def _nothing_open(self, action: str) -> t.Dict[str, t.Any]:
-        current = names.conf_host(self._host.facts(self._info_arguments()))
+        facts = self._host.facts(self._info_arguments())
+        current = names.conf_host(facts)
+        verb = {"rollback": "roll back"}.get(action, action)
+        if current is None:
+            # Which of its two names it bears would say whether that is well: it is not guessed.
+            why = next((entry.reason for entry in facts.unread if entry.part == "nova_conf"), "no reason was given")
+            raise steps.StepError(
+                f"no rename is open on this host: there is nothing to {verb}. Whether it is "
+                f"{self._args['rename_from']} or {self._args['rename_to']} is not known, since nova.conf was not read "
+                f"({why}): name its files with rename_nova_conf_files, and run the same command again"
+            )
         if action == "rollback" and current == self._args["rename_from"]:
             return {"changed": False, "state": "none", "msg": f"nothing to roll back: the host is {current}"}
         if action == "resume" and current == self._args["rename_to"]:
             return {"changed": False, "state": "none", "msg": f"nothing to resume: the host is {current}"}
         raise steps.StepError(
-            f"no rename is open on this host, and it calls itself {current}: there is nothing to {action}"
+            f"no rename is open on this host, and it calls itself {current}: there is nothing to {verb}"
         )
 
     def _begin(self) -> t.Dict[str, t.Any]:
@@ -195,9 +205,9 @@ class ActionModule(ActionBase):
             plan = make_plan()
         except (rename_plan.PlanError, names.NamesError) as error:
             # Overridden findings may leave the report at a warning: what cannot be planned is refused all the same.
-            report = {**report, "verdict": "block"}
             msg = f"refused, nothing was changed: {error}"
-            return {"failed": True, "changed": False, "msg": msg, "report": report, "state": "refused"}
+            told = findings.refused(report)
+            return {"failed": True, "changed": False, "msg": msg, "report": told, "state": "refused"}
         if checked.findings or checked.unchecked:
             self._say(text.findings_text(checked, overrides))
         return self._execute_plan(plan, request, report)

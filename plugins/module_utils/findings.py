@@ -307,3 +307,8 @@ def report(
         "unchecked": [to_plain(item) for item in unchecked],
         "counts": counts,
     }
+
+
+def refused(told: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+    """Return the report of a refused run: what was unread or passed is a warning, and ended the run all the same."""
+    return {**told, "verdict": "block"}

@@ -32,7 +32,7 @@ ACCEPTED["hosts"] = ACCEPTED["host"]
 
 
 def problems(variables: t.Mapping[str, t.Any], kind: str) -> t.List[str]:
-    """Return a sentence for each name that is none of its kind: a key of :data:`ACCEPTED`, where C(hosts) takes lists.
+    """Return a sentence for each name that is none of its kind: C(host), C(hosts) (lists of them), C(name), C(text).
 
     A value that is None was not given, and is nobody's fault.
     """

@@ -403,8 +403,12 @@ class Links:
                 f"not proven whose node it is: its uuid was found in the compute_id file of {len(holders)} hosts"
             )
         host = holders[0]
-        if conf_host(host) != row.host:
-            return uncertain(f"its uuid is in the compute_id file of {conf_host(host)}, not of {row.host}")
+        own = conf_host(host)
+        if own is None:
+            name = host.inventory_name
+            return uncertain(f"its uuid is in the compute_id file of {name}, whose nova.conf was not read")
+        if own != row.host:
+            return uncertain(f"its uuid is in the compute_id file of {own}, not of {row.host}")
         if host.libvirt is None or host.libvirt.hostname != row.hypervisor_hostname:
             return uncertain(f"libvirt of {row.host} does not call itself {row.hypervisor_hostname}")
         verdict = self._service_by_name(wrong)

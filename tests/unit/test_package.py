@@ -45,6 +45,7 @@ SHIPPED = (
     "playbooks/awx/configure.yml",
     "playbooks/awx/vars/job_templates.yml",
     "roles/rename_host/meta/argument_specs.yml",
+    "roles/refuse/tasks/main.yml",
     "plugins/modules/cloud_info.py",
     "plugins/filter/name_problems.py",
     "docs/guides/rename.md",
@@ -103,6 +104,15 @@ def test_it_works_in_an_empty_environment(artifact, tmp_path):
     assert "failed=0" in told
     report = json.loads((tmp_path / "stackguard-reports" / "report.json").read_text())
     assert (report["hosts"], report["findings"]) == (3, [])
+    # A role by itself, in somebody's own playbook, has the roles with it that it needs.
+    play = {"hosts": "localhost", "roles": ["stackguard.nova.resize_server"], "gather_facts": False}
+    play["vars"] = {"resize_server": " web1", "resize_flavor": "large"}
+    (tmp_path / "own.yml").write_text(json.dumps([play]))
+    argv = [ansible / "ansible-playbook", "own.yml"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=tmp_path, env=env)
+    assert (done.returncode, "resize_server is" in done.stdout) == (2, True), done.stdout + done.stderr
+    report = json.loads((tmp_path / "stackguard-reports" / "report.json").read_text())
+    assert (report["verdict"], report["unchecked"][0]["object"]) == ("block", "resize_server")
 
 
 def test_an_execution_environment_can_be_made_of_it(artifact, tmp_path):

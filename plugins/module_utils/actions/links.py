@@ -273,7 +273,7 @@ def _judge(run: Run, request: plans.LinkRequest) -> t.Tuple[Links, t.List[Wrong]
         first = [plans.repair(links, wrong) for wrong in plan[:LISTED]]
         raise Refused(
             f"refused, nothing was changed: {count(len(refused) or 1, 'reason')}\n{told}",
-            report=report,
+            report=findings.refused(report),
             repairs=[plans.told(made, "refused") for made in first],
             diff=plans.diff(first),
         )

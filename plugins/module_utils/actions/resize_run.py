@@ -132,7 +132,7 @@ def _begin(run: Run, identity: str, server: t.Optional[ApiServer], flavor: t.Tup
     choice = decision.choice
     if problem or found is None or decision.zone is None or choice is None or choice.method is None:
         codes = ", ".join(sorted({item.code for item in problem})) or "what is not read cannot be passed over"
-        raise Refused(f"refused, and nothing was changed: {codes}", report=report)
+        raise Refused(f"refused, and nothing was changed: {codes}", report=findings.refused(report))
     plan = plans.plan(request, found, decision.zone, decision.pin, choice.method, choice.why)
     about = {"server": identity, "flavor": flavor[0], "flavor_name": flavor[1].name, "zone": decision.zone}
     told = {

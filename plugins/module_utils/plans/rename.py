@@ -71,7 +71,7 @@ class Context:
     def __init__(self, bundle: Bundle, request: RenameRequest) -> None:
         self.request = request
         self.host = _needed(bundle.hosts.get(request.inventory_name), f"facts of host {request.inventory_name}")
-        own = naming.conf_host(self.host)
+        own = _needed(naming.conf_host(self.host), "nova.conf, which says what the host calls itself")
         if own != request.rename_from:
             raise PlanError(f"the host calls itself {own}, not {request.rename_from}")
         self.databases: DatabaseFacts = _needed(bundle.databases, "the databases")

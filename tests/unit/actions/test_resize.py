@@ -177,6 +177,7 @@ def refused(nova, state, code, **more):
     assert not state.open
     codes = {item["code"] for item in caught.value.data["report"]["findings"] if item["severity"] == "blocker"}
     assert codes == {code}
+    assert caught.value.data["report"]["verdict"] == "block"
 
 
 def test_a_zone_without_room_is_refused_before_anything_moves(state):
@@ -188,6 +189,16 @@ def test_a_zone_without_room_is_refused_before_anything_moves(state):
 
 def test_pins_that_cannot_be_read_are_refused(state):
     refused(Nova(max_microversion=(2, 95)), state, "SG709")
+
+
+def test_pins_that_cannot_be_read_are_refused_also_where_that_was_passed_and_the_report_says_so(state):
+    nova = Nova(max_microversion=(2, 95))
+    word = [findings.Override("SG709", WEB, "a trial")]
+    with pytest.raises(resize_run.Refused, match="what is not read cannot be passed over") as caught:
+        resize(nova, state, overrides=word)
+    report = caught.value.data["report"]
+    assert (report["verdict"], report["counts"]["overridden"]) == ("block", 1)
+    assert nova.calls == []
 
 
 def test_a_server_outside_its_pin_is_refused(state):

@@ -85,7 +85,9 @@ class Controller:
             **common,
         }
 
-    def launch(self, name, hosts, answers=None, credentials=None, workflow=None, artifacts=None, verbosity=0):
+    def launch(
+        self, name, hosts, answers=None, credentials=None, workflow=None, artifacts=None, verbosity=0, limit=None
+    ):
         """Run the template with the answers to its survey; the others are its defaults."""
         self.number += 1
         template = TEMPLATES[name]
@@ -107,6 +109,8 @@ class Controller:
             arguments.append("--check")
         if template.get("diff_mode"):
             arguments.append("--diff")
+        if limit:
+            arguments += ["-l", limit]
         if verbosity:
             arguments.append("-" + "v" * verbosity)
         write(sent / "env" / "cmdline", ansible_runner.utils.args2cmdline("-u", "root", *arguments))

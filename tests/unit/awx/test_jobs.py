@@ -39,6 +39,7 @@ ENDINGS = {
     "Nova: rename, status": ("successful", "no rename is open on this host"),
     "Nova: rename": ("failed", NO_CLOUD),
     "Nova: repair links, check": ("failed", NO_DATABASE),
+    "Nova: repair links": ("failed", NO_DATABASE),
     "Nova: repair links, roll back": ("successful", "there is nothing to roll back"),
     "Nova: evacuate": ("failed", NO_CLOUD),
     "Nova: return": ("failed", NO_CLOUD),
@@ -85,6 +86,18 @@ def test_a_job_that_reaches_nothing_says_so_changes_nothing_and_gives_nothing_aw
     assert canaries.argv == set()
     assert canaries.left(tmp_path, but=job.given) == []
     assert list((tmp_path / "tmp").glob("stackguard-*")) == [], "evidence was left behind"
+
+
+@pytest.mark.parametrize("name", ["Nova: repair links, check", "Nova: repair links"])
+def test_a_repair_without_its_database_is_a_block_in_the_report_too(tmp_path, canaries, name):
+    reports = tmp_path / "awx" / "jobs" / "1"
+    reports.mkdir(parents=True)
+    (reports / "report.json").write_text('{"verdict": "pass"}')
+    job = Controller(tmp_path).launch(name, HOSTS, {}, credentials(canaries))
+    report = json.loads((reports / "report.json").read_text())
+    assert (job.status, job.told["verdict"], report["verdict"]) == ("failed", "block", "block"), job.stdout
+    assert report["counts"]["unchecked"] == len(report["unchecked"]) > 0
+    assert "127.0.0.1:1/nova_api" in json.dumps(report["unchecked"])
 
 
 def test_the_secrets_really_were_there(tmp_path, canaries):

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename as action
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Unread, to_plain
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
@@ -32,7 +33,8 @@ def begin(tmp_path):
         task = types.SimpleNamespace(args={**args, **options}, async_val=0, check_mode=True, diff=False)
         connection = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir="/tmp"))
         made = action.ActionModule(task, connection, types.SimpleNamespace(diff=False), None, None, None)
-        made._execute_module = lambda **_given: {"results": [{"ok": True, "journal": None}]}
+        host = to_plain(cloud.bundle.hosts["compute1"])
+        made._execute_module = lambda **_given: {"results": [{"ok": True, "journal": None}], "host": host}
         return made.run(task_vars={"inventory_hostname": "compute1"})
 
     return run
@@ -60,3 +62,55 @@ def test_what_cannot_be_planned_is_refused_whatever_was_overridden_and_the_repor
         assert answer["msg"].startswith("refused, nothing was changed: ")
     assert "rename_strategy=drain" in answer["msg"]
     assert answer["report"]["counts"]["overridden"] == 1
+
+
+# --- nothing is open ------------------------------------------------------------------------------------------
+
+BETWEEN = {"rename_from": "compute8", "rename_to": "compute9"}
+UNREAD = {"nova_conf": None, "unread": [Unread("nova_conf", "/etc/nova/nova.conf: Permission denied")]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "names", "msg"),
+    [
+        ("rollback", {}, "nothing to roll back: the host is compute1"),
+        ("resume", {"rename_from": "compute9", "rename_to": "compute1"}, "nothing to resume: the host is compute1"),
+    ],
+)
+def test_where_nothing_is_open_the_name_that_was_asked_for_is_well(begin, asked, names, msg):
+    answer = begin(fleet().cloud, action=asked, **names)
+    assert (answer.get("failed"), answer["changed"], answer["state"], answer["msg"]) == (None, False, "none", msg)
+
+
+@pytest.mark.parametrize(("asked", "words"), [("rollback", "to roll back"), ("resume", "to resume")])
+def test_another_name_is_told(begin, asked, words):
+    answer = begin(fleet().cloud, action=asked, **BETWEEN)
+    assert (answer["failed"], answer["state"]) == (True, "none")
+    assert answer["msg"] == f"no rename is open on this host, and it calls itself compute1: there is nothing {words}"
+
+
+@pytest.mark.parametrize(("asked", "words"), [("rollback", "to roll back"), ("resume", "to resume")])
+@pytest.mark.parametrize(
+    ("unread", "why"), [(UNREAD["unread"], "/etc/nova/nova.conf: Permission denied"), ([], "no reason was given")]
+)
+def test_a_name_that_could_not_be_read_is_not_told_as_none(begin, asked, words, unread, why):
+    cloud = fleet().cloud.host("compute1", nova_conf=None, unread=unread)
+    answer = begin(cloud, action=asked, **BETWEEN)
+    assert (answer["failed"], answer["changed"], answer["state"]) == (True, False, "none")
+    assert "None" not in answer["msg"]
+    assert f"there is nothing {words}" in answer["msg"]
+    assert f"compute8 or compute9 is not known, since nova.conf was not read ({why})" in answer["msg"]
+    assert "rename_nova_conf_files" in answer["msg"]
+
+
+def test_a_host_whose_nova_conf_was_not_read_is_not_planned_for_whatever_was_overridden(begin):
+    cloud = fleet().cloud.host("compute1", **UNREAD)
+    refused = begin(cloud)
+    assert refused["state"] == "refused"
+    found = [item for item in refused["report"]["findings"] if item["severity"] == "blocker"]
+    passed = [{"code": item["code"], "object": item["object"]["id"], "reason": "a trial"} for item in found]
+    answer = begin(cloud, overrides=passed)
+    assert (answer["failed"], answer["state"], answer["report"]["verdict"]) == (True, "refused", "block")
+    assert answer["msg"] == (
+        "refused, nothing was changed: not read: nova.conf, which says what the host calls itself"
+    ), answer["msg"]
