@@ -32,9 +32,9 @@ ACCEPTED["hosts"] = ACCEPTED["host"]
 
 
 def problems(variables: t.Mapping[str, t.Any], kind: str) -> t.List[str]:
-    """Return a sentence for each name that is none of its kind (C(host), C(name), C(text), or with C(hosts) lists of the first).
+    """Return a sentence for each name that is none of its kind: C(host), C(name), C(text).
 
-    A value that is None was not given, and is nobody's fault.
+    With C(hosts) a list of hosts may stand for one. A value that is None was not given, and is nobody's fault.
     """
     found = []
     for variable, value in variables.items():
