@@ -28,6 +28,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
+  - stackguard.nova.moves
   - stackguard.nova.openstack
 attributes:
   check_mode:
@@ -74,20 +75,6 @@ options:
     type: int
     default: 3600
     description: Seconds to wait for each of resize, confirmation and revert.
-  take_over:
-    type: bool
-    default: false
-    description:
-      - Carry on with an operation that was begun on another controller, of which only you know that it has ended.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description: Findings to pass, each with C(code), C(object) and C(reason).
-  state_dir:
-    type: path
-    default: /var/lib/stackguard
-    description: Directory for the journal, on the host that the task runs on.
   nova_api_db_url:
     type: str
     description:

@@ -39,7 +39,13 @@ def pristine(lab):
     if names != set(lab.hosts):
         return False
     left = lab.sql("cell1", "SELECT 1 FROM services WHERE deleted = 0 AND (disabled OR forced_down)")
-    moved = [row for row in guestkit.every(lab).values() if row["status"] == "ERROR" or row["task"]]
+    # Guests of a lab that was down are off.
+    resting = {"stopped1": "SHUTOFF"}
+    moved = [
+        row
+        for row in guestkit.every(lab).values()
+        if row["status"] != resting.get(row["name"], "ACTIVE") or row["task"]
+    ]
     return not left and not moved and all(state.files(lab, host)["uname -n"] == host for host in lab.hosts)
 
 

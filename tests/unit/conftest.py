@@ -8,6 +8,9 @@ import json
 import os
 import pathlib
 import sys
+import tempfile
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".build"
@@ -60,6 +63,17 @@ def _recording():
 
 
 RAISED = _recording()
+
+
+@pytest.fixture
+def short_tmp():
+    """A TMPDIR for playbooks, gone after the test.
+
+    ansible-core 2.21 makes a socket in there, and a socket's path has 107 characters at most (unix(7)): with the long
+    names of pytest's directories it may have more.
+    """
+    with tempfile.TemporaryDirectory(prefix="sg") as directory:
+        yield pathlib.Path(directory)
 
 
 def pytest_sessionfinish(session):

@@ -24,9 +24,7 @@ FILES = ("report.json", "report.html", "report.prom", "forecast.json", "evidence
 
 
 @pytest.fixture
-def run(tmp_path):
-    (tmp_path / "tmp").mkdir()
-
+def run(tmp_path, short_tmp):
     def playbook(*options, hosts=None, reports="reports", **given):
         inventory = {"compute": {"hosts": hosts or {"compute1": HERE}}}
         (tmp_path / "inventory.json").write_text(json.dumps(inventory))
@@ -36,7 +34,7 @@ def run(tmp_path):
         argv += ["-i", str(tmp_path / "inventory.json"), "-e", f"@{tmp_path / 'vars.json'}"]
         env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"), "ANSIBLE_HOME": str(tmp_path / "home")}
         env.update(ANSIBLE_NOCOLOR="1", ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_SHOW_CUSTOM_STATS="1")
-        env.update(TMPDIR=str(tmp_path / "tmp"), ANSIBLE_HOST_KEY_CHECKING="0")
+        env.update(TMPDIR=str(short_tmp), ANSIBLE_HOST_KEY_CHECKING="0")
         return subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     return playbook
@@ -50,7 +48,7 @@ def saved(tmp_path, some, name="saved.json"):
     return evidence.save_part(str(tmp_path), name, some.bundle)
 
 
-def test_hosts_that_do_not_answer_and_sources_that_fail_are_told_and_end_nothing(run, tmp_path):
+def test_hosts_that_do_not_answer_and_sources_that_fail_are_told_and_end_nothing(run, tmp_path, short_tmp):
     hosts = {"compute1": HERE, "compute2": BROKEN, "compute3": GONE}
     urls = {"nova_api_db_url": "mysql+pymysql://user:secret@127.0.0.1:1/nothing"}
     done = run(hosts=hosts, cloud="nothing", audit_ceph=False, **urls)
@@ -67,7 +65,7 @@ def test_hosts_that_do_not_answer_and_sources_that_fail_are_told_and_end_nothing
     reasons = {item["code"]: item["evidence"] for item in report["findings"] if item["object"]["kind"] == "service"}
     assert "Cloud nothing was not found" in reasons["SG709"]["reason"], told
     assert "SG201" in {item["code"] for item in report["unchecked"]}
-    assert list((tmp_path / "tmp").glob("stackguard-*")) == [], told
+    assert list(short_tmp.glob("stackguard-*")) == [], told
     assert stat.S_IMODE((tmp_path / "reports" / "evidence.json").stat().st_mode) == 0o600
     assert "verdict block" in done.stdout
     again = run(audit_evidence=str(tmp_path / "reports" / "evidence.json"), reports="again", audit_fail_on="never")

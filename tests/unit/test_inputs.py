@@ -137,8 +137,8 @@ class Play:
         }
         (folder / "play.json").write_text(json.dumps([play]))
 
-    def run(self):
-        return ansible(self.folder, "play.json", "-i", "inventory.json", "-f", "20")
+    def run(self, short_tmp):
+        return ansible(self.folder, short_tmp, "play.json", "-i", "inventory.json", "-f", "20")
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ class Play:
         ("repair_links", "prepare", "repair_hosts", {}),
     ],
 )
-def test_every_playbook_refuses_what_no_host_can_be_called(tmp_path, role, tasks, variable, needed):
-    told = Play(tmp_path, role, tasks, variable, needed).run()
+def test_every_playbook_refuses_what_no_host_can_be_called(tmp_path, short_tmp, role, tasks, variable, needed):
+    told = Play(tmp_path, role, tasks, variable, needed).run(short_tmp)
     messages = dict(re.findall(r'ok: \[case(\d+)\] => \{\s*"msg": "TOLD (.*)"', told))
     for number, what in enumerate(BAD):
         if variable == "repair_hosts" and what in ("list", "nothing"):
@@ -178,14 +178,14 @@ def test_the_guards_stand_before_anything_is_read():
         assert 0 < text.index("name_problems") < text.index("ansible.builtin.tempfile")
 
 
-def ansible(folder, *argv, **more):
+def ansible(folder, short_tmp, *argv, **more):
     env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"), "ANSIBLE_HOME": str(folder / "home")}
-    env.update(ANSIBLE_NOCOLOR="1", TMPDIR=str(folder), **more)
+    env.update(ANSIBLE_NOCOLOR="1", TMPDIR=str(short_tmp), **more)
     argv = [sys.executable, "-m", "ansible", "playbook", *argv]
     return subprocess.run(argv, env=env, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
-def test_what_a_server_may_be_called_reaches_nova_as_a_name_only(tmp_path):
+def test_what_a_server_may_be_called_reaches_nova_as_a_name_only(tmp_path, short_tmp):
     """Nova is asked for a server of that name, and answers that there is none: no other request, no other file."""
     names = [BAD[what] for what in sorted(PRINTABLE)]
     nova = Nova()
@@ -204,17 +204,17 @@ def test_what_a_server_may_be_called_reaches_nova_as_a_name_only(tmp_path):
         auth.update(user_domain_name="Default", project_domain_name="Default")
         play = {"hosts": "localhost", "gather_facts": False, "vars": {"auth": auth}, "tasks": [task]}
         (tmp_path / "play.json").write_text(json.dumps([play]))
-        told = ansible(tmp_path, "play.json", "-e", f"ansible_python_interpreter={sys.executable}")
+        told = ansible(tmp_path, short_tmp, "play.json", "-e", f"ansible_python_interpreter={sys.executable}")
     assert told.count("failed: [localhost]") == len(names), told
     assert {method for method, _path in seen} == {"GET"}
     assert {path for _method, path in seen} == {"/servers"}, seen
     assert nova.calls == []
 
 
-def test_a_report_directory_may_be_called_anything(tmp_path):
+def test_a_report_directory_may_be_called_anything(tmp_path, short_tmp):
     evidence.save_part(str(tmp_path), "saved.json", healthy().bundle)
     name = "-re p'o\"rt <b>ü $(id)/x"
     (tmp_path / "vars.json").write_text(json.dumps({"audit_evidence": "saved.json", "stackguard_report_dir": name}))
-    told = ansible(tmp_path, "stackguard.nova.audit", "-e", "@vars.json")
+    told = ansible(tmp_path, short_tmp, "stackguard.nova.audit", "-e", "@vars.json")
     assert "failed=0" in told, told
     assert (tmp_path / name / "report.html").exists()

@@ -31,8 +31,7 @@ GONE = {"ansible_host": "127.0.0.1", "ansible_port": 1, "ansible_connection": "s
 
 
 @pytest.fixture
-def run(tmp_path):
-    (tmp_path / "tmp").mkdir()
+def run(tmp_path, short_tmp):
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "report.json").write_text('{"verdict": "pass"}')
     (tmp_path / "reports" / "evidence.json").write_text("{}")
@@ -54,7 +53,7 @@ def run(tmp_path):
         argv += ["-i", str(tmp_path / "inventory.json"), "-e", f"@{tmp_path / 'vars.json'}"]
         env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"), "ANSIBLE_HOME": str(tmp_path / "home")}
         env.update(ANSIBLE_NOCOLOR="1", ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_SHOW_CUSTOM_STATS="1")
-        env.update(TMPDIR=str(tmp_path / "tmp"), ANSIBLE_HOST_KEY_CHECKING="0")
+        env.update(TMPDIR=str(short_tmp), ANSIBLE_HOST_KEY_CHECKING="0")
         return subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     return playbook
@@ -118,12 +117,12 @@ def keystone():
         thread.join()
 
 
-def ended(done, tmp_path):
+def ended(done, tmp_path, short_tmp):
     """The report of a run that failed, after everything that must hold of any."""
     told = done.stdout + done.stderr
     assert done.returncode not in (0, 250), told
     assert "secret" not in told, "a password is shown"
-    assert list((tmp_path / "tmp").glob("stackguard-*")) == [], told
+    assert list(short_tmp.glob("stackguard-*")) == [], told
     assert not (tmp_path / "reports" / "evidence.json").exists(), "evidence of an earlier run was left"
     report = json.loads((tmp_path / "reports" / "report.json").read_text())
     assert (report["verdict"], report["counts"]["unchecked"]) == ("block", len(report["unchecked"])), told
@@ -136,43 +135,43 @@ def stats(told):
 
 
 @pytest.mark.parametrize("options", [(), ("--check",)])
-def test_a_cloud_that_is_not_in_clouds_yaml(run, tmp_path, options):
+def test_a_cloud_that_is_not_in_clouds_yaml(run, tmp_path, short_tmp, options):
     done = run(*options)
-    (entry,) = ended(done, tmp_path)["unchecked"]
+    (entry,) = ended(done, tmp_path, short_tmp)["unchecked"]
     assert "Cloud nothing was not found" in entry["reason"], done.stdout
     assert (entry["code"], entry["object"]) == ("SG709", "compute1")
     assert "Cloud nothing was not found" in stats(done.stdout)
     assert "Cloud nothing was not found" in done.stdout.partition("fatal: ")[2].partition("TASK")[0]
 
 
-def test_a_wrong_password(run, tmp_path, keystone):
+def test_a_wrong_password(run, tmp_path, short_tmp, keystone):
     auth = {"auth_url": keystone, "username": "admin", "password": "secret-1", "project_name": "admin"}
     auth.update(user_domain_id="default", project_domain_id="default")
     done = run(cloud=None, auth=auth)
-    (entry,) = ended(done, tmp_path)["unchecked"]
+    (entry,) = ended(done, tmp_path, short_tmp)["unchecked"]
     assert "401" in entry["reason"], done.stdout
     assert "401" in stats(done.stdout)
 
 
-def test_a_host_that_does_not_answer(run, tmp_path):
+def test_a_host_that_does_not_answer(run, tmp_path, short_tmp):
     done = run(hosts={"compute1": GONE, "compute2": HERE})
-    (entry,) = ended(done, tmp_path)["unchecked"]
+    (entry,) = ended(done, tmp_path, short_tmp)["unchecked"]
     assert entry["reason"].startswith("nothing was decided: "), done.stdout
     assert "Connection refused" in entry["reason"], done.stdout
     assert "UNREACHABLE" in done.stdout
     assert "Read the other compute hosts" not in done.stdout
 
 
-def test_a_journal_that_cannot_be_read(run, tmp_path):
+def test_a_journal_that_cannot_be_read(run, tmp_path, short_tmp):
     (tmp_path / "state" / "rename").mkdir(parents=True)
     (tmp_path / "state").chmod(0o700)
     (tmp_path / "state" / "rename.json").write_text("torn")
     done = run()
-    (entry,) = ended(done, tmp_path)["unchecked"]
+    (entry,) = ended(done, tmp_path, short_tmp)["unchecked"]
     assert "rename.json" in entry["reason"], done.stdout
 
 
-def test_a_variable_that_the_role_does_not_take(run, tmp_path):
+def test_a_variable_that_the_role_does_not_take(run, tmp_path, short_tmp):
     done = run(rename_stop_timeout="soon")
-    ended(done, tmp_path)
+    ended(done, tmp_path, short_tmp)
     assert "rename_stop_timeout" in done.stdout

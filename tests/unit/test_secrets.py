@@ -56,8 +56,7 @@ def keystone():
 
 
 @pytest.fixture
-def run(tmp_path, canaries):
-    (tmp_path / "tmp").mkdir()
+def run(tmp_path, short_tmp, canaries):
     (tmp_path / "inventory.json").write_text(json.dumps({"compute": {"hosts": {"compute1": HERE, "compute2": HERE}}}))
 
     def playbook(name, variables, play=None):
@@ -73,13 +72,13 @@ def run(tmp_path, canaries):
         argv = [sys.executable, "-m", "ansible", "playbook", name, "-vvvv", "--diff"]
         argv += ["-i", str(tmp_path / "inventory.json"), "-e", f"@{tmp_path / 'vars.json'}"]
         env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"), "ANSIBLE_HOME": str(tmp_path / "home")}
-        env.update(ANSIBLE_NOCOLOR="1", ANSIBLE_SHOW_CUSTOM_STATS="1", TMPDIR=str(tmp_path / "tmp"))
-        env.update(ANSIBLE_LOG_PATH=str(tmp_path / "log"), ANSIBLE_LOCAL_TEMP=str(tmp_path / "tmp"))
+        env.update(ANSIBLE_NOCOLOR="1", ANSIBLE_SHOW_CUSTOM_STATS="1", TMPDIR=str(short_tmp))
+        env.update(ANSIBLE_LOG_PATH=str(tmp_path / "log"), ANSIBLE_LOCAL_TEMP=str(short_tmp))
         with canaries.watched():
             done = subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
         told = done.stdout + done.stderr
         assert canaries.found(told) == [], [line for line in told.splitlines() if canaries.found(line)]
-        assert canaries.left(tmp_path, but=[tmp_path / "vars.json"]) == []
+        assert canaries.left(tmp_path, short_tmp, but=[tmp_path / "vars.json"]) == []
         assert canaries.argv == set()
         return done.returncode, told
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-# No AnsibleModule comes down here, whose run_command would be another. pylint: disable=ansible-bad-function
 import dataclasses
 import glob
 import os
@@ -16,7 +15,13 @@ import subprocess
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import NovaConf
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_names, nova_conf, processes, units
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
+    commands,
+    host_names,
+    nova_conf,
+    processes,
+    units,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.nova_conf import ConfError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import Parts, ReadError
 
@@ -219,13 +224,13 @@ def nova_version(service: Service) -> t.Optional[str]:
 
 def _package_version(command: t.List[str]) -> t.Optional[str]:
     try:
-        out = subprocess.run(
-            command, capture_output=True, timeout=_PATIENCE, check=True, stdin=subprocess.DEVNULL
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
+        done = commands.run(command, _PATIENCE)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode:
         return None
     # EPOCH:UPSTREAM-REVISION
-    match = re.match(r"(?:\d+:)?(\d+(?:\.\d+)+)", out.decode("ascii", "replace"))
+    match = re.match(r"(?:\d+:)?(\d+(?:\.\d+)+)", done.stdout.decode("ascii", "replace"))
     return match.group(1) if match else None
 
 

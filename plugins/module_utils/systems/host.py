@@ -10,7 +10,6 @@ part's failure touches another, and none is ever taken for "there is none".
 
 from __future__ import annotations
 
-# No AnsibleModule comes down here, whose run_command would be another. pylint: disable=ansible-bad-function
 import concurrent.futures
 import dataclasses
 import datetime
@@ -20,7 +19,6 @@ import json
 import os
 import re
 import socket
-import subprocess
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import journal
@@ -38,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Unit,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
+    commands,
     compute_service,
     host_names,
     identity_file,
@@ -197,13 +196,7 @@ def addresses() -> t.List[str]:
 
     What is put on the interface C(lo) for routing counts.
     """
-    done = subprocess.run(
-        ["ip", "-json", "address", "show"],
-        capture_output=True,
-        timeout=_PATIENCE,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    done = commands.run(["ip", "-json", "address", "show"], _PATIENCE)
     if done.returncode:
         raise ReadError(f"ip -json address show: {done.stderr.decode('utf-8', 'replace').strip()}")
     found = [

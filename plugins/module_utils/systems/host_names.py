@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-# No AnsibleModule comes down here, whose run_command would be another. pylint: disable=ansible-bad-function
 import json
-import os
 import socket
 import subprocess
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import edits
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import commands, edits
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError
 
 STATIC = "/etc/hostname"
@@ -58,7 +56,7 @@ def set_name(name: str, state_dir: str) -> None:
 
 def _run(command: t.List[str]) -> bool:
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=False, stdin=subprocess.DEVNULL)
+        done = commands.run(command, _PATIENCE)
     except (FileNotFoundError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0
@@ -80,14 +78,7 @@ def set_ovs_external_id(key: str, value: str) -> None:
 def _ovs(*arguments: str) -> str:
     command = ["ovs-vsctl", f"--timeout={_OVS_TIMEOUT}", *arguments]
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "LC_ALL": "C"},
-        )
+        done = commands.run(command, _PATIENCE, variables={"LC_ALL": "C"})
     except FileNotFoundError:
         raise HostNameError("Open vSwitch is not installed on this host") from None
     except subprocess.TimeoutExpired:

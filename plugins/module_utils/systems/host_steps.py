@@ -10,7 +10,6 @@ guarded by the values that were read when the plan was made.
 
 from __future__ import annotations
 
-# No AnsibleModule comes down here, whose run_command would be another. pylint: disable=ansible-bad-function
 import dataclasses
 import os
 import shlex
@@ -21,6 +20,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils import batches, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Domain
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
+    commands,
     edits,
     host_names,
     identity_file,
@@ -246,14 +246,7 @@ def _command(line: t.Optional[str], params: Params) -> None:
     if not line:
         return
     try:
-        done = subprocess.run(
-            shlex.split(line),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=int(params["timeout"]),
-            check=False,
-        )
+        done = commands.run(shlex.split(line), int(params["timeout"]), merged=True)
     except subprocess.TimeoutExpired:
         raise StepError(f"{line}: did not end within {params['timeout']} s") from None
     except (OSError, ValueError) as error:

@@ -9,13 +9,13 @@ A mark is plain data, ``{"file", "inode", "offset"}`` or ``{"unit", "cursor"}``,
 
 from __future__ import annotations
 
-# No AnsibleModule comes down here, whose run_command would be another. pylint: disable=ansible-bad-function
 import glob
 import json
 import os
 import subprocess
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import commands
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError
 
 #: Of a line, characters that are returned.
@@ -105,7 +105,7 @@ def _unit_lines(place: t.Mapping[str, t.Any]) -> t.Iterator[str]:
 def _journal(*arguments: str) -> t.Iterator[t.Dict[str, t.Any]]:
     command = ["journalctl", "--output=json", "--no-pager", "--quiet", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=False, stdin=subprocess.DEVNULL)
+        done = commands.run(command, _PATIENCE)
     except FileNotFoundError:
         raise LogError("journalctl is not installed on this host") from None
     except subprocess.TimeoutExpired:

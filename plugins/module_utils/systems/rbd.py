@@ -21,7 +21,6 @@ Runs on compute hosts: Python 3.9, standard library and the distribution's bindi
 
 from __future__ import annotations
 
-# No AnsibleModule comes down here, whose run_command would be another. pylint: disable=ansible-bad-function
 import contextlib
 import dataclasses
 import json
@@ -40,6 +39,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     RbdWatcher,
     Unread,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import commands
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError, reason, within
 
 #: Seconds for one answer of the cluster, and for all that is asked of it at once.
@@ -499,7 +499,7 @@ class _Commands:
         argv = [*self._options.command, program, *words, *options]
         shown = " ".join([program, *words])
         try:
-            done = subprocess.run(argv, capture_output=True, timeout=ANSWER, check=False, stdin=subprocess.DEVNULL)
+            done = commands.run(argv, ANSWER)
         except OSError as error:
             raise CephError(f"{argv[0]}: {error.strerror}: install ceph-common or python3-rbd") from error
         except subprocess.TimeoutExpired as error:

@@ -16,7 +16,6 @@ Everything here can be done again and taken back, however far it came before. St
 
 from __future__ import annotations
 
-# No AnsibleModule comes down here, whose run_command would be another. pylint: disable=ansible-bad-function
 import contextlib
 import os
 import shlex
@@ -25,6 +24,7 @@ import time
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Unit
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import commands
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError
 
 SYSTEM = "/etc/systemd/system"
@@ -58,7 +58,7 @@ class UnitError(HostError):
 class Systemctl:
     """Runs systemctl. ``run`` is replaced in tests."""
 
-    def __init__(self, run: t.Callable[..., t.Any] = subprocess.run) -> None:
+    def __init__(self, run: t.Callable[..., t.Any] = commands.run) -> None:
         self._run = run
 
     def show(self, names: t.Sequence[str]) -> t.List[Properties]:
@@ -76,13 +76,7 @@ class Systemctl:
         command = ["systemctl", *arguments]
         try:
             done = self._run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                timeout=_PATIENCE,
-                check=False,
-                env={**os.environ, "LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"},
+                command, timeout=_PATIENCE, variables={"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
             )
         except FileNotFoundError:
             raise UnitError("systemctl is not installed on this host") from None
@@ -167,10 +161,10 @@ def packaged_exec_start(name: str) -> t.List[str]:
                 lines = stream.read().replace("\\\n", " ").splitlines()
         except OSError:
             continue
-        commands = [line.partition("=")[2].strip() for line in lines if line.startswith("ExecStart=")]
+        starts = [line.partition("=")[2].strip() for line in lines if line.startswith("ExecStart=")]
         try:
             # systemd.service(5): signs before the path say how to run it.
-            return shlex.split(commands[-1].lstrip("-@:+!")) if commands else []
+            return shlex.split(starts[-1].lstrip("-@:+!")) if starts else []
         except ValueError:
             return []
     return []

@@ -73,8 +73,9 @@ class Outcome:
 class Controller:
     """Organization, project and common extra variables, in a directory of their own."""
 
-    def __init__(self, folder, **common):
+    def __init__(self, folder, short_tmp, **common):
         self.folder = folder
+        self.short_tmp = short_tmp
         self.number = 0
         self.common = {
             "stackguard_awx_dir": str(folder / "awx"),
@@ -126,9 +127,8 @@ class Controller:
             "ANSIBLE_RETRY_FILES_ENABLED": "False",
             "AWX_PRIVATE_DATA_DIR": str(sent),
             "HOME": str(there),
-            "TMPDIR": str(self.folder / "tmp"),
+            "TMPDIR": str(self.short_tmp),
         }
-        (self.folder / "tmp").mkdir(exist_ok=True)
         arguments = []
         for kind, inputs in credentials.items():
             injectors = TYPES[kind]["injectors"]

@@ -72,11 +72,11 @@ def test_every_playbook_is_run():
 
 
 @pytest.mark.parametrize("name", ENDINGS)
-def test_a_job_that_reaches_nothing_says_so_changes_nothing_and_gives_nothing_away(tmp_path, canaries, name):
+def test_a_job_that_reaches_nothing_says_so_changes_nothing_and_gives_nothing_away(tmp_path, short_tmp, canaries, name):
     asked = TEMPLATES[name].get("survey", [])
     answers = {key: ANSWERS[key] for key in asked if key in ANSWERS}
     with canaries.watched():
-        job = Controller(tmp_path).launch(name, HOSTS, answers, credentials(canaries), verbosity=4)
+        job = Controller(tmp_path, short_tmp).launch(name, HOSTS, answers, credentials(canaries), verbosity=4)
     status, words = ENDINGS[name]
     assert job.status == status, job.stdout
     assert words in job.told["message"].replace("\\", ""), job.artifacts
@@ -84,25 +84,27 @@ def test_a_job_that_reaches_nothing_says_so_changes_nothing_and_gives_nothing_aw
     assert not job.told.get("changed")
     assert "PLAY RECAP" in job.stdout
     assert canaries.argv == set()
-    assert canaries.left(tmp_path, but=job.given) == []
-    assert list((tmp_path / "tmp").glob("stackguard-*")) == [], "evidence was left behind"
+    assert canaries.left(tmp_path, short_tmp, but=job.given) == []
+    assert list(short_tmp.glob("stackguard-*")) == [], "evidence was left behind"
 
 
 @pytest.mark.parametrize("name", ["Nova: repair links, check", "Nova: repair links"])
-def test_a_repair_without_its_database_is_a_block_in_the_report_too(tmp_path, canaries, name):
+def test_a_repair_without_its_database_is_a_block_in_the_report_too(tmp_path, short_tmp, canaries, name):
     reports = tmp_path / "awx" / "jobs" / "1"
     reports.mkdir(parents=True)
     (reports / "report.json").write_text('{"verdict": "pass"}')
-    job = Controller(tmp_path).launch(name, HOSTS, {}, credentials(canaries))
+    job = Controller(tmp_path, short_tmp).launch(name, HOSTS, {}, credentials(canaries))
     report = json.loads((reports / "report.json").read_text())
     assert (job.status, job.told["verdict"], report["verdict"]) == ("failed", "block", "block"), job.stdout
     assert report["counts"]["unchecked"] == len(report["unchecked"]) > 0
     assert "127.0.0.1:1/nova_api" in json.dumps(report["unchecked"])
 
 
-def test_the_secrets_really_were_there(tmp_path, canaries):
+def test_the_secrets_really_were_there(tmp_path, short_tmp, canaries):
     """What the tests above do not find, they would find: it is in what the job was given."""
-    job = Controller(tmp_path).launch("Nova: rename, status", HOSTS, ANSWERS_OF_STATUS, credentials(canaries))
+    job = Controller(tmp_path, short_tmp).launch(
+        "Nova: rename, status", HOSTS, ANSWERS_OF_STATUS, credentials(canaries)
+    )
     kinds = {kind.partition(",")[0] for _, kind in canaries.left(*job.given[:3])}
     assert {"cloud", "nova", "neutron"} <= kinds
 
@@ -110,18 +112,18 @@ def test_the_secrets_really_were_there(tmp_path, canaries):
 ANSWERS_OF_STATUS = {"rename_from": "compute1", "rename_to": "renamed1"}
 
 
-def test_an_answer_is_text_whatever_it_looks_like(tmp_path):
+def test_an_answer_is_text_whatever_it_looks_like(tmp_path, short_tmp):
     """AWX takes no Jinja from a survey: the playbook sees the braces."""
     answers = {"rename_from": "{{ lookup('pipe', 'touch " + str(tmp_path / "pwned") + "') }}", "rename_to": "renamed1"}
-    job = Controller(tmp_path).launch("Nova: rename, status", HOSTS, answers)
+    job = Controller(tmp_path, short_tmp).launch("Nova: rename, status", HOSTS, answers)
     assert job.status == "failed"
     assert not (tmp_path / "pwned").exists()
     assert "rename_from" in job.stdout
 
 
-def test_an_audit_in_slices_is_one_audit(tmp_path):
+def test_an_audit_in_slices_is_one_audit(tmp_path, short_tmp):
     """The workflow's nodes as AWX runs them: each has what those before it published, slices see only their hosts."""
-    controller = Controller(tmp_path)
+    controller = Controller(tmp_path, short_tmp)
     cloud = controller.launch("Nova: audit, the cloud", HOSTS, workflow=7)
     assert cloud.status == "successful", cloud.stdout
     slices = [

@@ -142,8 +142,8 @@ def operation_of(template):
 
 
 @pytest.fixture
-def controller(tmp_path):
-    return Controller(tmp_path)
+def controller(tmp_path, short_tmp):
+    return Controller(tmp_path, short_tmp)
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_every_playbook_is_refused():
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_workflow_is_told_what_was_wrong_with_what_was_typed(tmp_path, controller, reports, case):
+def test_the_workflow_is_told_what_was_wrong_with_what_was_typed(tmp_path, short_tmp, controller, reports, case):
     template, answers, extra, words, more = CASES[case]
     job = controller.launch(template, HOSTS, answers, artifacts=extra)
     told, entry = assert_told(job, reports, template, words)
@@ -192,7 +192,7 @@ def test_the_workflow_is_told_what_was_wrong_with_what_was_typed(tmp_path, contr
     assert {key: value for key, value in told.items() if key not in common} == more
     names = [value for key, value in more.items() if key.endswith(("_host", "_from"))]
     assert entry["object"] == (next(iter(names), None) or operation_of(template))
-    assert list((tmp_path / "tmp").glob("stackguard-*")) == [], "evidence was left behind"
+    assert list(short_tmp.glob("stackguard-*")) == [], "evidence was left behind"
     assert not (tmp_path / "state").exists()
     assert not (tmp_path / "host-state").exists()
 

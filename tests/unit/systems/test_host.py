@@ -100,9 +100,9 @@ def test_addresses(monkeypatch):
         {"ifname": "eth1", "addr_info": [{"local": "10.0.0.1"}, {"local": "169.254.3.4"}]},
         {"ifname": "tap0"},
     ]
-    monkeypatch.setattr(host.subprocess, "run", answer(json.dumps(shown).encode()))
+    monkeypatch.setattr(subprocess, "run", answer(json.dumps(shown).encode()))
     assert host.addresses() == ["192.0.2.9", "10.0.0.1", "2001:db8::1", "169.254.3.4"]
-    monkeypatch.setattr(host.subprocess, "run", answer(b"", 255, b"no\n"))
+    monkeypatch.setattr(subprocess, "run", answer(b"", 255, b"no\n"))
     with pytest.raises(host.ReadError, match=r"ip -json address show: no$"):
         host.addresses()
 

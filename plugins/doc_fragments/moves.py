@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What modules say alike that move servers and keep a journal of it."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Those of JournaledMove.COMMON (plugins/action/server_resize.py) that mean the same to all of them."""
+
+    DOCUMENTATION = r"""
+options:
+  take_over:
+    type: bool
+    default: false
+    description:
+      - Carry on with an operation that was begun on another controller, of which only you know that it has ended.
+  overrides:
+    type: list
+    elements: dict
+    default: []
+    description: Findings to pass, each with C(code), C(object) and C(reason).
+  state_dir:
+    type: path
+    default: /var/lib/stackguard
+    description: Directory for the journal, on the host that the task runs on.
+"""
