@@ -110,14 +110,16 @@ def main() -> int:
     LOGS.mkdir(parents=True, exist_ok=True)
     for old in LOGS.glob("*.log"):
         old.unlink()
-    static = [make(name) for name in ("unit", "lint", "sanity", "importer", "docs", "cores-found")]
+    static = [make(name) for name in ("unit", "lint", "sanity", "importer", "docs")]
     if has_tests("integration_db"):
         static.append(make("integration-db"))
     live = [make(name) for name in ("integration", "crash") if has_tests(name)]
-    # On a lab of its own, at the same time.
+    # On a lab of its own, at the same time; and then, with what the lab leaves of the processors, what needs none.
     beside = make("integration-ovs")
+    cores = make("cores-found")
+    cores.command = ["nice", "-n", "19", *cores.command]
     lab = Part("lab", [str(ROOT / "lab" / "lab"), "up", "--fast-stop"])
-    parts = [*static, lab, *live, beside]
+    parts = [*static, lab, *live, beside, cores]
 
     def stop(*_: object) -> None:
         for part in parts:
@@ -147,7 +149,12 @@ def main() -> int:
     for part in static:
         part.run()
     booting.join()
-    alongside = threading.Thread(target=against_the_lab, args=(beside,), daemon=True)
+
+    def on_the_side() -> None:
+        against_the_lab(beside)
+        cores.run()
+
+    alongside = threading.Thread(target=on_the_side, daemon=True)
     alongside.start()
     for part in live:
         against_the_lab(part)
