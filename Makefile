@@ -78,6 +78,7 @@ demo: collection ## what the collection guards against, shown on the lab
 	@lab/demo
 
 integration: collection ## playbooks against the lab
+	@tests/gates/devlink.sh
 	lab/lab up --fast-stop
 	$(PYTEST) tests/integration --ignore tests/integration/test_3_openvswitch.py \
 	    --junitxml=.build/junit/integration.xml $(PYTEST_ARGS)
