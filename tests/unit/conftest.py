@@ -20,6 +20,8 @@ if not LINK.is_symlink() or LINK.resolve() != ROOT:
     LINK.parent.mkdir(parents=True, exist_ok=True)
     LINK.unlink(missing_ok=True)
     LINK.symlink_to(ROOT, target_is_directory=True)
+    # pytest has put the directory into sys.path before it was there, and Python remembers that.
+    sys.path_importer_cache.pop(str(BUILD / "dev"), None)
 if str(BUILD / "dev") not in sys.path:
     sys.path.insert(0, str(BUILD / "dev"))
 
