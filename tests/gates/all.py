@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`make test`: every part of the test, what can run side by side doing so, and one verdict.
 
-While the lab boots, the parts that need no lab run. Output goes to .build/logs/PART.log; of a failed part the
-end is shown. A part that cannot run has failed: nothing is skipped once its tests exist.
+The parts that need no lab run beside those that do, on what these leave of the processors. Output goes to
+.build/logs/PART.log; of a failed part the end is shown. A part that cannot run has failed: nothing is skipped once its
+tests exist.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ LOGS = ROOT / ".build" / "logs"
 TAIL = 80
 HEARTBEAT = 60
 PYTEST_SUMMARY = re.compile(r"^=+ .*\b(passed|failed|errors?|skipped|no tests ran)\b.* in [\d.]+s.*=+$")
+PYTEST_FAILED = re.compile(r"^(FAILED|ERROR) tests/")
 START = time.monotonic()
+#: Groups of processes whose share of the processors can be set, as cgroup versions 1 and 2 have them. `nice` alone does
+#: nothing here: the kernel groups processes by session (sched_autogroup), and weighs only within a group.
+GROUPS = (
+    (pathlib.Path("/sys/fs/cgroup/cpu"), "cpu.shares", "128"),
+    (pathlib.Path("/sys/fs/cgroup"), "cpu.weight", "10"),
+)
+GROUP = "stackguard-in-the-background"
 
 
 @dataclass
@@ -35,6 +44,7 @@ class Part:
     code: int | None = None
     seconds: float = 0.0
     note: str = ""
+    group: pathlib.Path | None = None
     summary: str = ""
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -51,7 +61,7 @@ class Part:
         say(f"{self.name}: started")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                self.command,
+                self.argv(),
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -71,11 +81,18 @@ class Part:
             say(f"{self.name}: passed in {self.seconds:.0f} s")
         else:
             with PRINTING:
-                shown = lines[-TAIL:]
+                names = [line[:200] for line in lines if PYTEST_FAILED.match(line)]
+                shown = [*names, *lines[-TAIL:]]
                 where = self.log.relative_to(ROOT)
-                print(f"\n---- {self.name} FAILED (exit {self.code}): the last {len(shown)} lines of {where}")
+                print(f"\n---- {self.name} FAILED (exit {self.code}): the last lines of {where}")
                 print("\n".join(shown))
                 print(f"---- end of {self.name}\n", flush=True)
+
+    def argv(self) -> list[str]:
+        if self.group is None:
+            return self.command
+        join = 'echo $$ >"$0"/cgroup.procs; exec nice -n 19 "$@"'
+        return ["/bin/sh", "-c", join, str(self.group), *self.command]
 
     def refuse(self, note: str) -> None:
         self.code, self.note = 1, note
@@ -100,6 +117,28 @@ def make(name: str) -> Part:
     )
 
 
+def background() -> pathlib.Path | None:
+    """Make a group whose processes get what the others leave; None where there are no such groups, or not for us."""
+    for parent, weight, value in GROUPS:
+        group = parent / GROUP
+        try:
+            if not (parent / "cgroup.procs").exists():
+                continue
+            group.mkdir(exist_ok=True)
+            if (group / weight).exists():
+                (group / weight).write_text(value)
+                return group
+            group.rmdir()
+        except OSError:
+            continue
+    return None
+
+
+def one_after_the_other(parts: list[Part]) -> None:
+    for part in parts:
+        part.run()
+
+
 def heartbeat(parts: list[Part], over: threading.Event) -> None:
     while not over.wait(HEARTBEAT):
         running = [part.name for part in parts if part.process is not None and part.code is None]
@@ -114,12 +153,14 @@ def main() -> int:
     if has_tests("integration_db"):
         static.append(make("integration-db"))
     live = [make(name) for name in ("integration", "crash") if has_tests(name)]
-    # On a lab of its own, at the same time; and then, with what the lab leaves of the processors, what needs none.
+    # On a lab of its own, at the same time.
     beside = make("integration-ovs")
-    cores = make("cores-found")
-    cores.command = ["nice", "-n", "19", *cores.command]
+    static.append(make("cores-found"))
     lab = Part("lab", [str(ROOT / "lab" / "lab"), "up", "--fast-stop"])
-    parts = [*static, lab, *live, beside, cores]
+    parts = [*static, lab, *live, beside]
+    group = background()
+    for part in static:
+        part.group = group
 
     def stop(*_: object) -> None:
         for part in parts:
@@ -132,33 +173,24 @@ def main() -> int:
     over = threading.Event()
     threading.Thread(target=heartbeat, args=(parts, over), daemon=True).start()
 
-    def boot() -> None:
-        if os.access(lab.command[0], os.X_OK):
-            lab.run()
-        else:
-            lab.refuse("lab/lab is not there")
-
     def against_the_lab(part: Part) -> None:
         if lab.ok:
             part.run()
         else:
             part.refuse("the lab did not come up")
 
-    booting = threading.Thread(target=boot, daemon=True)
-    booting.start()
-    for part in static:
-        part.run()
-    booting.join()
-
-    def on_the_side() -> None:
-        against_the_lab(beside)
-        cores.run()
-
-    alongside = threading.Thread(target=on_the_side, daemon=True)
+    without = threading.Thread(target=one_after_the_other, args=(static,), daemon=True)
+    without.start()
+    if os.access(lab.command[0], os.X_OK):
+        lab.run()
+    else:
+        lab.refuse("lab/lab is not there")
+    alongside = threading.Thread(target=against_the_lab, args=(beside,), daemon=True)
     alongside.start()
     for part in live:
         against_the_lab(part)
     alongside.join()
+    without.join()
     over.set()
 
     print("\nSummary")

@@ -17,7 +17,7 @@ import uuid as uuids
 import pytest
 from labkit import evacuation, state, waiting
 from labkit import guests as guestkit
-from labkit.fixtures import documented_grants, prepared
+from labkit.fixtures import as_new, prepared
 
 pytestmark = pytest.mark.matrix
 
@@ -36,10 +36,7 @@ def cloud(lab, playbooks):
 
 
 def fresh(lab):
-    prepared(lab)
-    guestkit.make(lab)
-    # Where it was reset, its database users are gone.
-    guestkit.grant(lab, "sg_exact", documented_grants())
+    as_new(lab)
     waiting.until("idle servers", lambda: guestkit.idle(lab), 120)
 
 

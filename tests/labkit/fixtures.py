@@ -87,6 +87,15 @@ def guests(lab):
     return guestkit.make(lab)
 
 
+def as_new(lab):
+    """Put the lab back to its first state, if it is not, with the usual servers and the documented database users."""
+    prepared(lab)
+    servers = guestkit.make(lab)
+    # Where it was reset, its database users are gone.
+    guestkit.grant(lab, "sg_exact", documented_grants())
+    return servers
+
+
 @pytest.fixture(scope="session")
 def playbooks(lab):
     """Playbooks run with a database user that has exactly the documented rights."""
@@ -95,4 +104,4 @@ def playbooks(lab):
     return Playbooks(lab, {"cloud": "lab", **urls})
 
 
-__all__ = ["ROOT", "documented_grants", "guests", "lab", "playbooks", "prepared"]
+__all__ = ["ROOT", "as_new", "documented_grants", "guests", "lab", "playbooks", "prepared"]

@@ -18,7 +18,7 @@ import pytest
 import yaml
 from labkit import guests as guestkit
 from labkit import state
-from labkit.fixtures import documented_grants
+from labkit.fixtures import as_new, documented_grants
 
 from ansible_collections.stackguard.nova.tests.unit.awx.data import WORKFLOWS
 from ansible_collections.stackguard.nova.tests.unit.awx.jobs import Controller
@@ -54,16 +54,24 @@ class Workflow:
         return job
 
 
+@pytest.fixture(scope="module", autouse=True)
+def usual(lab):
+    """Whatever was tested before."""
+    return as_new(lab)
+
+
 @pytest.fixture
 def tmp():
     with tempfile.TemporaryDirectory(prefix="sg") as directory:
         yield pathlib.Path(directory)
 
 
-def test_audit_check_rename_audit_and_the_way_back(lab, guests, tmp_path, tmp):
+def test_audit_check_rename_audit_and_the_way_back(lab, tmp_path, tmp):
     nodes = [node.get("template") for node in WORKFLOWS["Nova: rename a compute host"]["nodes"]]
     assert nodes == ["Nova: audit", "Nova: rename, check", None, "Nova: rename", "Nova: audit"]
+    assert lab.service(HOST)["state"] == "up"
     before = state.guests(lab, HOST)
+    assert before
     there = Workflow(lab, tmp_path / "there", tmp, {"rename_from": HOST, "rename_to": NAME})
     audited = there.node("Nova: audit", audit_fail_on="never")
     assert audited.status == "successful", audited.stdout[-4000:]

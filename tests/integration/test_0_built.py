@@ -17,7 +17,7 @@ import sys
 import pytest
 from labkit import guests as guestkit
 from labkit import state
-from labkit.fixtures import documented_grants
+from labkit.fixtures import as_new, documented_grants
 from labkit.guests import NEW
 from labkit.playbook import ROOT, Playbooks
 
@@ -57,7 +57,8 @@ class Installed(Playbooks):
 
 
 @pytest.fixture(scope="module")
-def installed(lab, guests, tmp_path_factory):
+def installed(lab, tmp_path_factory):
+    as_new(lab)
     urls = guestkit.grant(lab, "sg_exact", documented_grants())
     urls.pop("neutron_db_url")
     return Installed(lab, {"cloud": "lab", **urls}, tmp_path_factory.mktemp("installed"))
@@ -76,7 +77,9 @@ def test_nothing_of_the_checkout_is_there(installed):
 
 def test_a_rename_and_the_way_back_from_the_tarball_alone(lab, installed):
     before = state.guests(lab, "compute1")
+    assert before
     there = installed.rename(flags=["-vvv"]).ok()
+    assert state.files(lab)["uname -n"] == NEW
     back = installed.rename(old=NEW, new="compute1", flags=["-vvv"]).ok()
     for result in (there, back):
         assert result.stats["state"] == "finished", result.stats
