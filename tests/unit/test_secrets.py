@@ -5,7 +5,7 @@
 """Secrets in what is wrong itself: URLs that are none, options of the wrong type, a cloud that refuses the password.
 
 Each run has the highest verbosity. What is right but reaches nothing is in tests/unit/awx/test_jobs.py, a real cloud in
-tests/integration/test_secrets.py.
+tests/integration/test_0_secrets.py.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from __future__ import annotations
 import pytest
 from labkit import guests as guestkit
 from labkit.canary import Canaries
-from labkit.fixtures import documented_grants
+from labkit.fixtures import as_new, documented_grants
 from labkit.playbook import ROOT, RUNS
 
 HOST, NAME, USER = "compute1", "cn-secret.example", "sg-canary"
@@ -103,7 +103,8 @@ class Secrets:
 
 
 @pytest.fixture(scope="module")
-def secrets(lab, guests):
+def secrets(lab):
+    as_new(lab)
     made = Secrets(lab, Canaries())
     yield made
     made.forget()
@@ -145,7 +146,7 @@ def test_a_repair_tells_none(run):
     run("repair_links", check=False).ok()
 
 
-def test_a_resize_tells_none(run, guests):
+def test_a_resize_tells_none(run):
     run("resize_server", "resize_server=plain1", "resize_flavor=nosuchflavor").failed()
 
 
@@ -157,7 +158,7 @@ def test_a_refused_evacuation_tells_none(run, secrets, check):
     run("evacuate_host", f"evacuate_host={HOST}", "evacuate_fence=power", check=check, **power).failed()
 
 
-def test_checks_of_moves_tell_none(run, guests):
+def test_checks_of_moves_tell_none(run):
     run("migrate_server", migrate_servers=["plain1"])
     run("drain_host", f"drain_host={HOST}")
 
