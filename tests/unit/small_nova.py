@@ -32,6 +32,8 @@ class Nova:
         #: Looks between the end of a task and the new host: the destination's resource tracker has others before it.
         self.late = 0
         self.listed, self.shown, self.most = 0, [], {}
+        #: Whose evacuation records were asked for; None: a list of them. ``unlisted``: the list lacks these.
+        self.listed_records, self.unlisted = [], ()
         self.network = types.SimpleNamespace(request=self.list_ports)
         self.compute = types.SimpleNamespace(
             request=self.request,
@@ -94,8 +96,15 @@ class Nova:
                 self.tick()
             return Answer(200, {"servers": rows})
         if path == "/os-migrations":
-            record = self.records.get(params["instance_uuid"])
-            return Answer(200, {"migrations": [{"status": record}] if record else []})
+            self.listed_records.append(params.get("instance_uuid"))
+            assert "instance_uuid" in params or params["source_compute"] == self.source
+            rows = [
+                {"instance_uuid": uuid, "status": status, "uuid": f"record of {uuid}"}
+                for uuid, status in self.records.items()
+                if params.get("instance_uuid") in ((None, uuid) if uuid not in self.unlisted else (uuid,))
+                and params.get("marker") is None
+            ]
+            return Answer(200, {"migrations": rows})
         uuid = path.split("/")[2]
         if path.endswith("/action"):
             self.versions.append(microversion)

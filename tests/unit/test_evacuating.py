@@ -53,6 +53,16 @@ def test_no_more_on_their_way_to_one_host_than_allowed_and_the_next_begins_when_
     )
 
 
+def test_what_the_records_say_is_read_in_one_list_for_the_whole_wave():
+    names = [f"s{number}" for number in range(6)]
+    nova = Nova(*names)
+    nova.unlisted = ("s3",)
+    made, _said = evacuator(nova)
+    outcomes = made.send(seats(*names))
+    assert {entry.uuid: entry.migration for entry in outcomes} == dict.fromkeys(names, "done")
+    assert nova.listed_records == [None, "s3"], "only who is in no list is asked for alone"
+
+
 def test_none_begins_by_what_was_measured_too_long_ago():
     names = [f"s{number}" for number in range(6)]
     nova = Nova(*names)

@@ -129,7 +129,7 @@ class Evacuator:
                 active += begun
                 waiting = [trip for trip in waiting if trip not in begun]
             if not active:
-                return self.outcomes
+                return self._recorded()
             seen = self._look(active)
             if seen is not None:
                 active = [trip for trip in active if not self._step(trip, seen, total, begin)]
@@ -221,7 +221,7 @@ class Evacuator:
         its turn (compute/manager.py, rebuild_instance; resource_tracker.py, finish_evacuation): where many arrive at
         once, minutes later. Until then the record is C(pre-migrating); C(done): it has left since it was looked at.
         """
-        record = self._record(trip)
+        record = self._record(trip.uuid)
         if record in ("accepted", "pre-migrating", "done"):
             return self._patience(trip, server)
         why = moves.why(self.cloud, {"id": server.id})
@@ -238,12 +238,27 @@ class Evacuator:
         reason = f"not ended within {int(self.timeout)} s; Nova may still be at it"
         return self._end(trip, UNKNOWN, host, status, reason, 0, self.monotonic())
 
-    def _record(self, trip: _Trip) -> t.Optional[str]:
+    def _record(self, uuid: str) -> t.Optional[str]:
         try:
-            record = evacuations.last_evacuation(self.cloud, trip.uuid)
+            record = evacuations.last_evacuation(self.cloud, uuid)
         except ApiError:
             return None
         return None if record is None else str(record["status"])
+
+    def _recorded(self) -> t.List[Outcome]:
+        """Return the outcomes with what Nova's records say of them: one list, where there are more than a few."""
+        known: t.Dict[str, str] = {}
+        asked = [entry.uuid for entry in self.outcomes if entry.outcome in (ARRIVED, FAILED)]
+        if len(asked) > FEW:
+            try:
+                known = evacuations.records_since(self.cloud, self.source, self.since)
+            except ApiError as error:
+                self.remark(f"migration records could not be listed ({error})")
+                return self.outcomes
+        # One that was made and never changed is in no list of changes.
+        known.update((uuid, status) for uuid in asked if uuid not in known for status in [self._record(uuid)] if status)
+        self.outcomes = [dataclasses.replace(entry, migration=known.get(entry.uuid)) for entry in self.outcomes]
+        return self.outcomes
 
     def _end(
         self,
@@ -256,10 +271,7 @@ class Evacuator:
         begin: float,
     ) -> bool:
         now = self.monotonic()
-        record = self._record(trip) if outcome in (ARRIVED, FAILED) else None
-        done = Outcome(
-            trip.uuid, trip.name, outcome, trip.target, host, status, int(now - trip.started), reason, record
-        )
+        done = Outcome(trip.uuid, trip.name, outcome, trip.target, host, status, int(now - trip.started), reason)
         self.outcomes.append(done)
         count = len(self.outcomes)
         left = int((now - begin) / count * (total - count)) if total > count else 0

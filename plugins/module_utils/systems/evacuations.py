@@ -217,6 +217,20 @@ def last_evacuation(connection: t.Any, uuid: str) -> t.Optional[Json]:
     return found[0] if found else None
 
 
+def records_since(connection: t.Any, source: str, since: t.Optional[str]) -> t.Dict[str, str]:
+    """Return by server the status of its newest evacuation record from a host, of those that changed since then.
+
+    ``since``: ISO 8601, by Nova's clock; None: all. Nova lists the newest first, and leaves a record out of the changes
+    that was made and not touched again (C(updated_at) is empty; db/main/api.py, migration_get_all_by_filters).
+    """
+    params = {"source_compute": source, "migration_type": "evacuation", **({"changes-since": since} if since else {})}
+    items = http.pages(connection, COMPUTE, "/os-migrations", "migrations", moves.MIGRATIONS, params, marker="uuid")
+    found: t.Dict[str, str] = {}
+    for item in items:
+        found.setdefault(str(item["instance_uuid"]), str(item["status"]))
+    return found
+
+
 def ports_left(connection: t.Any, host: str, servers: t.Container[str]) -> t.List[facts.ApiPort]:
     """Return the ports of these servers that are still bound to a host."""
     return [port for port in cloud_reads.list_ports(connection, host) if port.device_id in servers]
