@@ -10,11 +10,14 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PYTEST := .venv/bin/python -m pytest
 PYTEST_ARGS ?=
 XDIST ?= -n auto
-CORES_SOME := tests/unit/awx tests/unit/test_audit_playbook.py tests/unit/test_playbook_reads.py \
-    tests/unit/test_resize_playbook.py tests/unit/test_secrets.py tests/unit/test_nobody_there.py
+CORES_SOME := tests/unit/test_playbook_reads.py tests/unit/test_resize_playbook.py tests/unit/test_nobody_there.py
+# INTEGRATION: what make integration runs, such as INTEGRATION=tests/integration/test_zones.py
+INTEGRATION_OVS := tests/integration/test_3_openvswitch.py
+INTEGRATION_SECOND := tests/integration/test_evacuate.py
+INTEGRATION ?= tests/integration --ignore $(INTEGRATION_OVS)
 
 .PHONY: help venv lock collection dev-link unit lint sanity cores cores-found importer docs format lab demo integration \
-        integration-db integration-ovs crash test \
+        integration-db integration-ovs integration-first integration-second crash test \
         test-matrix clean
 
 help: ## this list
@@ -80,11 +83,17 @@ demo: collection ## what the collection guards against, shown on the lab
 integration: collection ## playbooks against the lab
 	@tests/gates/devlink.sh
 	lab/lab up --fast-stop
-	$(PYTEST) tests/integration --ignore tests/integration/test_3_openvswitch.py \
-	    --junitxml=.build/junit/integration.xml $(PYTEST_ARGS)
+	$(PYTEST) $(INTEGRATION) --junitxml=.build/junit/integration.xml $(PYTEST_ARGS)
+
+integration-first: INTEGRATION += --ignore $(INTEGRATION_SECOND)
+integration-first: integration # for make test
+
+integration-second: collection # for make test, on its second lab
+	lab/lab up --fast-stop
+	$(PYTEST) $(INTEGRATION_SECOND) --junitxml=.build/junit/integration-second.xml $(PYTEST_ARGS)
 
 integration-ovs: collection ## the rename against a second lab, with Open vSwitch agents
-	$(PYTEST) tests/integration/test_3_openvswitch.py --junitxml=.build/junit/integration-ovs.xml $(PYTEST_ARGS)
+	$(PYTEST) $(INTEGRATION_OVS) --junitxml=.build/junit/integration-ovs.xml $(PYTEST_ARGS)
 
 integration-db: collection ## database code against real database servers
 	@tests/gates/devlink.sh
@@ -94,7 +103,7 @@ crash: collection ## killed at every step, run again
 	lab/lab up --fast-stop
 	$(PYTEST) tests/crash --junitxml=.build/junit/crash.xml $(PYTEST_ARGS)
 
-test: collection ## everything: unit, lint, sanity, importer, docs, cores, integration-db, integration, integration-ovs, crash
+test: collection ## everything: unit, lint, sanity, importer, docs, cores-found, integration-db, integration, integration-ovs, crash
 	@tests/gates/need.sh
 	@MAKEFLAGS= MAKELEVEL= .venv/bin/python tests/gates/all.py
 

@@ -19,6 +19,8 @@ import time
 from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+LAB = str(ROOT / "lab" / "lab")
+INSTANCE = "STACKGUARD_LAB_INSTANCE"
 LOGS = ROOT / ".build" / "logs"
 TAIL = 80
 HEARTBEAT = 60
@@ -45,6 +47,7 @@ class Part:
     seconds: float = 0.0
     note: str = ""
     group: pathlib.Path | None = None
+    environment: dict[str, str] = field(default_factory=dict)
     summary: str = ""
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -63,6 +66,7 @@ class Part:
             self.process = subprocess.Popen(
                 self.argv(),
                 cwd=ROOT,
+                env={**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -134,9 +138,16 @@ def background() -> pathlib.Path | None:
     return None
 
 
-def one_after_the_other(parts: list[Part]) -> None:
-    for part in parts:
-        part.run()
+def lane(parts: list[Part]) -> threading.Thread:
+    """Run parts one after the other, beside other lanes."""
+
+    def run() -> None:
+        for part in parts:
+            part.run()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
 
 
 def heartbeat(parts: list[Part], over: threading.Event) -> None:
@@ -152,12 +163,16 @@ def main() -> int:
     static = [make(name) for name in ("unit", "lint", "sanity", "importer", "docs")]
     if has_tests("integration_db"):
         static.append(make("integration-db"))
-    live = [make(name) for name in ("integration", "crash") if has_tests(name)]
-    # On a lab of its own, at the same time.
-    beside = make("integration-ovs")
     static.append(make("cores-found"))
-    lab = Part("lab", [str(ROOT / "lab" / "lab"), "up", "--fast-stop"])
-    parts = [*static, lab, *live, beside]
+    lab = Part("lab", [LAB, "up", "--fast-stop"])
+    first = [make("integration-first")]
+    # On a second lab at the same time: with Open vSwitch, and then made anew without it.
+    anew = Part("second-lab", [LAB, "down", "--purge"])
+    off = Part("second-lab-off", [LAB, "down", "--purge"])
+    second = [make("integration-ovs"), anew, make("integration-second"), make("crash"), off]
+    for part in second[1:]:
+        part.environment = {INSTANCE: str((int(os.environ.get(INSTANCE) or 0) + 1) % 10)}
+    parts = [*static, lab, *first, *second]
     group = background()
     for part in static:
         part.group = group
@@ -173,29 +188,23 @@ def main() -> int:
     over = threading.Event()
     threading.Thread(target=heartbeat, args=(parts, over), daemon=True).start()
 
-    def against_the_lab(part: Part) -> None:
-        if lab.ok:
-            part.run()
-        else:
-            part.refuse("the lab did not come up")
-
-    without = threading.Thread(target=one_after_the_other, args=(static,), daemon=True)
-    without.start()
-    if os.access(lab.command[0], os.X_OK):
+    lanes = [lane(static)]
+    if os.access(LAB, os.X_OK):
         lab.run()
     else:
         lab.refuse("lab/lab is not there")
-    alongside = threading.Thread(target=against_the_lab, args=(beside,), daemon=True)
-    alongside.start()
-    for part in live:
-        against_the_lab(part)
-    alongside.join()
-    without.join()
+    if lab.ok:
+        lanes += [lane(first), lane(second)]
+    else:
+        for part in (*first, *second):
+            part.refuse("the lab did not come up")
+    for thread in lanes:
+        thread.join()
     over.set()
 
     print("\nSummary")
     for part in parts:
-        print(f"  {part.name:<15} {'passed' if part.ok else 'FAILED'} {part.seconds:6.0f} s  {part.note}".rstrip())
+        print(f"  {part.name:<18} {'passed' if part.ok else 'FAILED'} {part.seconds:6.0f} s  {part.note}".rstrip())
     for part in parts:
         if part.summary:
             print(f"{part.name}:\n{part.summary}")
