@@ -100,7 +100,10 @@ def test_refused_it_leaves_a_report_and_the_server_as_it_was(cloud):
     assert nova.calls == []
     code, output = playbook.run(resize_server="nobody")
     assert code != 0, output
-    assert not (playbook.folder / "reports" / "report.json").exists(), "the report of an earlier run"
+    report = json.loads((playbook.folder / "reports" / "report.json").read_text())
+    assert (report["verdict"], report["findings"]) == ("block", []), "the report of an earlier run"
+    assert [(item["code"], "nobody" in item["reason"]) for item in report["unchecked"]] == [("SG709", True)]
+    assert '"verdict": "block"' in output
 
 
 @pytest.mark.parametrize("action", ["apply", "rollback"])
