@@ -82,6 +82,7 @@ def test_a_job_that_reaches_nothing_says_so_changes_nothing_and_gives_nothing_aw
     assert words in job.told["message"].replace("\\", ""), job.artifacts
     assert job.told["operation"] == TEMPLATES[name]["playbook"].removesuffix(".yml")
     assert not job.told.get("changed")
+    assert (job.told["verdict"] == "block") == (status == "failed"), "AWX decides by it"
     assert "PLAY RECAP" in job.stdout
     assert canaries.argv == set()
     assert canaries.left(tmp_path, short_tmp, but=job.given) == []
