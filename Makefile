@@ -96,6 +96,7 @@ integration-ovs: collection ## the rename against a second lab, with Open vSwitc
 	$(PYTEST) $(INTEGRATION_OVS) --junitxml=.build/junit/integration-ovs.xml $(PYTEST_ARGS)
 
 integration-db: collection ## database code against real database servers
+	@tests/gates/need.sh databases
 	@tests/gates/devlink.sh
 	$(PYTEST) tests/integration_db --junitxml=.build/junit/integration-db.xml $(PYTEST_ARGS)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Install the Debian packages the gates need, if they are missing and we may; otherwise say which.
+#   need.sh [databases]      those of the database tests, too
 set -euo pipefail
 missing=()
 command -v git >/dev/null || missing+=(git)
@@ -10,6 +11,10 @@ command -v shellcheck >/dev/null || missing+=(shellcheck)
 command -v chromium >/dev/null || missing+=(chromium)
 [ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+if [ "${1:-}" = databases ]; then
+    command -v mariadbd >/dev/null || [ -x /usr/sbin/mariadbd ] || missing+=(mariadb-server)
+    compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || missing+=(postgresql)
+fi
 [ ${#missing[@]} -eq 0 ] && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "Installing ${missing[*]}"

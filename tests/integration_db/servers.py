@@ -82,7 +82,7 @@ class Server:
             # Should the tests be killed, the server goes with them.
             command = [program("setpriv"), "--pdeathsig", "KILL", *self._command()]
             self.process = subprocess.Popen(command, stdout=log, stderr=log, **account(self.owner))
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while time.monotonic() < end and self.process.poll() is None:
             with contextlib.suppress(sa.exc.SQLAlchemyError), self.admin() as connection:
                 connection.execute(sa.select(1))
