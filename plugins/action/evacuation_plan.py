@@ -22,7 +22,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks import stor
 from ansible_collections.stackguard.nova.plugins.module_utils.connection import connect, openstack_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import ARGUMENTS, request_of
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, EvacuationFacts, FactsError, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    Bundle,
+    EvacuationFacts,
+    FactsError,
+    from_plain,
+    to_plain,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest, Fence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import processes
@@ -139,7 +145,7 @@ class ActionModule(ActionBase):
             "changed": False,
             "state": "resumed",
             "operation_id": journal["operation_id"],
-            "journal": {**journal, "run": _this_run()},
+            "journal": {**journal, "run": _this_run(), "memory": evacuation_round.resumed(journal)},
             # As they were decided, with all the findings: by now other hosts may have some of the disks.
             "addresses": about["addresses"],
             "ceph_hosts": _ceph_hosts(bundle),
@@ -158,7 +164,11 @@ class ActionModule(ActionBase):
         bundle, about = self._collect(args)
         # Those who have left already, in an earlier run, are not asked about: their disks are in use, rightly.
         here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
-        servers = tuple(entry["uuid"] for entry in journal["about"]["servers"] if entry["uuid"] in here)
+        passengers = [from_plain(evacuation_round.Passenger, item, "servers") for item in journal["about"]["servers"]]
+        # Nor those that an earlier run has sent, and that have not arrived.
+        riding = evacuation_round.on_the_way(bundle, passengers, evacuation_round.remembered(journal))
+        here -= {entry.uuid for entry in riding}
+        servers = tuple(entry.uuid for entry in passengers if entry.uuid in here)
         request = EvacuationRequest(
             args["evacuate_host"],
             journal["operation_id"],
@@ -174,7 +184,7 @@ class ActionModule(ActionBase):
             msg = f"{args['evacuate_host']} is not proven dead:\n{text.findings_text(checked, honoured)}"
             return {"failed": True, "changed": False, "dead": False, "msg": msg, "report": report}
         msg = f"{args['evacuate_host']} is fenced and down, and nobody has its guests' disks open"
-        return {"changed": False, "dead": True, "msg": msg, "report": report}
+        return {"changed": False, "dead": True, "msg": msg, "report": report, "riding": to_plain(riding)}
 
     @staticmethod
     def _report(

@@ -22,10 +22,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError, from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import Fence
 
-#: How far Nova's clock may be off before servers are asked about one by one instead of in lists.
-SKEW = datetime.timedelta(minutes=10)
-
-
 class ActionModule(ActionBase):
     """Send one wave of servers away from a dead host."""
 
@@ -66,7 +62,7 @@ class ActionModule(ActionBase):
             time.monotonic,
             args["target_state"],
             args["server_timeout"],
-            _before(datetime.datetime.now(datetime.timezone.utc)),
+            _ago,
         )
         result = evacuation_round.run(
             connection,
@@ -77,6 +73,7 @@ class ActionModule(ActionBase):
             findings.parse_overrides(args["overrides"]),
             (journal.get("memory") or {}).get("evacuate") or {},
             _before(_moment(journal.get("started_at"))),
+            evacuation_round.remembered(journal),
         )
         if result.findings:
             say(text.findings_text(findings.Checked(result.findings)))
@@ -94,10 +91,17 @@ def _moment(text_: t.Any) -> t.Optional[datetime.datetime]:
 
 
 def _before(moment: t.Optional[datetime.datetime]) -> t.Optional[str]:
-    return None if moment is None else (moment - SKEW).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return None if moment is None else _ago((now - moment).total_seconds() + evacuation.SKEW)
+
+
+def _ago(seconds: float) -> str:
+    moment = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=seconds)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _summary(result: evacuation_round.Round) -> str:
     verified = sum(1 for entry in result.landed if entry.state == "verified")
     failed = sum(1 for entry in result.outcomes if entry.outcome == evacuation.FAILED)
-    return f"{len(result.outcomes)} sent, {failed} failed; {verified} seen well elsewhere; {len(result.left)} stay"
+    ended = f"{len(result.outcomes)} ended, {failed} failed, {len(result.riding)} on their way"
+    return f"{ended}; {verified} seen well elsewhere; {len(result.left)} stay"

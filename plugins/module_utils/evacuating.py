@@ -109,12 +109,13 @@ class Destination:
 
 @dataclasses.dataclass(frozen=True)
 class Sent:
-    """A guest that this run has sent to a host."""
+    """A guest that this run has sent to a host. ``needs``: of placement, where it may not hold them there yet."""
 
     uuid: str
     host: str
     memory_mib: int
     cells: t.Tuple[NumaCell, ...] = ()
+    needs: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 # --- disks ----------------------------------------------------------------------------------------------------
@@ -264,13 +265,22 @@ def _destination(
         zone=target.zone,
         room_mib=None if account is None else account["room"],
         pages=pages,
-        free=target.free or {},
+        free=_free(target, sent),
         storage=storage,
         images=images,
         asked=frozenset(facts.rbd.instances if facts.rbd else ()),
         problems=tuple(problems),
         account=account or {},
     )
+
+
+def _free(target: EvacuationTarget, sent: t.Sequence[Sent]) -> t.Dict[str, int]:
+    """Return what placement has left. What is on its way may be held there already: then too little is counted."""
+    free = dict(target.free or {})
+    for entry in sent:
+        for name, amount in entry.needs.items():
+            free[name] = free.get(name, 0) - amount
+    return free
 
 
 def _state_problems(target: EvacuationTarget) -> t.Iterator[Reason]:

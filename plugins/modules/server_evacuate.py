@@ -11,14 +11,16 @@ short_description: Send one wave of servers away from a dead compute host
 version_added: 0.1.0
 description:
   - Sees which servers of the operation have left and how they are, judges the rest by what was just read on the hosts,
-    sends one wave, and waits until each has arrived or failed.
+    sends one wave, and follows it.
   - A wave is O(max_parallel) servers at a time for each destination, another when one has arrived, for as long as what
-    was read is not older than a minute. A destination on which one failed gets no further one in the same wave.
-  - Read the hosts anew with M(stackguard.nova.compute_host_info) before each round, and go on while RV(again) is
-    V(true). The first round that sends nobody is the one that has seen the last wave.
+    was read is not older than two minutes. A destination on which one failed gets no further one in the same wave.
+  - A round that has others to send ends then, while some are still on their way (RV(riding)). Keep those in the
+    journal's C(memory.riding), read the hosts anew with M(stackguard.nova.compute_host_info), and go on while RV(again)
+    is V(true). They are counted where they are going, and judged by what is read after they have arrived.
+  - The first round that sends nobody, and has nobody on the way, is the one that has seen the last wave.
   - Each server goes to a named host that the scheduler checks, with a microversion that keeps its power state (2.68) or
     leaves it stopped (2.95), and never with C(force).
-  - A server whose evacuation is under way is waited for and not asked for again. One that failed goes to another host
+  - A server whose evacuation is under way is followed and not asked for again. One that failed goes to another host
     in a later round, if its disks are the same and nobody has them open.
   - Runs on the controller.
 author:
@@ -61,7 +63,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 outcomes:
-  description: Servers of this wave, in the order in which they ended.
+  description: Servers whose evacuation ended in this round, in the order in which they did.
   returned: success
   type: list
   elements: dict
@@ -90,6 +92,13 @@ report:
   returned: success
   type: dict
   sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
+riding:
+  description: Servers that are still on their way, to be kept in the journal for the next round.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, target: compute3, size_mib: 4096, started: 5123.7}
 tried:
   description: By server, the hosts on which it failed in this operation, to be kept in the journal.
   returned: success

@@ -12,7 +12,7 @@ host to the other and back:
 * all requests fired at Nova at once, nothing checked: the yardstick;
 * three threads, each waiting for its server (as Masakari does), and eight threads (as InstanceHA does);
 * the playbook, from its start to its end: with the fence, the guards, memory measured anew before each wave, and every
-  server verified.
+  server verified; STACKGUARD_BENCH_PARALLEL (8) on their way to one host at a time.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from labkit.playbook import Playbooks
 
 HOSTS = ("compute1", "compute2")
 COUNT = int(os.environ.get("STACKGUARD_BENCH_SERVERS") or 100)
+PARALLEL = int(os.environ.get("STACKGUARD_BENCH_PARALLEL") or 8)
 
 
 def make_room(lab):
@@ -89,6 +90,7 @@ def guarded(playbooks, state):
         variables = {"evacuate_host": source, "evacuate_fence": "blocklist", "stackguard_state_dir": state}
         # What a guest without an operating system takes: the default of 128 MiB is too much for 100 on a small machine.
         variables["evacuate_guest_overhead_mb"] = 64
+        variables["evacuate_max_parallel"] = PARALLEL
         playbooks.run("evacuate_host", variables=variables, timeout=1800).ok()
         assert there(lab, uuids, target)
 

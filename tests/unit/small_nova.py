@@ -29,8 +29,9 @@ class Nova:
         self.asked, self.answers, self.ends, self.ticks = [], {}, ends or {}, ticks
         self.records, self.mute, self.versions = {}, 0, []
         self.ports = []
-        #: Looks between the end of a task and the new host: the destination's resource tracker has others before it.
-        self.late = 0
+        #: Looks between the end of a task and the new host (the destination's resource tracker has others before it), and
+        #: what the record says meanwhile.
+        self.late, self.meanwhile = 0, "pre-migrating"
         self.listed, self.shown, self.most = 0, [], {}
         #: Whose evacuation records were asked for; None: a list of them. ``unlisted``: the list lacks these.
         self.listed_records, self.unlisted = [], ()
@@ -51,6 +52,7 @@ class Nova:
                 server["late"] -= 1
                 if not server["late"]:
                     server["host"] = server["target"]
+                    self.records[uuid] = "done"
             if server["task"] and server["left"] > 0:
                 server["left"] -= 1
                 if server["left"] == 0:
@@ -63,7 +65,7 @@ class Nova:
             server["late"] = self.late
             if not self.late:
                 server["host"] = server["target"]
-            self.records[uuid] = "done"
+            self.records[uuid] = self.meanwhile if self.late else "done"
         else:
             server["status"] = "ERROR"
             self.records[uuid] = "error" if end == "novalidhost" else "failed"
@@ -103,6 +105,7 @@ class Nova:
                 for uuid, status in self.records.items()
                 if params.get("instance_uuid") in ((None, uuid) if uuid not in self.unlisted else (uuid,))
                 and params.get("marker") is None
+                and params.get("status") in (None, status)
             ]
             return Answer(200, {"migrations": rows})
         uuid = path.split("/")[2]

@@ -26,6 +26,18 @@ def seats(*uuids, host="host1"):
     return [Seat(uuid, uuid, host, 1, 1024, "") for uuid in uuids]
 
 
+def send(made, *given, **more):
+    """Send a wave that ends with nobody on the way."""
+    wave = made.send(*given, **more)
+    assert wave.riding == []
+    return wave.outcomes
+
+
+def ago(seconds):
+    """What the small Nova does not look at."""
+    return f"{seconds:.0f} s ago"
+
+
 def ends(outcomes):
     return {entry.uuid: (entry.outcome, entry.host) for entry in outcomes}
 
@@ -33,7 +45,7 @@ def ends(outcomes):
 def test_a_wave_arrives_and_each_is_asked_for_once_with_a_microversion_that_keeps_its_state():
     nova = Nova("a", "b")
     made, said = evacuator(nova)
-    outcomes = made.send(seats("a", "b"))
+    outcomes = send(made, seats("a", "b"))
     assert ends(outcomes) == {"a": ("arrived", "host1"), "b": ("arrived", "host1")}
     assert [entry.migration for entry in outcomes] == ["done", "done"]
     assert nova.asked == [("a", "host1"), ("b", "host1")]
@@ -45,7 +57,7 @@ def test_no_more_on_their_way_to_one_host_than_allowed_and_the_next_begins_when_
     names = [f"s{number}" for number in range(9)]
     nova = Nova(*names)
     made, _said = evacuator(nova)
-    outcomes = made.send([*seats(*names[:6]), *seats(*names[6:], host="host2")], parallel=2)
+    outcomes = send(made, [*seats(*names[:6]), *seats(*names[6:], host="host2")], parallel=2)
     assert {entry.outcome for entry in outcomes} == {"arrived"}
     assert nova.most == {"host1": 2, "host2": 2}
     assert sorted(nova.asked) == sorted(
@@ -58,26 +70,62 @@ def test_what_the_records_say_is_read_in_one_list_for_the_whole_wave():
     nova = Nova(*names)
     nova.unlisted = ("s3",)
     made, _said = evacuator(nova)
-    outcomes = made.send(seats(*names))
+    outcomes = send(made, seats(*names))
     assert {entry.uuid: entry.migration for entry in outcomes} == dict.fromkeys(names, "done")
     assert nova.listed_records == [None, "s3"], "only who is in no list is asked for alone"
 
 
-def test_none_begins_by_what_was_measured_too_long_ago():
+def test_none_begins_by_what_was_measured_too_long_ago_and_the_next_wave_follows_who_is_on_the_way():
     names = [f"s{number}" for number in range(6)]
-    nova = Nova(*names)
+    nova = Nova(*names, ticks=10)
     made, _said = evacuator(nova)
-    assert len(made.send(seats(*names), parallel=2, fresh=0.0)) == 2, "as many as may go at once always do"
-    assert [uuid for uuid, _host in nova.asked] == ["s0", "s1"]
-    made, _said = evacuator(Nova(*names))
-    assert len(made.send(seats(*names), parallel=2, fresh=evacuation.POLL * 3.5)) == 4
+    first = made.send(seats(*names), parallel=2, fresh=0.0)
+    assert first.outcomes == [], "nobody has landed yet"
+    assert [(entry.uuid, entry.target, entry.size_mib) for entry in first.riding] == [
+        ("s0", "host1", 1024),
+        ("s1", "host1", 1024),
+    ]
+    assert [uuid for uuid, _host in nova.asked] == ["s0", "s1"], "as many as may go at once always do"
+    second = made.send(seats("s2", "s3"), parallel=2, riding=first.riding)
+    assert ends(second.outcomes) == dict.fromkeys(["s0", "s1", "s2", "s3"], ("arrived", "host1"))
+    assert nova.asked == [(name, "host1") for name in ("s0", "s1", "s2", "s3")], "nobody is asked for twice"
+    assert nova.most == {"host1": 2}, "those on the way count"
+
+
+def test_a_wave_whose_measure_is_old_but_has_nobody_else_to_send_sees_all_land():
+    nova = Nova("a", "b", ticks=100)
+    made, _said = evacuator(nova)
+    assert ends(send(made, seats("a", "b"), fresh=evacuation.POLL)) == dict.fromkeys("ab", ("arrived", "host1"))
+
+
+def test_nobody_whose_request_has_no_clear_answer_is_left_on_the_way():
+    """Whether Nova took it only the next looks show: until then the wave does not end."""
+    nova = Nova("a", "b", ticks=50)
+    nova.answers["a"] = [Answer(409, {"conflictingRequest": {"message": "its state is changing"}})] * 3
+    made, _said = evacuator(nova)
+    wave = made.send(seats("a", "b"), parallel=1, fresh=0.0)
+    assert [entry.uuid for entry in wave.riding] == ["a"]
+    assert nova.asked == [("a", "host1")]
+
+
+def test_who_has_used_up_his_time_has_done_so_in_all_waves_together():
+    nova = Nova("a", "b", ticks=10**6)
+    made, _said = evacuator(nova, timeout=60)
+    riding = made.send(seats("a", "b"), parallel=1, fresh=0.0).riding
+    made.sleep(59.0)
+    (ended,) = made.send([], riding=riding).outcomes
+    assert (ended.uuid, ended.outcome) == ("a", "unknown")
+    assert 60 <= ended.seconds < 70
+    # By a clock that began anew since, it has just been sent.
+    (ended,) = made.send([], riding=[evacuation.Riding("a", "a", "host1", 1024, 10.0**9)]).outcomes
+    assert (ended.outcome, ended.seconds // 10) == ("unknown", 6)
 
 
 @pytest.mark.parametrize("end", ["failed", "novalidhost"])
 def test_a_host_on_which_one_failed_gets_no_further_one(end):
     nova = Nova("a", "b", "c", "d", ends={"a": end})
     made, _said = evacuator(nova)
-    outcomes = made.send([*seats("a", "b"), *seats("c", "d", host="host2")], parallel=1)
+    outcomes = send(made, [*seats("a", "b"), *seats("c", "d", host="host2")], parallel=1)
     assert {entry.uuid: entry.outcome for entry in outcomes} == {"a": "failed", "c": "arrived", "d": "arrived"}
     assert "b" not in dict(nova.asked), "the next round judges whether that host takes any"
 
@@ -85,7 +133,7 @@ def test_a_host_on_which_one_failed_gets_no_further_one(end):
 def test_a_host_on_which_one_hangs_gets_no_further_one():
     nova = Nova("a", "b", ticks=10**6)
     made, _said = evacuator(nova, timeout=60)
-    assert [(entry.uuid, entry.outcome) for entry in made.send(seats("a", "b"), parallel=1)] == [("a", "unknown")]
+    assert [(entry.uuid, entry.outcome) for entry in send(made, seats("a", "b"), parallel=1)] == [("a", "unknown")]
     assert nova.asked == [("a", "host1")]
 
 
@@ -93,33 +141,35 @@ def test_many_are_looked_at_in_lists():
     """One list for each host and look, however many servers there are; nobody is asked about alone."""
     names = [f"s{number}" for number in range(40)]
     nova = Nova(*names)
-    made, _said = evacuator(nova, since="2026-01-01T00:00:00Z")
-    assert len(made.send(seats(*names), parallel=40)) == 40
+    made, _said = evacuator(nova, ago=ago)
+    assert len(send(made, seats(*names), parallel=40)) == 40
     assert nova.shown == []
     assert nova.listed < 10
 
 
 def test_a_few_that_begin_are_asked_about_alone_and_not_asked_for_twice():
     nova = Nova("a", "b", "c")
-    made, _said = evacuator(nova, since="2026-01-01T00:00:00Z")
-    assert set(ends(made.send(seats("a", "b", "c"), parallel=1)).values()) == {("arrived", "host1")}
-    assert nova.shown == ["a", "b", "c"]
+    made, _said = evacuator(nova, ago=ago)
+    assert set(ends(send(made, seats("a", "b", "c"), parallel=1)).values()) == {("arrived", "host1")}
+    assert set(nova.shown) == {"a", "b", "c"}
+    assert len(nova.shown) == 6, "before it is sent, and when it has left"
 
 
-@pytest.mark.parametrize("since", [None, "2026-01-01T00:00:00Z"])
-def test_one_whose_task_has_ended_before_it_has_its_new_host_has_not_failed(since):
+@pytest.mark.parametrize("given", [{}, {"ago": ago}])
+@pytest.mark.parametrize("record", ["accepted", "pre-migrating", "done"])
+def test_one_whose_task_has_ended_before_it_has_its_new_host_has_not_failed(given, record):
     """Seen on the real one with 100 servers: active, without a task, on the dead host, and its record done."""
     nova = Nova("a", "b")
-    nova.late = 5
-    made, _said = evacuator(nova, since=since)
-    assert ends(made.send(seats("a", "b"))) == {"a": ("arrived", "host1"), "b": ("arrived", "host1")}
+    nova.late, nova.meanwhile = 5, record
+    made, _said = evacuator(nova, **given)
+    assert ends(send(made, seats("a", "b"))) == {"a": ("arrived", "host1"), "b": ("arrived", "host1")}
     assert nova.asked == [("a", "host1"), ("b", "host1")]
 
 
 def test_stopped_needs_a_newer_nova():
     nova = Nova("a")
     made, _said = evacuator(nova, target_state="stopped")
-    assert ends(made.send(seats("a"))) == {"a": ("arrived", "host1")}
+    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host1")}
     assert nova.versions == ["2.95"]
     old = Nova("a", max_microversion=(2, 93))
     with pytest.raises(ApiError, match=r"2\.95"):
@@ -131,31 +181,73 @@ def test_stopped_needs_a_newer_nova():
 def test_one_that_fails_is_told_and_the_others_go_on(end, record):
     nova = Nova("a", "b", ends={"a": end})
     made, _said = evacuator(nova)
-    outcomes = {entry.uuid: entry for entry in made.send(seats("a", "b"))}
+    outcomes = {entry.uuid: entry for entry in send(made, seats("a", "b"))}
     assert (outcomes["a"].outcome, outcomes["a"].host, outcomes["a"].migration) == ("failed", "dead", record)
     assert outcomes["b"].outcome == "arrived"
     assert [uuid for uuid, _host in nova.asked] == ["a", "b"], "it is not asked for again by itself"
 
 
-def test_one_that_is_under_way_is_waited_for_and_not_asked_for():
+def test_one_that_is_under_way_is_followed_and_not_asked_for():
     nova = Nova("a", "b")
     nova.servers["a"].update(task="rebuilding", left=3, target="host2")
     nova.records["a"] = "accepted"
     made, _said = evacuator(nova)
-    assert ends(made.wait_for_those_under_way(["a", "b"])) == {"a": ("arrived", "host2")}
+    assert ends(send(made, [], riding=[evacuation.Riding("a", "a", None)])) == {"a": ("arrived", "host2")}
     assert nova.asked == []
     nova = Nova("a")
     nova.servers["a"].update(task="rebuilding", left=3, target="host2")
     made, _said = evacuator(nova)
-    assert ends(made.send(seats("a"))) == {"a": ("arrived", "host2")}
+    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host2")}
     assert nova.asked == []
+
+
+@pytest.mark.parametrize("now", ["left", "failed", "deleted"])
+def test_one_that_was_on_the_way_and_has_ended_meanwhile_is_told_as_it_is(now):
+    nova = Nova("a")
+    nova.records["a"] = {"left": "done"}.get(now, "failed")
+    if now == "left":
+        nova.servers["a"]["host"] = "host1"
+    if now == "deleted":
+        del nova.servers["a"]
+    made, _said = evacuator(nova, ago=ago)
+    (ended,) = send(made, [], riding=[evacuation.Riding("a", "a", "host1")])
+    assert (ended.outcome, ended.target) == ({"left": "arrived", "failed": "failed", "deleted": "gone"}[now], "host1")
+
+
+def test_one_of_which_nova_does_not_say_whether_it_is_done_has_not_failed():
+    """It would be sent elsewhere while its first destination may still spawn it."""
+    nova = Nova("a")
+    nova.late = 4
+    request, mute = nova.request, []
+
+    def answer(path, *given, **more):
+        if path == "/os-migrations" and len(mute) < 3:
+            mute.append(path)
+            return Answer(503, {"error": {"message": "no answer"}})
+        return request(path, *given, **more)
+
+    nova.compute.request = answer
+    made, _said = evacuator(nova)
+    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host1")}
+    assert mute
+
+
+def test_many_that_are_about_to_arrive_are_looked_at_in_one_list():
+    names = [f"s{number}" for number in range(8)]
+    nova = Nova(*names)
+    nova.late = 6
+    made, _said = evacuator(nova, ago=ago)
+    assert {outcome for outcome, _host in ends(send(made, seats(*names))).values()} == {"arrived"}
+    alone = [uuid for uuid in nova.listed_records if uuid is not None]
+    assert len(alone) <= len(names), "each once at most: when it has left since the look began"
+    assert len(nova.listed_records) < 20
 
 
 def test_one_that_has_left_already_is_let_be():
     nova = Nova("a")
     nova.servers["a"]["host"] = "host2"
     made, _said = evacuator(nova)
-    assert ends(made.send(seats("a"))) == {"a": ("arrived", "host2")}
+    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host2")}
     assert nova.asked == []
 
 
@@ -163,7 +255,7 @@ def test_one_that_was_deleted_is_told():
     nova = Nova("a")
     del nova.servers["a"]
     made, _said = evacuator(nova)
-    assert ends(made.send(seats("a"))) == {"a": ("gone", None)}
+    assert ends(send(made, seats("a"))) == {"a": ("gone", None)}
 
 
 def test_a_conflict_is_tried_again_and_then_told():
@@ -171,11 +263,11 @@ def test_a_conflict_is_tried_again_and_then_told():
     nova = Nova("a")
     nova.answers["a"] = [busy, busy]
     made, _said = evacuator(nova)
-    assert ends(made.send(seats("a"))) == {"a": ("arrived", "host1")}
+    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host1")}
     nova = Nova("a")
     nova.answers["a"] = [busy] * 99
     made, _said = evacuator(nova)
-    (outcome,) = made.send(seats("a"))
+    (outcome,) = send(made, seats("a"))
     assert outcome.outcome == "failed"
     assert "its state is changing" in outcome.reason
 
@@ -185,7 +277,7 @@ def test_a_refusal_is_told(status):
     nova = Nova("a")
     nova.answers["a"] = [Answer(status, {"badRequest": {"message": "no such host"}})]
     made, _said = evacuator(nova)
-    (outcome,) = made.send(seats("a"))
+    (outcome,) = send(made, seats("a"))
     assert (outcome.outcome, outcome.host) == ("failed", "dead")
     assert "no such host" in outcome.reason
 
@@ -194,19 +286,19 @@ def test_a_mute_nova_is_waited_for_and_then_given_up():
     nova = Nova("a")
     nova.mute = 3
     made, said = evacuator(nova)
-    assert ends(made.send(seats("a"))) == {"a": ("arrived", "host1")}
+    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host1")}
     assert any("goes on by itself" in line for line in said)
     nova = Nova("a")
     nova.mute = 99
     made, _said = evacuator(nova)
     with pytest.raises(ApiError):
-        made.send(seats("a"))
+        send(made, seats("a"))
 
 
 def test_one_that_never_ends_is_unknown_and_not_failed():
     nova = Nova("a", ticks=10**6)
     made, _said = evacuator(nova, timeout=60)
-    (outcome,) = made.send(seats("a"))
+    (outcome,) = send(made, seats("a"))
     assert outcome.outcome == "unknown"
     assert "Nova may still be at it" in outcome.reason
 
@@ -215,7 +307,7 @@ def test_a_paused_server_is_not_asked_for():
     nova = Nova("a")
     nova.servers["a"]["status"] = "PAUSED"
     made, _said = evacuator(nova)
-    assert ends(made.send(seats("a"))) == {"a": ("failed", "dead")}
+    assert ends(send(made, seats("a"))) == {"a": ("failed", "dead")}
     assert nova.asked == []
 
 

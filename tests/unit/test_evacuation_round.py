@@ -30,6 +30,8 @@ class World:
         self.nova = Nova(*BOTH, source="compute1", **nova)
         self.change = lambda some: some
         self.reads = 0
+        #: What the journal says of each server's NUMA cells; None: unread.
+        self.numa = []
 
     def read(self):
         self.reads += 1
@@ -58,15 +60,17 @@ class World:
         some = self.change(some)
         return some.bundle, some.about
 
-    def round(self, tried=None, overrides=(), request=None):
+    def round(self, tried=None, overrides=(), request=None, rode=()):
         clock = Clock()
         evacuator = evacuation.Evacuator(self.nova, "compute1", lambda _line: None, clock.sleep, clock.monotonic)
         passengers = [
-            evacuation_round.Passenger(uuid, f"guest{index}", "ACTIVE", {f"{uuid}_disk": f"id-{uuid}_disk"})
+            evacuation_round.Passenger(uuid, f"guest{index}", "ACTIVE", {f"{uuid}_disk": f"id-{uuid}_disk"}, self.numa)
             for index, uuid in enumerate(BOTH, 1)
         ]
         wanted = request or self.scene.request
-        return evacuation_round.run(self.nova, self.read, evacuator, passengers, wanted, overrides, tried or {})
+        return evacuation_round.run(
+            self.nova, self.read, evacuator, passengers, wanted, overrides, tried or {}, None, rode
+        )
 
 
 def states(done):
@@ -88,13 +92,115 @@ def test_two_rounds_send_everybody_and_see_them_well():
     assert sorted(world.nova.asked) == sorted((uuid, "compute3") for uuid in BOTH)
 
 
-def test_hosts_are_read_anew_before_anybody_is_sent_by_an_old_measure(monkeypatch):
+def one_by_one(world, monkeypatch):
+    """A request by which each round sends one server, and leaves it on its way if another waits."""
     monkeypatch.setattr(evacuation_round, "FRESH", 0.0)
+    return dataclasses.replace(world.scene.request, parallel=1)
+
+
+def names(entries):
+    return [entry.uuid for entry in entries]
+
+
+def test_hosts_are_read_anew_while_some_are_still_on_their_way(monkeypatch):
+    world = World(ticks=1)
+    request = one_by_one(world, monkeypatch)
+    first = world.round(request=request)
+    assert (names(first.outcomes), names(first.riding), first.again) == ([], [ONE], True)
+    world.nova.tick()
+    second = world.round(request=request, rode=first.riding)
+    assert (names(second.outcomes), names(second.riding), second.again) == ([ONE], [], True)
+    assert second.landed == [], "what was read while it was on its way says nothing of it"
+    third = world.round(request=request, rode=second.riding)
+    assert (names(third.outcomes), states(third)) == ([TWO], {ONE: ("compute3", "verified")})
+    last = world.round(request=request, rode=third.riding)
+    assert (last.again, states(last)) == (False, dict.fromkeys(BOTH, ("compute3", "verified")))
+    assert world.reads == 4
+    assert world.nova.asked == [(ONE, "compute3"), (TWO, "compute3")], "each is asked for once"
+
+
+def test_who_is_on_the_way_is_counted_where_he_is_going(monkeypatch):
+    """Memory for one of them: as long as the first is not seen there, the second has no place."""
+    world = World(ticks=100)
+    world.change = lambda some: some.at(3, memory=facts.Memory(65536, 1700, 900, 0))
+    riding = [evacuation.Riding(ONE, "guest1", "compute3", 1024)]
+    world.nova.servers[ONE].update(task="rebuilding", left=5, target="compute3")
+    done = world.round(rode=riding)
+    assert (names(done.outcomes), done.again) == ([ONE], True)
+    assert "real memory left" in done.left[TWO]
+    assert world.nova.asked == []
+    # Nor is placement's room promised twice.
+    world = World(ticks=100)
+    world.change = lambda some: some.target(3, free={"VCPU": 1, "MEMORY_MB": 32768, "DISK_GB": 1000})
+    world.nova.servers[ONE].update(task="rebuilding", left=5, target="compute3")
+    assert "placement has 0 VCPU left" in world.round(rode=riding).left[TWO]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"target": None},
+        {"size_mib": None},
+        {"numa": None},
+    ],
+)
+def test_nobody_is_sent_while_it_is_not_known_what_takes_room_and_where(change):
     world = World()
-    request = dataclasses.replace(world.scene.request, parallel=1)
-    assert [len(world.round(request=request).outcomes) for _round in range(3)] == [1, 1, 0]
-    assert world.reads == 3
-    assert len(world.nova.asked) == 2
+    world.nova.servers[ONE].update(task="rebuilding", left=5, target="compute3")
+    ride = {"target": "compute3", "size_mib": 1024, **change}
+    world.numa = ride.pop("numa", [])
+    done = world.round(rode=[evacuation.Riding(ONE, "guest1", **ride)])
+    assert (names(done.outcomes), done.again, world.nova.asked) == ([ONE], True, [])
+    assert names(world.round().outcomes) == [TWO]
+
+
+def test_one_that_failed_after_the_hosts_were_read_is_not_sent_by_what_was_read_before():
+    """Its failed destination may have been read before anything of it was there."""
+    world = World()
+    world.nova.servers[ONE]["status"] = "ERROR"
+    world.nova.records[ONE] = "failed"
+    done = world.round(rode=[evacuation.Riding(ONE, "guest1", "compute3", 1024)])
+    assert {entry.uuid: entry.outcome for entry in done.outcomes} == {ONE: "failed", TWO: "arrived"}
+    assert set(done.tried) == {ONE}
+    assert (world.nova.asked, done.again) == ([(TWO, "compute3")], True)
+
+
+def test_signs_of_life_stop_the_next_but_those_on_the_way_are_followed():
+    world = World()
+    world.nova.servers[ONE].update(task="rebuilding", left=5, target="compute3")
+    world.change = lambda some: some.target(1, state="up")
+    done = world.round(rode=[evacuation.Riding(ONE, "guest1", "compute3", 1024)])
+    assert (names(done.outcomes), world.nova.asked, done.left, done.again) == ([ONE], [], {TWO: "SG510"}, True)
+    last = world.round()
+    assert (last.again, world.nova.asked, last.left) == (False, [], {TWO: "SG510"})
+
+
+def record(uuid, **changes):
+    """An evacuation that Nova is at."""
+    row = facts.ApiMigration(
+        7, f"record-of-{uuid}", "evacuation", "pre-migrating", uuid, "compute1", None, "compute3", None
+    )
+    return dataclasses.replace(row, **changes)
+
+
+def test_one_at_which_nova_is_without_a_task_is_not_sent_a_second_time():
+    """Between the end of its task and its new host, and nobody's journal knows of it."""
+    world = World()
+    world.change = lambda some: some.having(some.cloud.without("databases").cloud(migrations=[record(ONE)]))
+    done = world.round()
+    assert (names(done.outcomes), done.left, codes(done)) == ([TWO], {ONE: "SG702"}, ["SG702"])
+    # It never ends, and whoever knows says so by name.
+    known = Override("SG702", f"record-of-{ONE}", "nova-compute of its destination was started anew")
+    assert names(world.round(overrides=[known]).outcomes) == [ONE]
+
+
+def test_a_journal_is_carried_on_with_by_new_clocks_and_with_new_patience():
+    ride = {"uuid": ONE, "name": "guest1", "target": "compute3", "size_mib": 1024, "started": 5.0}
+    memory = {"evacuate": {ONE: {"compute3": "failed"}, TWO: {"(under way)": "took long"}}, "riding": [ride]}
+    kept = evacuation_round.resumed({"memory": memory})
+    assert kept == {"evacuate": {ONE: {"compute3": "failed"}, TWO: {}}, "riding": [{**ride, "started": None}]}
+    assert evacuation_round.remembered({"memory": kept}) == [evacuation.Riding(ONE, "guest1", "compute3", 1024)]
+    assert evacuation_round.remembered({}) == []
 
 
 def test_while_the_measure_is_fresh_the_next_goes_when_one_has_arrived():
@@ -123,13 +229,13 @@ def test_those_who_have_left_are_found_in_one_list(monkeypatch):
     assert world.nova.shown == []
 
 
-def test_those_under_way_are_waited_for_before_anything_is_judged():
+def test_those_that_an_unknown_run_has_sent_are_followed_and_judged_by_the_next_look():
     world = World()
     world.nova.servers[ONE].update(task="rebuilding", left=3, target="compute3")
+    world.change = lambda some: some.having(some.cloud.cloud(migrations=[record(ONE, status="accepted")]))
     first = world.round()
-    assert [entry.uuid for entry in first.outcomes] == [ONE]
-    assert (first.again, world.reads, world.nova.asked) == (True, 0, [])
-    assert [entry.uuid for entry in world.round().outcomes] == [TWO]
+    assert {entry.uuid: entry.target for entry in first.outcomes} == dict.fromkeys(BOTH, "compute3")
+    assert (first.again, world.nova.asked) == (True, [(TWO, "compute3")])
 
 
 def test_one_that_failed_goes_elsewhere_or_stays_and_is_named():
@@ -149,12 +255,10 @@ def test_one_that_never_ends_is_waited_for_once_and_keeps_nobody_else():
     """Its destination died: Nova stays at it for ever."""
     world = World()
     world.nova.servers[ONE].update(task="rebuilding", left=10**9, target="compute3")
-    first = world.round()
-    assert [(entry.uuid, entry.outcome) for entry in first.outcomes] == [(ONE, "unknown")]
+    first = world.round(rode=[evacuation.Riding(ONE, "guest1", "compute3", 1024)])
+    assert {entry.uuid: entry.outcome for entry in first.outcomes} == {ONE: "unknown", TWO: "arrived"}
     assert "Nova may still be at it" in first.tried[ONE]["(under way)"]
-    second = world.round(first.tried)
-    assert [(entry.uuid, entry.outcome) for entry in second.outcomes] == [(TWO, "arrived")]
-    last = world.round(second.tried)
+    last = world.round(first.tried)
     assert (last.again, last.outcomes) == (False, [])
     assert set(last.left) == {ONE}
     assert world.nova.asked == [(TWO, "compute3")], "nobody asks for it a second time"

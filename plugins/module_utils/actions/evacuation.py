@@ -4,9 +4,12 @@
 
 """Sends servers away from a dead host, a few at a time to each destination, and waits until each has landed or failed.
 
-Nothing is remembered between two looks but what was asked for in this very run: whether a server is still on the dead
-host, and whether a task of it is in progress, is Nova's word. So a run that was killed is carried on with by looking
-again, and no server is evacuated twice: one whose evacuation is under way is waited for, one that has left is let be.
+Whether a server is still on the dead host, and whether a task of it is in progress, is Nova's word at each look. So a
+run that was killed is carried on with by looking again, and no server is evacuated twice: one whose evacuation is under
+way is followed, one that has left is let be.
+
+A wave ends before the last of it has landed: hosts are measured again while others are still on their way, and those
+are followed by the next wave.
 """
 
 from __future__ import annotations
@@ -21,17 +24,23 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiSe
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seat
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, moves
 
-Json = t.Dict[str, t.Any]
+#: What a look has shown: None for a server that is gone.
+Seen = t.Mapping[str, t.Optional[ApiServer]]
 
 #: Seconds between two looks: one request for each host that takes part, however many servers are on their way.
-POLL = 2.0
+POLL = 3.0
 #: How often a server is asked for again where the API says 409: its state is changing under our eyes.
 BUSY_TRIES = 5
 #: Looks in a row that may fail before the run gives up; the servers go on by themselves.
 BLIND_LOOKS = 15
 
+#: Seconds that Nova's clocks may be off from ours: to miss nobody, and to list few (who is missed is asked about alone).
+SKEW, NEAR = 600.0, 30.0
 #: Up to so many servers are asked about one by one, before all of the dead host are listed for them.
 FEW = 4
+
+#: Status of the record from the spawn's beginning until Nova has noted the new host.
+FINISHING = "pre-migrating"
 
 #: Outcomes.
 ARRIVED, FAILED, GONE, UNKNOWN = "arrived", "failed", "gone", "unknown"
@@ -53,23 +62,56 @@ class Outcome:
     migration: t.Optional[str] = None
 
 
-@dataclasses.dataclass
-class _Trip:
-    """One server on its way. ``target``: None for one that was on its way when this run began."""
+@dataclasses.dataclass(frozen=True)
+class Riding:
+    """A server on its way when a wave begins or ends. ``target``, ``size_mib`` (all its memory): None: not known.
+
+    ``started``: by the controller's monotonic clock, seconds; None: now.
+    """
 
     uuid: str
     name: str
     target: t.Optional[str]
+    size_mib: t.Optional[int] = None
+    started: t.Optional[float] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Wave:
+    """What came of one: those that ended, in the order they did, and those that are still on their way."""
+
+    outcomes: t.List[Outcome]
+    riding: t.List[Riding]
+
+
+@dataclasses.dataclass
+class _Trip:
+    """One server on its way. ``target``: None for one of which is only known that it is."""
+
+    uuid: str
+    name: str
+    target: t.Optional[str]
+    size_mib: t.Optional[int] = None
     asked: bool = False
     started: float = 0.0
     busy: int = 0
 
 
+def _adopted(entry: Riding, now: float) -> _Trip:
+    # A moment to come is of an earlier start of this machine.
+    started = now if entry.started is None or entry.started > now else entry.started
+    return _Trip(entry.uuid, entry.name, entry.target, entry.size_mib, True, started)
+
+
+def _left(trip: _Trip) -> Riding:
+    return Riding(trip.uuid, trip.name, trip.target, trip.size_mib, trip.started)
+
+
 class Evacuator:
     """Sends servers. ``remark``: progress for people; ``sleep`` and ``monotonic``: seconds.
 
-    ``since``: ISO 8601, some minutes before this run began: of the hosts only servers that changed since are listed;
-    None: all of them.
+    ``ago``: gives the moment so many seconds ago, ISO 8601: of the hosts only servers that changed since their
+    evacuation began are listed; None: all of them.
     """
 
     def __init__(
@@ -81,7 +123,7 @@ class Evacuator:
         monotonic: t.Callable[[], float],
         target_state: str = "keep",
         timeout: float = 1800.0,
-        since: t.Optional[str] = None,
+        ago: t.Optional[t.Callable[[float], str]] = None,
     ) -> None:
         self.cloud = cloud
         self.source = source
@@ -90,49 +132,52 @@ class Evacuator:
         self.monotonic = monotonic
         self.target_state = target_state
         self.timeout = timeout
-        self.since = since
+        self.ago = ago
         self.outcomes: t.List[Outcome] = []
         self._blind = 0
+        self._first = 0.0
+        self._finishing: t.Optional[t.Set[str]] = None
 
-    def wait_for_those_under_way(self, uuids: t.Collection[str]) -> t.List[Outcome]:
-        """Wait for servers that an earlier run sent, and return how they ended. Raises :class:`ApiError`."""
-        everybody = cloud_reads.list_servers(self.cloud, moves.SERVERS, self.source)
-        there = [server for server in everybody if server.id in uuids and server.task_state]
-        trips = [_Trip(server.id, server.name, None, asked=True) for server in there]
-        for trip in trips:
-            self.remark(f"{trip.name}: its evacuation is under way already")
-        return self._run(trips, len(trips), None)
-
-    def send(self, seats: t.Sequence[Seat], parallel: int = 8, fresh: t.Optional[float] = None) -> t.List[Outcome]:
-        """Send servers in their order, and return how those ended that were sent, in the order they did.
+    def send(
+        self,
+        seats: t.Sequence[Seat],
+        parallel: int = 8,
+        fresh: t.Optional[float] = None,
+        riding: t.Sequence[Riding] = (),
+    ) -> Wave:
+        """Send servers in their order, and follow those that are on their way already.
 
         ``parallel``: how many may be on their way to one destination. ``fresh``: seconds after which no further one
-        begins, because what was measured is too old by then; as many as may go at once always do. A destination on
-        which one failed gets no further one: whether it takes any is judged by what is read of it next.
+        begins, because what was measured is too old by then: if somebody still waits for a place, the wave is left to
+        itself there. Where nobody was on the way, as many as may go at once always do. A destination on which one
+        failed gets no further one: whether it takes any is judged by what is read of it next.
 
         Raises :class:`ApiError` where Nova is mute.
         """
-        return self._run([_Trip(seat.uuid, seat.name, seat.host) for seat in seats], parallel, fresh)
-
-    # --- the wave
-
-    def _run(self, waiting: t.List[_Trip], parallel: int, fresh: t.Optional[float]) -> t.List[Outcome]:
         self.outcomes = []
-        total, begin = len(waiting), self.monotonic()
-        active: t.List[_Trip] = []
+        waiting = [_Trip(seat.uuid, seat.name, seat.host, seat.memory_mib) for seat in seats]
+        begin = self.monotonic()
+        active = [_adopted(entry, begin) for entry in riding]
+        self._first = min((trip.started for trip in active), default=begin)
+        total = len(waiting) + len(active)
         while True:
             now = self.monotonic()
-            if not (active or self.outcomes) or fresh is None or now - begin < fresh:
+            stale = fresh is not None and now - begin >= fresh
+            if not stale or not (active or self.outcomes):
                 begun = self._beginners(waiting, active, parallel)
                 for trip in begun:
                     trip.started = now
                 active += begun
                 waiting = [trip for trip in waiting if trip not in begun]
             if not active:
-                return self._recorded()
+                return Wave(self._recorded(), [])
             seen = self._look(active)
             if seen is not None:
-                active = [trip for trip in active if not self._step(trip, seen, total, begin)]
+                answers = self._requests(active, seen)
+                active = [trip for trip in active if not self._step(trip, seen, answers, total, begin)]
+            # One whose request had no clear answer is not left: only the next looks tell whether it is on its way.
+            if stale and waiting and active and all(trip.asked for trip in active):
+                return Wave(self._recorded(), [_left(trip) for trip in active])
             if active:
                 self.sleep(POLL)
 
@@ -160,20 +205,47 @@ class Evacuator:
         return seen
 
     def _seen(self, active: t.Sequence[_Trip]) -> t.Dict[str, t.Optional[ApiServer]]:
+        """Ask for the dead host's own servers first: a server is listed by its new host only once it has left."""
+        self._finishing = None
         fresh = sum(1 for trip in active if not trip.asked)
-        listed: t.Dict[str, ApiServer] = {}
-        # The dead host last: who leaves it between two lists is then asked about alone, and not taken for left behind.
-        for host in [*sorted({trip.target for trip in active if trip.target and trip.asked}), self.source]:
-            since = None if host == self.source and fresh > FEW else self.since
-            listed.update((server.id, server) for server in moves.servers_since(self.cloud, host, since))
-        seen: t.Dict[str, t.Optional[ApiServer]] = {}
-        for trip in active:
-            # One that is in no list has not changed for long, has no host right now, or is gone.
-            seen[trip.uuid] = listed.get(trip.uuid) or moves.server_as_listed(self.cloud, trip.uuid)
-        return seen
+        # Those that nobody has touched yet are in no list of changes.
+        since = None if fresh > FEW else self._since(self._first, SKEW)
+        listed = {server.id: server for server in moves.servers_since(self.cloud, self.source, since)}
+        gone = [trip for trip in active if trip.asked and trip.uuid not in listed]
+        if len(gone) > FEW:
+            for host in sorted({trip.target for trip in gone if trip.target}):
+                since = self._since(min(trip.started for trip in gone if trip.target == host), NEAR)
+                listed.update((server.id, server) for server in moves.servers_since(self.cloud, host, since))
+        missing = [trip.uuid for trip in active if trip.uuid not in listed]
+        # One that is in no list has not changed for long, has no host right now, or is gone.
+        seen = evacuations.each(missing, lambda uuid: moves.server_as_listed(self.cloud, uuid)) if missing else {}
+        return {trip.uuid: listed.get(trip.uuid) or seen.get(trip.uuid) for trip in active}
 
-    def _step(self, trip: _Trip, seen: t.Mapping[str, t.Optional[ApiServer]], total: int, begin: float) -> bool:
-        """Do what is next for one server; whether it has ended, well or not."""
+    def _since(self, moment: float, margin: float) -> t.Optional[str]:
+        """``margin``: seconds that Nova's clocks may be off from ours."""
+        return None if self.ago is None else self.ago(self.monotonic() - moment + margin)
+
+    def _requests(self, active: t.Sequence[_Trip], seen: Seen) -> t.Dict[str, t.Optional[ApiError]]:
+        """Ask for those that are at rest on the dead host, a few at the same time; None: Nova has taken it."""
+        targets = {trip.uuid: str(trip.target) for trip in active if not trip.asked and self._ready(seen[trip.uuid])}
+
+        def ask(uuid: str) -> t.Optional[ApiError]:
+            try:
+                evacuations.evacuate(self.cloud, uuid, targets[uuid], self.target_state)
+            except ApiError as error:
+                return error
+            return None
+
+        return evacuations.each(list(targets), ask) if targets else {}
+
+    def _ready(self, server: t.Optional[ApiServer]) -> bool:
+        at_rest = server is not None and server.host == self.source and server.task_state is None
+        return at_rest and server is not None and server.status in STATUSES
+
+    def _step(
+        self, trip: _Trip, seen: Seen, answers: t.Mapping[str, t.Optional[ApiError]], total: int, begin: float
+    ) -> bool:
+        """See what has become of one server; whether it has ended, well or not."""
         server = seen[trip.uuid]
         if server is None or server.status in ("DELETED", "SOFT_DELETED"):
             return self._end(trip, GONE, None, None, "deleted by its owner meanwhile", total, begin)
@@ -182,28 +254,34 @@ class Evacuator:
         if server.task_state is not None:
             return self._patience(trip, server)
         if not trip.asked:
-            return self._ask(trip, server, total, begin)
+            return self._asked(trip, server, answers, total, begin)
         return self._back(trip, server, total, begin)
 
-    def _ask(self, trip: _Trip, server: ApiServer, total: int, begin: float) -> bool:
-        if server.status not in STATUSES:
+    def _asked(
+        self,
+        trip: _Trip,
+        server: ApiServer,
+        answers: t.Mapping[str, t.Optional[ApiError]],
+        total: int,
+        begin: float,
+    ) -> bool:
+        if trip.uuid not in answers:
             return self._end(trip, FAILED, server.host, server.status, f"it is {server.status}", total, begin)
-        try:
-            evacuations.evacuate(self.cloud, trip.uuid, str(trip.target), self.target_state)
-        except ApiError as error:
-            status = error.data.get("status")
-            if status == 409 and trip.busy < BUSY_TRIES:
-                trip.busy += 1
+        error = answers[trip.uuid]
+        if error is None:
+            trip.asked = True
+            self.remark(f"{trip.name}: to {trip.target}")
+            return False
+        status = error.data.get("status")
+        if status == 409 and trip.busy < BUSY_TRIES:
+            trip.busy += 1
+            return False
+        if status is None:
+            # No answer: whether Nova took it, the next look shows by its task.
+            trip.busy += 1
+            if trip.busy < BUSY_TRIES:
                 return False
-            if status is None:
-                # No answer: whether Nova took it, the next look shows by its task.
-                trip.busy += 1
-                if trip.busy < BUSY_TRIES:
-                    return False
-            return self._end(trip, FAILED, server.host, server.status, str(error), total, begin)
-        trip.asked = True
-        self.remark(f"{trip.name}: to {trip.target}")
-        return False
+        return self._end(trip, FAILED, server.host, server.status, str(error), total, begin)
 
     def _elsewhere(self, trip: _Trip, server: ApiServer, total: int, begin: float) -> bool:
         """It is no longer on the dead host: has its task ended, and how?"""
@@ -221,11 +299,24 @@ class Evacuator:
         its turn (compute/manager.py, rebuild_instance; resource_tracker.py, finish_evacuation): where many arrive at
         once, minutes later. Until then the record is C(pre-migrating); C(done): it has left since it was looked at.
         """
-        record = self._record(trip.uuid)
-        if record in ("accepted", "pre-migrating", "done"):
+        if self._unfinished(trip.uuid):
             return self._patience(trip, server)
         why = moves.why(self.cloud, {"id": server.id})
         return self._end(trip, FAILED, server.host, server.status, why, total, begin)
+
+    def _unfinished(self, uuid: str) -> bool:
+        """Whether Nova is not done with it, or does not say. Those about to arrive are listed once for each look."""
+        try:
+            if self._finishing is None:
+                # An older one that never ended says nothing of this.
+                since = self._since(self._first, NEAR)
+                self._finishing = set(evacuations.records(self.cloud, self.source, since, FINISHING))
+            if uuid in self._finishing:
+                return True
+            record = evacuations.last_evacuation(self.cloud, uuid)
+        except ApiError:
+            return True
+        return record is not None and record["status"] in ("accepted", FINISHING, "done")
 
     def _patience(self, trip: _Trip, server: ApiServer) -> bool:
         # Its task is in progress: whoever asked for it, it is not asked for again.
@@ -251,7 +342,7 @@ class Evacuator:
         asked = [entry.uuid for entry in self.outcomes if entry.outcome in (ARRIVED, FAILED)]
         if len(asked) > FEW:
             try:
-                known = evacuations.records_since(self.cloud, self.source, self.since)
+                known = evacuations.records(self.cloud, self.source, self._since(self._first, SKEW))
             except ApiError as error:
                 self.remark(f"migration records could not be listed ({error})")
                 return self.outcomes

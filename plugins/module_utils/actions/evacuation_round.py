@@ -4,9 +4,10 @@
 
 """One round of an evacuation: see who has landed, check what was just read, send the next wave.
 
-Hosts are read anew before each round, so that memory is what is there now, and disks and watchers of the last wave are
-seen before anybody else is sent. A round needs to know no earlier one but by the journal: who was on the host when the
-operation began, the ids of their images, and on which hosts somebody failed.
+Hosts are read anew before each round, so that memory is what is there now. They are read while servers of the last
+wave are still on their way: those are counted where they are going, and neither sent nor judged by what was read before
+they arrived or failed; the next round does that. A round needs to know no earlier one but by the journal: who was on the
+host when the operation began, the ids of their images, on which hosts somebody failed, and who was on the way last.
 """
 
 from __future__ import annotations
@@ -23,16 +24,20 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation
     UNKNOWN,
     Evacuator,
     Outcome,
+    Riding,
+    Wave,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import storage
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import gather
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import EVACUATION, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import SMALL_PAGE, Sent, of_flavor
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ApiServer,
     Bundle,
     EvacuationFacts,
     NumaCell,
+    from_plain,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     BLOCKER,
@@ -44,15 +49,21 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     finding,
     standing,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Tried
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seat, Tried
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, moves
 
-#: What is read of the APIs: agents and the catalogue decide nothing here.
-PARTS = tuple(part for part in cloud_reads.PARTS if part not in ("catalog", "agents"))
+#: What is read of the APIs: agents and the catalogue decide nothing here; ports left behind are asked for by themselves.
+PARTS = tuple(part for part in cloud_reads.PARTS if part not in ("catalog", "agents", "ports"))
 
-#: Seconds for which what was measured on the hosts is good enough to send by: about what a wave takes.
-FRESH = 60.0
+#: Seconds for which what was measured on the hosts is good enough to send by. What running guests have not touched
+#: yet, and what was sent meanwhile, is counted as taken from the beginning; the rest is what the headroom is for.
+FRESH = 120.0
+
+#: Statuses of records whose evacuation Nova is at (compute/api.py, evacuate; compute/manager.py, rebuild_instance).
+UNDER_WAY = ("accepted", "pre-migrating")
+#: How the tasks are called that a server has meanwhile (compute/task_states.py).
+TASK = "rebuild"
 
 #: Stands for a host among those on which a server failed: Nova has not come to an end with it.
 STUCK = "(under way)"
@@ -95,6 +106,25 @@ class Round:
     findings: t.Tuple[Finding, ...]
     tried: t.Dict[str, t.Dict[str, str]]
     again: bool
+    #: Who is still on the way: neither landed nor left behind.
+    riding: t.List[Riding] = dataclasses.field(default_factory=list)
+
+
+def remembered(journal: t.Mapping[str, t.Any]) -> t.List[Riding]:
+    """Return who was on the way, by an operation's journal. Raises :class:`FactsError`."""
+    noted = (journal.get("memory") or {}).get("riding") or []
+    return [from_plain(Riding, item, "journal.memory.riding") for item in noted]
+
+
+def resumed(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+    """Return what a journal remembers, for a new run: clocks began anew, and whoever used up its time is waited for."""
+    memory = journal.get("memory") or {}
+    tried = {
+        uuid: {host: why for host, why in hosts.items() if host != STUCK}
+        for uuid, hosts in (memory.get("evacuate") or {}).items()
+    }
+    riding = [{**entry, "started": None} for entry in memory.get("riding") or ()]
+    return {**memory, "evacuate": tried, "riding": riding}
 
 
 def stays(result: Round, passengers: t.Sequence[Passenger], source: str) -> t.List[Finding]:
@@ -127,36 +157,96 @@ def run(
     overrides: t.Sequence[Override],
     tried: Tried,
     began: t.Optional[str] = None,
+    rode: t.Sequence[Riding] = (),
 ) -> Round:
     """Carry out one round. Raises :class:`ApiError` where Nova is mute: then nothing is known, and run it again.
 
     ``began``: ISO 8601, some minutes before the operation did: servers that have left since are looked for in one list.
+    ``rode``: who was on the way before the hosts were read; what was read of those says nothing.
     """
     known = {uuid: dict(hosts) for uuid, hosts in tried.items()}
-    # One that has used up its time is not waited for again: it would keep all the others where they are.
-    waited = evacuator.wait_for_those_under_way(
-        {entry.uuid for entry in passengers if STUCK not in known.get(entry.uuid, {})}
-    )
-    if waited:
-        # They have landed after the hosts were read: the next round sees them.
-        return Round(list(waited), [], {}, (), _noted(known, waited), True)
     bundle, about = read()
-    here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
     if bundle.cloud is None or bundle.cloud.servers is None:
         raise ApiError("the servers of the dead host could not be read: who is still there is not known")
-    away = _away(connection, [entry for entry in passengers if entry.uuid not in here], began)
+    here = {server.id: server for server in bundle.cloud.servers}
+    # One that has used up its time is not waited for again: it would keep all the others where they are.
+    riding = on_the_way(bundle, [entry for entry in passengers if STUCK not in known.get(entry.uuid, {})], rode)
+    on_way = {entry.uuid for entry in riding}
+    others = [entry for entry in passengers if entry.uuid not in on_way]
+    away = _away(connection, [entry for entry in others if entry.uuid not in here], began)
     landed, problems = _landed(connection, bundle, away, request)
-    staying = [entry for entry in passengers if entry.uuid in here]
-    request = dataclasses.replace(request, servers=tuple(entry.uuid for entry in staying), partial=True)
-    if not staying:
-        return Round([], landed, {}, tuple(problems), known, False)
-    decision = checks.preflight(bundle, about, request, overrides, tried=known)
+    staying = [entry for entry in others if entry.uuid in here]
+    sent = _sent(riding, here, {entry.uuid: entry for entry in passengers})
+    left: t.Dict[str, str] = {}
+    seats: t.List[Seat] = []
+    # Nobody is sent while it is not known what those on the way take, and where.
+    if staying and sent is not None:
+        request = dataclasses.replace(request, servers=tuple(entry.uuid for entry in staying), partial=True)
+        seats, left, found = _judged(bundle, about, request, overrides, staying, sent, known)
+        problems += found
+    wave = evacuator.send(seats, request.parallel, FRESH, riding) if seats or riding else Wave([], [])
+    problems += _ports(connection, request.host, [entry.uuid for entry in wave.outcomes if entry.outcome == ARRIVED])
+    again = bool(wave.outcomes or riding or wave.riding)
+    return Round(wave.outcomes, landed, left, tuple(problems), _noted(known, wave.outcomes), again, wave.riding)
+
+
+def on_the_way(bundle: Bundle, passengers: t.Sequence[Passenger], rode: t.Sequence[Riding]) -> t.List[Riding]:
+    """Return who is on the way, or was until just now: what was read on the hosts says nothing of them."""
+    here = {server.id: server for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+    noted = {entry.uuid: entry for entry in rode}
+    rows = (bundle.cloud.migrations if bundle.cloud else None) or []
+    targets = {
+        row.instance_uuid: row.dest_compute
+        for row in rows
+        if row.migration_type == EVACUATION and row.status in UNDER_WAY
+    }
+    found = []
+    for entry in passengers:
+        server = here.get(entry.uuid)
+        if entry.uuid in noted:
+            ride = noted[entry.uuid]
+            found.append(dataclasses.replace(ride, target=ride.target or targets.get(entry.uuid)))
+        elif server is not None and (server.task_state or "").startswith(TASK):
+            size = server.flavor.ram if server.flavor else None
+            found.append(Riding(entry.uuid, entry.name, targets.get(entry.uuid), size))
+    return found
+
+
+def _sent(
+    riding: t.Sequence[Riding], here: t.Mapping[str, ApiServer], passengers: t.Mapping[str, Passenger]
+) -> t.Optional[t.List[Sent]]:
+    """Return what those on the way take, where they are going; None: not known of all."""
+    found = []
+    for entry in riding:
+        numa, server = passengers[entry.uuid].numa, here.get(entry.uuid)
+        if entry.target is None or entry.size_mib is None or numa is None:
+            return None
+        huge = tuple(cell for cell in numa if (cell.page_kib or SMALL_PAGE) > SMALL_PAGE)
+        needs = of_flavor(server.flavor, bool(server.image)) if server and server.flavor else {}
+        memory = max(0, entry.size_mib - sum(cell.memory_mib for cell in huge))
+        found.append(Sent(entry.uuid, entry.target, memory, huge, needs))
+    return found
+
+
+def _judged(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    request: EvacuationRequest,
+    overrides: t.Sequence[Override],
+    staying: t.Sequence[Passenger],
+    sent: t.Sequence[Sent],
+    known: Tried,
+) -> t.Tuple[t.List[Seat], t.Dict[str, str], t.List[Finding]]:
+    """Return who may be sent where, what keeps each of the others, and the findings."""
+    decision = checks.preflight(bundle, about, request, overrides, sent=sent, tried=known)
     dead = checks.death(bundle, about, request)
     # A second writer of one disk keeps that server; signs of life on the source keep all.
     refused = [item for item in standing(dead.findings, storage.honoured(dead, overrides)) if item.code != "SG507"]
-    problems += refused
-    barred, found = _barred(bundle, staying, decision.checked)
+    problems = list(refused)
+    barred, found = _barred(bundle, staying, decision.checked, overrides)
     problems += [item for item in found if item not in problems]
+    if refused:
+        return [], {entry.uuid: refused[0].code for entry in staying}, problems
     # Whoever has neither a seat nor a reason of its own stays for what stands against all.
     everybody = ", ".join(sorted({item.code for item in decision.checked.findings if item.severity == BLOCKER}))
     left = {entry.uuid: everybody for entry in staying}
@@ -164,13 +254,7 @@ def run(
     for seat in decision.seating.seats:
         left.pop(seat.uuid, None)
     left.update(barred)
-    if refused:
-        left = {entry.uuid: refused[0].code for entry in staying}
-        return Round([], landed, left, tuple(problems), known, False)
-    seats = [seat for seat in decision.seating.seats if seat.uuid not in barred]
-    outcomes = evacuator.send(seats, request.parallel, FRESH) if seats else []
-    problems += _ports(connection, request.host, [entry.uuid for entry in outcomes if entry.outcome == ARRIVED])
-    return Round(outcomes, landed, left, tuple(problems), _noted(known, outcomes), bool(outcomes))
+    return [seat for seat in decision.seating.seats if seat.uuid not in barred], left, problems
 
 
 def _reasons(entry: t.Any) -> t.List[str]:
@@ -191,20 +275,24 @@ def _noted(tried: t.Dict[str, t.Dict[str, str]], outcomes: t.Iterable[Outcome]) 
 
 
 def _barred(
-    bundle: Bundle, staying: t.Sequence[Passenger], checked: Checked
+    bundle: Bundle, staying: t.Sequence[Passenger], checked: Checked, overrides: t.Sequence[Override]
 ) -> t.Tuple[t.Dict[str, str], t.List[Finding]]:
-    """Servers that must not be sent now, whatever room there is: their disks are not what they were, or not free."""
+    """Servers that must not be sent now, whatever room there is.
+
+    Their disks are not what they were, or not free; or something is under way with them, though no task says so.
+    """
     found: t.List[Finding] = [item for item in checked.findings if item.severity == BLOCKER and item.code == "SG507"]
+    found += [item for item in standing(checked.findings, overrides) if item.code in ("SG702", "SG703")]
     for entry in staying:
         items = gather(storage.unchanged(bundle, storage.Before(entry.uuid, entry.images)))
         found += items.findings
-    barred = {
-        entry.uuid: item.code
-        for entry in staying
-        for item in found
-        if entry.uuid in (item.object.id, item.object.id.rpartition("/")[2].partition("_")[0])
-    }
+    barred = {entry.uuid: item.code for entry in staying for item in found if entry.uuid in _about(item)}
     return barred, found
+
+
+def _about(item: Finding) -> t.Tuple[t.Optional[str], ...]:
+    """Return what names a server in a finding: an image is named after it, a migration bears its uuid as a name."""
+    return item.object.id, item.object.name, item.object.id.rpartition("/")[2].partition("_")[0]
 
 
 Away = t.List[t.Tuple[Passenger, t.Optional[ApiServer]]]

@@ -217,13 +217,18 @@ def last_evacuation(connection: t.Any, uuid: str) -> t.Optional[Json]:
     return found[0] if found else None
 
 
-def records_since(connection: t.Any, source: str, since: t.Optional[str]) -> t.Dict[str, str]:
-    """Return by server the status of its newest evacuation record from a host, of those that changed since then.
+def records(
+    connection: t.Any, source: str, since: t.Optional[str] = None, status: t.Optional[str] = None
+) -> t.Dict[str, str]:
+    """Return by server the status of its newest evacuation record from a host.
 
-    ``since``: ISO 8601, by Nova's clock; None: all. Nova lists the newest first, and leaves a record out of the changes
-    that was made and not touched again (C(updated_at) is empty; db/main/api.py, migration_get_all_by_filters).
+    ``since``: ISO 8601, by Nova's clock: of those that changed since then; ``status``: of those with this status. Nova
+    lists the newest first, and leaves a record out of the changes that was made and not touched again (C(updated_at) is
+    empty; db/main/api.py, migration_get_all_by_filters).
     """
-    params = {"source_compute": source, "migration_type": "evacuation", **({"changes-since": since} if since else {})}
+    params = {"source_compute": source, "migration_type": "evacuation"}
+    params.update({"changes-since": since} if since else {})
+    params.update({"status": status} if status else {})
     items = http.pages(connection, COMPUTE, "/os-migrations", "migrations", moves.MIGRATIONS, params, marker="uuid")
     found: t.Dict[str, str] = {}
     for item in items:

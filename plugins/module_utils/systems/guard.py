@@ -27,7 +27,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.rbd import
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import ReadError
 
 PREFIX = "stackguard-"
-PARALLEL = 4
+#: Snapshots at the same time. Each waits for the monitors' next round (C(paxos_propose_interval), a second), and all that
+#: come until then are one change of the OSD map. A command is a process of its own: fewer of those.
+PARALLEL, PROCESSES = 32, 8
 #: The monitors' refusal, as the bindings and as the command tell it.
 _DENIED = re.compile(r"error -13\b|EACCES|access denied", re.IGNORECASE)
 #: Five years: an entry that runs out by itself would let a forgotten host write again.
@@ -90,7 +92,7 @@ def guard(ceph: Ceph, operation_id: str, instances: t.Sequence[str], check: bool
     before = _images(ceph, instances)
     missing = [image for image in before if not _has(image, snapshot)]
     if not check:
-        problems = _each(missing, lambda image: _make(ceph, image.name, snapshot))
+        problems = _each(ceph, missing, lambda image: _make(ceph, image.name, snapshot))
         after = {image.name: image for image in _images(ceph, instances)}
         unguarded = {image.name for image in before if not _has(after.get(image.name, image), snapshot)}
         problems.update(dict.fromkeys(unguarded - set(problems), "it is not there after it was made"))
@@ -112,7 +114,7 @@ def unguard(ceph: Ceph, operation_id: str, instances: t.Sequence[str], check: bo
     """
     snapshot = f"{PREFIX}{operation_id}"
     found = [image for image in _images(ceph, instances) if image.snapshots is None or _has(image, snapshot)]
-    problems = {} if check else _each(found, lambda image: ceph.remove_snapshot(image.name, snapshot))
+    problems = {} if check else _each(ceph, found, lambda image: ceph.remove_snapshot(image.name, snapshot))
     if problems:
         raise CephError(f"the guard is still on {_told(problems)}")
     return Guards(snapshot, [Guarded(image.name, image.id, True) for image in found], [])
@@ -132,7 +134,7 @@ def _make(ceph: Ceph, image: str, snapshot: str) -> None:
     ceph.create_snapshot(image, snapshot)
 
 
-def _each(images: t.Sequence[RbdImage], work: t.Callable[[RbdImage], t.Any]) -> t.Dict[str, str]:
+def _each(ceph: Ceph, images: t.Sequence[RbdImage], work: t.Callable[[RbdImage], t.Any]) -> t.Dict[str, str]:
     """Do it for all, a few at a time; return what went wrong by image."""
 
     def one(image: RbdImage) -> t.Tuple[str, t.Optional[str]]:
@@ -144,7 +146,7 @@ def _each(images: t.Sequence[RbdImage], work: t.Callable[[RbdImage], t.Any]) -> 
             return image.name, str(error)
         return image.name, None
 
-    with futures.ThreadPoolExecutor(PARALLEL) as threads:
+    with futures.ThreadPoolExecutor(PROCESSES if ceph.via == rbd.COMMAND else PARALLEL) as threads:
         return {name: problem for name, problem in threads.map(one, images) if problem is not None}
 
 
