@@ -22,6 +22,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError, from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import Fence
 
+SECONDS = {"server_timeout": {"type": "int", "default": 1800}, "measured_for": {"type": "int", "default": 120}}
+
+
 class ActionModule(ActionBase):
     """Send one wave of servers away from a dead host."""
 
@@ -31,7 +34,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Carry out one round."""
         super().run(tmp, task_vars)
-        spec = openstack_spec(**ARGUMENTS, server_timeout={"type": "int", "default": 1800})
+        spec = openstack_spec(**ARGUMENTS, **SECONDS)
         spec["journal"] = {**spec["journal"], "required": True}
         _validation, args = self.validate_argument_spec(spec)
         if self._task.check_mode:
@@ -74,6 +77,7 @@ class ActionModule(ActionBase):
             (journal.get("memory") or {}).get("evacuate") or {},
             _before(_moment(journal.get("started_at"))),
             evacuation_round.remembered(journal),
+            args["measured_for"],
         )
         if result.findings:
             say(text.findings_text(findings.Checked(result.findings)))

@@ -12,8 +12,8 @@ version_added: 0.1.0
 description:
   - Sees which servers of the operation have left and how they are, judges the rest by what was just read on the hosts,
     sends one wave, and follows it.
-  - A wave is O(max_parallel) servers at a time for each destination, another when one has arrived, for as long as what
-    was read is not older than two minutes. A destination on which one failed gets no further one in the same wave.
+  - A wave is O(max_parallel) servers at a time for each destination, another when one has arrived, for
+    O(measured_for) seconds. A destination on which one failed gets no further one in the same wave.
   - A round that has others to send ends then, while some are still on their way (RV(riding)). Keep those in the
     journal's C(memory.riding), read the hosts anew with M(stackguard.nova.compute_host_info), and go on while RV(again)
     is V(true). They are counted where they are going, and judged by what is read after they have arrived.
@@ -42,6 +42,11 @@ attributes:
     support: full
     description: A server that has left is not sent again.
 options:
+  measured_for:
+    type: int
+    default: 120
+    description:
+      - Seconds for which what was read on the hosts is good. After that no other server is sent in this round.
   server_timeout:
     type: int
     default: 1800

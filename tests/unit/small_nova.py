@@ -29,8 +29,8 @@ class Nova:
         self.asked, self.answers, self.ends, self.ticks = [], {}, ends or {}, ticks
         self.records, self.mute, self.versions = {}, 0, []
         self.ports = []
-        #: Looks between the end of a task and the new host (the destination's resource tracker has others before it), and
-        #: what the record says meanwhile.
+        #: Looks between the end of a task and the new host (the destination's resource tracker has others before it),
+        #: and what the record says meanwhile.
         self.late, self.meanwhile = 0, "pre-migrating"
         self.listed, self.shown, self.most = 0, [], {}
         #: Whose evacuation records were asked for; None: a list of them. ``unlisted``: the list lacks these.

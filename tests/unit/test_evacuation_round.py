@@ -60,7 +60,7 @@ class World:
         some = self.change(some)
         return some.bundle, some.about
 
-    def round(self, tried=None, overrides=(), request=None, rode=()):
+    def round(self, tried=None, overrides=(), request=None, rode=(), fresh=120.0):
         clock = Clock()
         evacuator = evacuation.Evacuator(self.nova, "compute1", lambda _line: None, clock.sleep, clock.monotonic)
         passengers = [
@@ -69,7 +69,7 @@ class World:
         ]
         wanted = request or self.scene.request
         return evacuation_round.run(
-            self.nova, self.read, evacuator, passengers, wanted, overrides, tried or {}, None, rode
+            self.nova, self.read, evacuator, passengers, wanted, overrides, tried or {}, None, rode, fresh
         )
 
 
@@ -92,34 +92,33 @@ def test_two_rounds_send_everybody_and_see_them_well():
     assert sorted(world.nova.asked) == sorted((uuid, "compute3") for uuid in BOTH)
 
 
-def one_by_one(world, monkeypatch):
-    """A request by which each round sends one server, and leaves it on its way if another waits."""
-    monkeypatch.setattr(evacuation_round, "FRESH", 0.0)
-    return dataclasses.replace(world.scene.request, parallel=1)
+def one_by_one(world):
+    """By this each round sends one server, and leaves it on its way if another waits."""
+    return {"request": dataclasses.replace(world.scene.request, parallel=1), "fresh": 0.0}
 
 
 def names(entries):
     return [entry.uuid for entry in entries]
 
 
-def test_hosts_are_read_anew_while_some_are_still_on_their_way(monkeypatch):
+def test_hosts_are_read_anew_while_some_are_still_on_their_way():
     world = World(ticks=1)
-    request = one_by_one(world, monkeypatch)
-    first = world.round(request=request)
+    given = one_by_one(world)
+    first = world.round(**given)
     assert (names(first.outcomes), names(first.riding), first.again) == ([], [ONE], True)
     world.nova.tick()
-    second = world.round(request=request, rode=first.riding)
+    second = world.round(**given, rode=first.riding)
     assert (names(second.outcomes), names(second.riding), second.again) == ([ONE], [], True)
     assert second.landed == [], "what was read while it was on its way says nothing of it"
-    third = world.round(request=request, rode=second.riding)
+    third = world.round(**given, rode=second.riding)
     assert (names(third.outcomes), states(third)) == ([TWO], {ONE: ("compute3", "verified")})
-    last = world.round(request=request, rode=third.riding)
+    last = world.round(**given, rode=third.riding)
     assert (last.again, states(last)) == (False, dict.fromkeys(BOTH, ("compute3", "verified")))
     assert world.reads == 4
     assert world.nova.asked == [(ONE, "compute3"), (TWO, "compute3")], "each is asked for once"
 
 
-def test_who_is_on_the_way_is_counted_where_he_is_going(monkeypatch):
+def test_who_is_on_the_way_is_counted_where_he_is_going():
     """Memory for one of them: as long as the first is not seen there, the second has no place."""
     world = World(ticks=100)
     world.change = lambda some: some.at(3, memory=facts.Memory(65536, 1700, 900, 0))

@@ -22,7 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiE
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import STATUSES
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seat
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations, moves
 
 #: What a look has shown: None for a server that is gone.
 Seen = t.Mapping[str, t.Optional[ApiServer]]

@@ -5,9 +5,9 @@
 """One round of an evacuation: see who has landed, check what was just read, send the next wave.
 
 Hosts are read anew before each round, so that memory is what is there now. They are read while servers of the last
-wave are still on their way: those are counted where they are going, and neither sent nor judged by what was read before
-they arrived or failed; the next round does that. A round needs to know no earlier one but by the journal: who was on the
-host when the operation began, the ids of their images, on which hosts somebody failed, and who was on the way last.
+wave are still on their way: those are counted where they are going, and neither sent nor judged by what was read
+before they arrived or failed; the next round does that. A round needs to know no earlier one but by the journal: who
+was on the host when the operation began, the ids of their images, on which hosts somebody failed, who was on the way.
 """
 
 from __future__ import annotations
@@ -53,12 +53,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation i
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, moves
 
-#: What is read of the APIs: agents and the catalogue decide nothing here; ports left behind are asked for by themselves.
+#: What is read of the APIs: agents and the catalogue decide nothing here; ports are asked for by themselves.
 PARTS = tuple(part for part in cloud_reads.PARTS if part not in ("catalog", "agents", "ports"))
-
-#: Seconds for which what was measured on the hosts is good enough to send by. What running guests have not touched
-#: yet, and what was sent meanwhile, is counted as taken from the beginning; the rest is what the headroom is for.
-FRESH = 120.0
 
 #: Statuses of records whose evacuation Nova is at (compute/api.py, evacuate; compute/manager.py, rebuild_instance).
 UNDER_WAY = ("accepted", "pre-migrating")
@@ -158,11 +154,14 @@ def run(
     tried: Tried,
     began: t.Optional[str] = None,
     rode: t.Sequence[Riding] = (),
+    fresh: float = 120.0,
 ) -> Round:
     """Carry out one round. Raises :class:`ApiError` where Nova is mute: then nothing is known, and run it again.
 
     ``began``: ISO 8601, some minutes before the operation did: servers that have left since are looked for in one list.
-    ``rode``: who was on the way before the hosts were read; what was read of those says nothing.
+    ``rode``: who was on the way before the hosts were read; what was read of those says nothing. ``fresh``: seconds for
+    which what was measured is good enough to send by: what running guests have not touched yet, and what was sent
+    meanwhile, is counted as taken; the rest is what the headroom is for.
     """
     known = {uuid: dict(hosts) for uuid, hosts in tried.items()}
     bundle, about = read()
@@ -184,7 +183,7 @@ def run(
         request = dataclasses.replace(request, servers=tuple(entry.uuid for entry in staying), partial=True)
         seats, left, found = _judged(bundle, about, request, overrides, staying, sent, known)
         problems += found
-    wave = evacuator.send(seats, request.parallel, FRESH, riding) if seats or riding else Wave([], [])
+    wave = evacuator.send(seats, request.parallel, fresh, riding) if seats or riding else Wave([], [])
     problems += _ports(connection, request.host, [entry.uuid for entry in wave.outcomes if entry.outcome == ARRIVED])
     again = bool(wave.outcomes or riding or wave.riding)
     return Round(wave.outcomes, landed, left, tuple(problems), _noted(known, wave.outcomes), again, wave.riding)

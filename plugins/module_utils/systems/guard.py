@@ -27,8 +27,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.rbd import
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import ReadError
 
 PREFIX = "stackguard-"
-#: Snapshots at the same time. Each waits for the monitors' next round (C(paxos_propose_interval), a second), and all that
-#: come until then are one change of the OSD map. A command is a process of its own: fewer of those.
+#: Snapshots at the same time. Each waits for the monitors' next round (C(paxos_propose_interval), a second), and all
+#: that come until then are one change of the OSD map. A command is a process of its own: fewer of those.
 PARALLEL, PROCESSES = 32, 8
 #: The monitors' refusal, as the bindings and as the command tell it.
 _DENIED = re.compile(r"error -13\b|EACCES|access denied", re.IGNORECASE)
