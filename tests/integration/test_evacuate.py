@@ -166,7 +166,16 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
     checked = evacuate(playbooks, flags=["--check", "--diff"]).ok()
     assert "evacuate 5 servers" in checked.output
     assert not evacuation.snapshots(lab, f"{guests['run1']}_disk")
-    done = evacuate(playbooks).ok()
+    # It breaks off while two are on their way: what a failed spawn could delete stays guarded.
+    rereading = {"evacuate_max_parallel": 2, "evacuate_measured_for": 1}
+    broken = evacuate(playbooks, variables={**rereading, "evacuate_max_rounds": 1}).failed()
+    assert "their guards are kept" in broken.output
+    assert broken.report["verdict"] == "block"
+    guarded = {name for name, uuid in guests.items() if evacuation.snapshots(lab, f"{uuid}_disk")}
+    assert len(guarded) == 2, broken.told()
+    assert all(guests[name] in broken.output for name in guarded)
+    # Carried on with; hosts are read again and again while somebody is on the way.
+    done = evacuate(playbooks, variables=rereading).ok()
     assert (done.report["verdict"], done.stats["verdict"], done.stats["state"]) == ("pass", "pass", "evacuated")
     assert {entry["state"] for entry in done.stats["landed"]} == {"verified"}
     for name, uuid in guests.items():
@@ -177,6 +186,7 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
         assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
         assert len(evacuation.watchers(lab, f"{uuid}_disk")) == int(not name.startswith("still"))
         assert evacuation.snapshots(lab, f"{uuid}_disk") == []
+        assert evacuations(lab, uuid) == ["done"], "asked for once"
     again = evacuate(playbooks)
     assert again.rc == 0
     assert "0 of 0 servers" in again.output
@@ -359,7 +369,8 @@ def test_killed_at_each_step_and_run_again_nobody_is_evacuated_twice(clean, play
     for uuid in guests.values():
         evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
     evacuation.kill(lab, SOURCE)
-    slow = {"evacuate_max_parallel": 1}
+    # Hosts are read again while one is on its way.
+    slow = {"evacuate_max_parallel": 1, "evacuate_measured_for": 1}
     for task in TASKS:
         # In the middle of a wave: its server is on its way.
         kill_at(playbooks, task, 3.0 if "next wave" in task else 0.0, variables=slow)

@@ -34,7 +34,7 @@ BUSY_TRIES = 5
 #: Looks in a row that may fail before the run gives up; the servers go on by themselves.
 BLIND_LOOKS = 15
 
-#: Seconds that Nova's clocks may be off from ours: to miss nobody, and to list few (who is missed is asked about alone).
+#: Seconds that Nova's clocks may be off from ours: to miss nobody; and to list few (who is missed is asked for alone).
 SKEW, NEAR = 600.0, 30.0
 #: Up to so many servers are asked about one by one, before all of the dead host are listed for them.
 FEW = 4
