@@ -135,7 +135,8 @@ class Evacuator:
         self.ago = ago
         self.outcomes: t.List[Outcome] = []
         self._blind = 0
-        self._first = 0.0
+        #: When the first of a wave was sent, and how many it has.
+        self._first, self._total = 0.0, 0
         self._finishing: t.Optional[t.Set[str]] = None
 
     def send(
@@ -159,7 +160,7 @@ class Evacuator:
         begin = self.monotonic()
         active = [_adopted(entry, begin) for entry in riding]
         self._first = min((trip.started for trip in active), default=begin)
-        total = len(waiting) + len(active)
+        self._total = len(waiting) + len(active)
         while True:
             now = self.monotonic()
             stale = fresh is not None and now - begin >= fresh
@@ -174,7 +175,7 @@ class Evacuator:
             seen = self._look(active)
             if seen is not None:
                 answers = self._requests(active, seen)
-                active = [trip for trip in active if not self._step(trip, seen, answers, total, begin)]
+                active = [trip for trip in active if not self._step(trip, seen, answers)]
             # One whose request had no clear answer is not left: only the next looks tell whether it is on its way.
             if stale and waiting and active and all(trip.asked for trip in active):
                 return Wave(self._recorded(), [_left(trip) for trip in active])
@@ -242,31 +243,22 @@ class Evacuator:
         at_rest = server is not None and server.host == self.source and server.task_state is None
         return at_rest and server is not None and server.status in STATUSES
 
-    def _step(
-        self, trip: _Trip, seen: Seen, answers: t.Mapping[str, t.Optional[ApiError]], total: int, begin: float
-    ) -> bool:
+    def _step(self, trip: _Trip, seen: Seen, answers: t.Mapping[str, t.Optional[ApiError]]) -> bool:
         """See what has become of one server; whether it has ended, well or not."""
         server = seen[trip.uuid]
         if server is None or server.status in ("DELETED", "SOFT_DELETED"):
-            return self._end(trip, GONE, None, None, "deleted by its owner meanwhile", total, begin)
+            return self._end(trip, GONE, None, None, "deleted by its owner meanwhile")
         if server.host != self.source:
-            return self._elsewhere(trip, server, total, begin)
+            return self._elsewhere(trip, server)
         if server.task_state is not None:
             return self._patience(trip, server)
         if not trip.asked:
-            return self._asked(trip, server, answers, total, begin)
-        return self._back(trip, server, total, begin)
+            return self._asked(trip, server, answers)
+        return self._back(trip, server)
 
-    def _asked(
-        self,
-        trip: _Trip,
-        server: ApiServer,
-        answers: t.Mapping[str, t.Optional[ApiError]],
-        total: int,
-        begin: float,
-    ) -> bool:
+    def _asked(self, trip: _Trip, server: ApiServer, answers: t.Mapping[str, t.Optional[ApiError]]) -> bool:
         if trip.uuid not in answers:
-            return self._end(trip, FAILED, server.host, server.status, f"it is {server.status}", total, begin)
+            return self._end(trip, FAILED, server.host, server.status, f"it is {server.status}")
         error = answers[trip.uuid]
         if error is None:
             trip.asked = True
@@ -281,18 +273,18 @@ class Evacuator:
             trip.busy += 1
             if trip.busy < BUSY_TRIES:
                 return False
-        return self._end(trip, FAILED, server.host, server.status, str(error), total, begin)
+        return self._end(trip, FAILED, server.host, server.status, str(error))
 
-    def _elsewhere(self, trip: _Trip, server: ApiServer, total: int, begin: float) -> bool:
+    def _elsewhere(self, trip: _Trip, server: ApiServer) -> bool:
         """It is no longer on the dead host: has its task ended, and how?"""
         if server.task_state is not None or server.host is None:
             return self._overdue(trip, server.host, server.status)
         if server.status == "ERROR":
             why = moves.why(self.cloud, {"id": server.id})
-            return self._end(trip, FAILED, server.host, "ERROR", why, total, begin)
-        return self._end(trip, ARRIVED, server.host, server.status, None, total, begin)
+            return self._end(trip, FAILED, server.host, "ERROR", why)
+        return self._end(trip, ARRIVED, server.host, server.status, None)
 
-    def _back(self, trip: _Trip, server: ApiServer, total: int, begin: float) -> bool:
+    def _back(self, trip: _Trip, server: ApiServer) -> bool:
         """It was sent, its task has ended, and it is still on the dead host: it failed, or Nova is not done with it.
 
         Nova ends the task when the guest runs, and gives it its new host when the destination's resource tracker has
@@ -302,7 +294,7 @@ class Evacuator:
         if self._unfinished(trip.uuid):
             return self._patience(trip, server)
         why = moves.why(self.cloud, {"id": server.id})
-        return self._end(trip, FAILED, server.host, server.status, why, total, begin)
+        return self._end(trip, FAILED, server.host, server.status, why)
 
     def _unfinished(self, uuid: str) -> bool:
         """Whether Nova is not done with it, or does not say. Those about to arrive are listed once for each look."""
@@ -327,7 +319,7 @@ class Evacuator:
         if self.monotonic() - trip.started <= self.timeout:
             return False
         reason = f"not ended within {int(self.timeout)} s; Nova may still be at it"
-        return self._end(trip, UNKNOWN, host, status, reason, 0, self.monotonic())
+        return self._end(trip, UNKNOWN, host, status, reason)
 
     def _record(self, uuid: str) -> t.Optional[str]:
         try:
@@ -358,15 +350,13 @@ class Evacuator:
         host: t.Optional[str],
         status: t.Optional[str],
         reason: t.Optional[str],
-        total: int,
-        begin: float,
     ) -> bool:
         now = self.monotonic()
         done = Outcome(trip.uuid, trip.name, outcome, trip.target, host, status, int(now - trip.started), reason)
         self.outcomes.append(done)
         count = len(self.outcomes)
-        left = int((now - begin) / count * (total - count)) if total > count else 0
+        left = int((now - self._first) / count * (self._total - count))
         eta = f", some {left} s to go" if left else ""
         where = f"{status} on {host}" if outcome == ARRIVED else f"{outcome}: {reason}"
-        self.remark(f"{count}/{max(total, count)} {trip.name}: {where} ({done.seconds} s{eta})")
+        self.remark(f"{count}/{self._total} {trip.name}: {where} ({done.seconds} s{eta})")
         return True

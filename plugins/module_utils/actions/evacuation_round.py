@@ -291,7 +291,9 @@ def _barred(
 
 def _about(item: Finding) -> t.Tuple[t.Optional[str], ...]:
     """Return what names a server in a finding: an image is named after it, a migration bears its uuid as a name."""
-    return item.object.id, item.object.name, item.object.id.rpartition("/")[2].partition("_")[0]
+    there = item.object
+    moving = there.name if there.kind == "migration" else None
+    return there.id, moving, there.id.rpartition("/")[2].partition("_")[0]
 
 
 Away = t.List[t.Tuple[Passenger, t.Optional[ApiServer]]]
