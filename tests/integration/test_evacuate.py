@@ -328,7 +328,7 @@ TASKS = (
     "Judge whether it is dead",
     "Guard every image",
     "See who has landed, and send the next wave",
-    "Note who failed where",
+    "Note who failed where, and who is on the way",
     "Remove the guards",
     "Put the journal among the closed ones",
 )
