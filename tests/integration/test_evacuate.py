@@ -166,13 +166,13 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
     checked = evacuate(playbooks, flags=["--check", "--diff"]).ok()
     assert "evacuate 5 servers" in checked.output
     assert not evacuation.snapshots(lab, f"{guests['run1']}_disk")
-    # It breaks off while two are on their way: what a failed spawn could delete stays guarded.
-    rereading = {"evacuate_max_parallel": 2, "evacuate_measured_for": 1}
+    # It breaks off while four (or the last of them) are on their way: what a failed spawn could delete stays guarded.
+    rereading = {"evacuate_max_parallel": 4, "evacuate_measured_for": 1}
     broken = evacuate(playbooks, variables={**rereading, "evacuate_max_rounds": 1}).failed()
     assert "their guards are kept" in broken.output
     assert broken.report["verdict"] == "block"
     guarded = {name for name, uuid in guests.items() if evacuation.snapshots(lab, f"{uuid}_disk")}
-    assert len(guarded) == 2, broken.told()
+    assert 1 <= len(guarded) <= 4, broken.told()
     assert all(guests[name] in broken.output for name in guarded)
     # Carried on with; hosts are read again and again while somebody is on the way.
     done = evacuate(playbooks, variables=rereading).ok()
