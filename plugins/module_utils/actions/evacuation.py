@@ -27,7 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import eva
 #: What a look has shown: None for a server that is gone.
 Seen = t.Mapping[str, t.Optional[ApiServer]]
 
-#: Seconds between two looks: one request for each host that takes part, however many servers are on their way.
+#: Seconds between two looks: a few lists, however many servers are on their way.
 POLL = 3.0
 #: How often a server is asked for again where the API says 409: its state is changing under our eyes.
 BUSY_TRIES = 5
@@ -41,6 +41,8 @@ FEW = 4
 
 #: Status of the record from the spawn's beginning until Nova has noted the new host.
 FINISHING = "pre-migrating"
+#: Statuses of records whose evacuation Nova is at (compute/api.py, evacuate; compute/manager.py, rebuild_instance).
+UNDER_WAY = ("accepted", FINISHING)
 
 #: Outcomes.
 ARRIVED, FAILED, GONE, UNKNOWN = "arrived", "failed", "gone", "unknown"
@@ -308,7 +310,7 @@ class Evacuator:
             record = evacuations.last_evacuation(self.cloud, uuid)
         except ApiError:
             return True
-        return record is not None and record["status"] in ("accepted", FINISHING, "done")
+        return record is not None and record["status"] in (*UNDER_WAY, "done")
 
     def _patience(self, trip: _Trip, server: ApiServer) -> bool:
         # Its task is in progress: whoever asked for it, it is not asked for again.

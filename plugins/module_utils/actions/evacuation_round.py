@@ -21,6 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation
     FAILED,
     FEW,
     GONE,
+    UNDER_WAY,
     UNKNOWN,
     Evacuator,
     Outcome,
@@ -56,9 +57,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import clo
 #: What is read of the APIs: agents and the catalogue decide nothing here; ports are asked for by themselves.
 PARTS = tuple(part for part in cloud_reads.PARTS if part not in ("catalog", "agents", "ports"))
 
-#: Statuses of records whose evacuation Nova is at (compute/api.py, evacuate; compute/manager.py, rebuild_instance).
-UNDER_WAY = ("accepted", "pre-migrating")
-#: How the tasks are called that a server has meanwhile (compute/task_states.py).
+#: How the tasks are called that a server has while Nova is at its evacuation (compute/task_states.py).
 TASK = "rebuild"
 
 #: Stands for a host among those on which a server failed: Nova has not come to an end with it.
