@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils import fence_proof
+
 
 @dataclasses.dataclass(frozen=True)
 class Commands:
@@ -59,21 +61,9 @@ class RenameRequest:
     agent_timeout: int = 180
 
 
-#: How a source host can be fenced.
-FENCES = ("command", "power", "blocklist", "attested")
+FENCES = fence_proof.FENCES
 #: Power state afterwards: as it was, or stopped.
 TARGET_STATES = ("keep", "stopped")
-
-
-@dataclasses.dataclass(frozen=True)
-class Fence:
-    """Proof that the source can write no more. ``proof``: what was read back, for people; ``at``: ISO 8601."""
-
-    kind: str
-    proof: str
-    at: str
-    #: Addresses on the OSD blocklist, for C(blocklist).
-    addresses: t.Tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +91,13 @@ class EvacuationRequest:
     #: The blast radius: hosts of a zone that may be down, and the share of its hosts.
     max_hosts: int = 1
     max_share: float = 0.34
-    fence: t.Optional[Fence] = None
+    #: A proof or an attestation; None: the source is not fenced yet.
+    fence: t.Optional[fence_proof.Fence] = None
+    #: The kind of fence that was requested; None: not said.
+    fence_kind: t.Optional[str] = None
+    #: The controller's time, ISO 8601, and the seconds after which a proof counts as none.
+    now: str = ""
+    proof_max_age: float = 120.0
     #: Operations that have ended, by their journals: a hold of theirs is nobody's lock any more.
     closed: t.Tuple[str, ...] = ()
     #: Addresses of the host that the operator names, for a fence by the OSD blocklist.

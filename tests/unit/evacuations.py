@@ -11,12 +11,15 @@ from __future__ import annotations
 import dataclasses
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest, Fence
+from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import FenceProof
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest, healthy, node
 
 FLAVOR = facts.ServerFlavor(1, 1024, 10, 0, 0, "m1.small", {})
-FENCE = Fence("power", "Redfish says Off", AT)
+OPERATION = "0123456789ab"
+#: Read just now: :attr:`Scene.request` has the same time.
+FENCE = FenceProof("power", "compute1", OPERATION, "power state Off and Off", AT, "localhost")
 
 
 def image(name, watchers=(), **changes):
@@ -127,4 +130,4 @@ def scene(hosts=3, guests=2, release=34, alive=False):
         numa={uuid: [] for uuid in uuids},
         offers={uuid: [node(number) for number in range(1, hosts + 1)] for uuid in uuids},
     )
-    return Scene(cloud, about, EvacuationRequest("compute1", "0123456789ab", "compute1"))
+    return Scene(cloud, about, EvacuationRequest("compute1", OPERATION, "compute1", now=AT))

@@ -1,0 +1,186 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Proof that a dead host can write no more: a value, made here only, from what was read back. Pure.
+
+A proof holds its kind, its host and operation, what it covers, what was read, when and where. It is never empty and
+never of another kind than the fence that was requested, and it expires: a machine can be switched on again. So it is
+read again before each wave and at each resume. The three makers below take what the reading returned, and nothing else.
+
+An attestation is no proof. It is the statement of a named person, for the host that it names, given for one run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import typing as t
+
+POWER, COMMAND, BLOCKLIST, ATTESTED = "power", "command", "blocklist", "attested"
+#: Fences that something can be read back of.
+PROVABLE = (POWER, COMMAND, BLOCKLIST)
+#: How a source host can be fenced.
+FENCES = (COMMAND, POWER, BLOCKLIST, ATTESTED)
+#: Seconds that the controller's clock may go backwards between two readings.
+SKEW = 2.0
+
+
+class ProofError(ValueError):
+    """What was read back proves nothing: why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FenceProof:
+    """What was read back of a fence. Use the makers of this module: lint refuses any other place.
+
+    ``clusters``: for C(blocklist), Ceph fsid to the addresses that were read on its OSD blocklist. Empty for the others,
+    which cover the machine and so every disk.
+    """
+
+    kind: str
+    #: What Nova calls the host.
+    host: str
+    operation_id: str
+    #: What was read, for people.
+    read: str
+    #: When: ISO 8601, by the controller's clock.
+    at: str
+    #: Inventory hosts on which it was read.
+    source: str
+    clusters: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse a proof that proves nothing. Raises :class:`ProofError`."""
+        for name in ("host", "operation_id", "read", "at", "source"):
+            if not getattr(self, name):
+                raise ProofError(f"a proof without {name} is none")
+        if self.kind not in PROVABLE:
+            raise ProofError(f"{self.kind!r} can not be read back")
+        if (self.kind == BLOCKLIST) != bool(self.clusters):
+            raise ProofError(f"a proof of kind {self.kind} with clusters {sorted(self.clusters)}")
+        if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):
+            raise ProofError("a cluster without an address is not fenced")
+
+    @property
+    def covers_machine(self) -> bool:
+        """Whether the whole machine is off, whatever storage its guests use."""
+        return self.kind in (POWER, COMMAND)
+
+    def covers_cluster(self, fsid: t.Optional[str]) -> bool:
+        """Whether clients of the host are refused by this Ceph cluster (or the machine is off)."""
+        return self.covers_machine or (fsid is not None and fsid in self.clusters)
+
+
+@dataclasses.dataclass(frozen=True)
+class Attestation:
+    """A named person's statement that a host is dead. Given again at every resume. Never stored as proof."""
+
+    host: str
+    person: str
+    reason: str
+    kind: str = ATTESTED
+
+    def __post_init__(self) -> None:
+        """Refuse a statement of no one, or without a reason. Raises :class:`ProofError`."""
+        if not (self.host and self.person.strip() and self.reason.strip()):
+            raise ProofError("an attestation needs a host, a person and a reason")
+
+
+Fence = t.Union[FenceProof, Attestation]
+
+
+# --- makers ---------------------------------------------------------------------------------------------------
+
+
+def power_proof(
+    host: str, operation_id: str, states: t.Sequence[str], off: t.Container[str], at: str, source: str
+) -> FenceProof:
+    """Return the proof of a machine that was read as off at least twice. ``states``: one for each reading, in order.
+
+    Raises :class:`ProofError` where fewer were read, or any of them is not in ``off``.
+    """
+    if len(states) < 2:
+        raise ProofError(f"the power state was read {len(states)} times, two are needed")
+    wrong = [state for state in states if state not in off]
+    if wrong:
+        raise ProofError(f"the power state was read as {', '.join(states)}")
+    return FenceProof(POWER, host, operation_id, f"power state {' and '.join(states)}", at, source)
+
+
+def command_proof(host: str, operation_id: str, code: t.Optional[int], command: str, at: str, source: str) -> FenceProof:
+    """Return the proof of a confirming command that exited with 0. Raises :class:`ProofError` for any other end."""
+    if code != 0:
+        raise ProofError(f"the confirming command ended with {'no exit status' if code is None else code}")
+    return FenceProof(COMMAND, host, operation_id, f"the confirming command exited with 0: {command}", at, source)
+
+
+def blocklist_proof(
+    host: str,
+    operation_id: str,
+    wanted: t.Mapping[str, t.Collection[str]],
+    listed: t.Mapping[str, t.Collection[str]],
+    at: str,
+    source: str,
+) -> FenceProof:
+    """Return the proof that clusters refuse the host's addresses. ``wanted``, ``listed``: fsid to addresses.
+
+    ``listed``: what was read on each cluster's OSD blocklist just now, as plain addresses. Raises :class:`ProofError`
+    where nothing was wanted, or an address of it was not read there.
+    """
+    if not wanted or not all(wanted.values()):
+        raise ProofError("no address of the host is known: nothing was put on a blocklist")
+    lacking = [
+        f"{address} in cluster {fsid}"
+        for fsid, addresses in sorted(wanted.items())
+        for address in sorted(addresses)
+        if address not in listed.get(fsid, ())
+    ]
+    if lacking:
+        raise ProofError(f"not on the OSD blocklist: {', '.join(lacking)}")
+    clusters = {fsid: sorted(addresses) for fsid, addresses in sorted(wanted.items())}
+    read = "; ".join(f"OSD blocklist of {fsid}: {', '.join(addresses)}" for fsid, addresses in clusters.items())
+    return FenceProof(BLOCKLIST, host, operation_id, read, at, source, clusters)
+
+
+# --- is it good? ----------------------------------------------------------------------------------------------
+
+
+def age(proof: FenceProof, now: str) -> t.Optional[float]:
+    """Return how old a proof is, in seconds; None where a time can not be understood."""
+    read, current = moment(proof.at), moment(now)
+    return None if read is None or current is None else (current - read).total_seconds()
+
+
+def refusal(
+    fence: t.Optional[Fence], host: str, operation_id: str, kind: t.Optional[str], now: str, max_age: float
+) -> t.Optional[str]:
+    """Say why a fence does not prove the host fenced for this operation, just now; None: it does.
+
+    ``kind``: the fence that was requested. An attestation is good for the host that it names.
+    """
+    if fence is None:
+        return "the host is not fenced"
+    if kind is not None and fence.kind != kind:
+        return f"the fence was by {fence.kind}, {kind} is requested now"
+    if fence.host != host:
+        return f"the fence is of {fence.host}"
+    if isinstance(fence, Attestation):
+        return None
+    if fence.operation_id != operation_id:
+        return f"the proof is of operation {fence.operation_id}"
+    seconds = age(fence, now)
+    if seconds is None or seconds < -SKEW:
+        return f"the proof is of {fence.at}, which is not before now ({now})"
+    if seconds > max_age:
+        return f"the proof is {int(seconds)} s old, more than {int(max_age)} s"
+    return None
+
+
+def moment(text: str) -> t.Optional[datetime.datetime]:
+    """Return an ISO 8601 time with its zone; None for anything else."""
+    try:
+        parsed = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo is not None else None
