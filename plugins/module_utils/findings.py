@@ -309,6 +309,29 @@ def report(
     }
 
 
+def from_report(plain: t.Mapping[str, t.Any]) -> Finding:
+    """Return a finding from what a report or a journal keeps of it."""
+    there = plain["object"]
+    return Finding(
+        str(plain["code"]),
+        str(plain["slug"]),
+        str(plain["severity"]),
+        Subject(there["kind"], there["id"], there.get("name"), there.get("host")),
+        dict(plain["evidence"]),
+        str(plain["remedy"]),
+    )
+
+
+def merged(parts: t.Iterable[Checked]) -> Checked:
+    """Return what several looks found, each finding and each undecided code once, in the order of the looks."""
+    found: t.Dict[str, Finding] = {}
+    undecided: t.Dict[Unchecked, None] = {}
+    for part in parts:
+        found.update((repr(item), item) for item in part.findings)
+        undecided.update(dict.fromkeys(part.unchecked))
+    return Checked(tuple(found.values()), tuple(undecided))
+
+
 def refused(told: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
     """Return the report of a refused run: what was unread or passed is a warning, and ended the run all the same."""
     return {**told, "verdict": "block"}

@@ -293,11 +293,12 @@ def plan(
     seating: Seating,
     images: t.Mapping[str, t.Collection[str]],
     reason: str,
-    refused: t.Mapping[str, str],
+    refused: t.Mapping[str, t.Mapping[str, str]],
 ) -> Plan:
     """Return the steps of an evacuation, for people and for the journal.
 
-    ``images``: by server, those to be guarded; ``refused``: addresses that go on the OSD blocklist, and why each.
+    ``images``: by server, those to be guarded; ``refused``: Ceph fsid to the addresses that go on its OSD blocklist, and
+    why each.
     """
     guarded = sum(len(names) for names in images.values())
     rounds = waves(seating.seats)
@@ -310,8 +311,9 @@ def plan(
             "fence",
             {"fence": fence},
             [
-                Change("Ceph", f"OSD blocklist: {address}", "let in", f"refused ({refused[address]})")
-                for address in sorted(refused)
+                Change(f"Ceph {fsid}", f"OSD blocklist: {address}", "let in", f"refused ({why})")
+                for fsid, addresses in sorted(refused.items())
+                for address, why in sorted(addresses.items())
             ],
         ),
         Step(
@@ -344,7 +346,7 @@ def plan(
         Step("unguard", "remove the guards", CONTROLLER, "unguard", {"operation_id": request.operation_id}),
     ]
     notes = [f"{entry.name} ({entry.uuid}) stays where it is: {entry.code}" for entry in seating.unseated]
-    return Plan(KIND, request.operation_id, request.host, steps, notes)
+    return Plan(f"{KIND}-{request.host.casefold()}", request.operation_id, request.host, steps, notes)
 
 
 def explained(seating: Seating, hosts: t.Sequence[Destination]) -> t.Dict[str, t.Dict[str, t.Any]]:

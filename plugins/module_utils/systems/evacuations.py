@@ -280,3 +280,21 @@ def _matches(service: facts.ApiService, body: Json) -> bool:
         body["forced_down"],
         body.get("disabled_reason"),
     )
+
+
+def stop(connection: t.Any, uuid: str) -> None:
+    """Ask Nova to stop a server. Raises :class:`ApiError`; one that is stopped already is none."""
+    try:
+        http.call(connection, COMPUTE, "POST", f"/servers/{uuid}/action", KEEP, body={"os-stop": None})
+    except ApiError as error:
+        # 409: it is not ACTIVE (any more), or a task of it is in progress; the next look shows.
+        if error.data.get("status") != 409:
+            raise
+
+
+def give_back(connection: t.Any, host: str, before: t.Mapping[str, t.Any]) -> facts.ApiService:
+    """Give a compute service what it had before: C(status), C(reason) and C(forced_down). Returns it as read back."""
+    body: Json = {"status": before["status"], "forced_down": bool(before["forced_down"])}
+    if before["status"] == "disabled" and before.get("reason"):
+        body["disabled_reason"] = before["reason"]
+    return _set_service(connection, host, body)
