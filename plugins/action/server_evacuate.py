@@ -101,7 +101,9 @@ class ActionModule(ActionBase):
             with open(path, encoding="utf-8") as stream:
                 return from_plain(evacuate.Scratch, json.load(stream), "scratch")
         except (OSError, ValueError) as error:
-            raise StackguardError(f"{path}: this run has not begun, or its evidence directory is gone: {error}") from error
+            raise StackguardError(
+                f"{path}: this run has not begun, or its evidence directory is gone: {error}"
+            ) from error
 
     def _answer(self, args: Result, outcome: evacuate.Outcome) -> Result:
         scratch = outcome.scratch

@@ -10,12 +10,12 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import Fence
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import (
     FENCES,
     TARGET_STATES,
     EvacuationRequest,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import Fence
 
 try:
     import jmespath

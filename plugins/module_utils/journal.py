@@ -113,7 +113,9 @@ def put(
     with _locked(directory):
         stored = read(directory, journal["kind"])
         if stored is None or stored.get("operation_id") != journal["operation_id"]:
-            raise JournalError(f"{path_of(directory, journal['kind'])}: operation {journal['operation_id']} is not open")
+            raise JournalError(
+                f"{path_of(directory, journal['kind'])}: operation {journal['operation_id']} is not open"
+            )
         if stored.get("run") != (journal.get("run") if before is None else before):
             raise JournalError(f"operation {journal['operation_id']} was taken up by another run: this one ends")
         others = in_transit_of_others(directory, journal) if counted is not None else []

@@ -26,13 +26,19 @@ import dataclasses
 import datetime
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evacuation_options, evidence, findings, text
-from ansible_collections.stackguard.nova.plugins.module_utils import fence_proof, moving, releases
+from ansible_collections.stackguard.nova.plugins.module_utils import (
+    evacuation_options,
+    evidence,
+    fence_proof,
+    findings,
+    moving,
+    text,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import SKEW, Evacuator
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import fencing, storage
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import storage
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import NumaCell, Sent
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Bundle,
@@ -60,7 +66,7 @@ Answers = t.Sequence[t.Mapping[str, t.Any]]
 Home = t.Tuple[str, str]
 
 FENCE, HOLD, GUARD, EVACUATE, UNGUARD = "fence", "hold_down", "guard", "evacuate", "unguard"
-#: Every step of the plan, and the method of :class:`Evacuation` that carries it out. A test compares them with the plan.
+#: Every step of the plan, and the method of :class:`Evacuation` that carries it out. A test holds them together.
 STEPS = {FENCE: "_fence", HOLD: "_hold", GUARD: "_guard", EVACUATE: "_round", UNGUARD: "_leave"}
 
 #: Seconds between two looks at a host that is not dead yet.
@@ -202,9 +208,9 @@ class Evacuation:
         proof = memory.get("proof") or {}
         moving_ = [f"{entry.name} -> {entry.target}" for entry in records.in_transit(journal)]
         more = [
-            f"fence: {journal['about'].get('fence')}; last proof: {proof.get('read', 'none')} at {proof.get('at', '-')}",
-            f"servers: {len(journal['about']['servers'])}, arrived: {len(memory.get('arrived') or [])}, in transit: "
-            f"{', '.join(moving_) or 'none'}",
+            f"fence: {journal['about'].get('fence')}; last proof: {proof.get('read', 'none')} ({proof.get('at', '-')})",
+            f"servers: {len(journal['about']['servers'])}, arrived: {len(memory.get('arrived') or [])}",
+            f"in transit: {', '.join(moving_) or 'none'}",
             f"guarded: {len(memory.get('guarded') or [])} servers; on a blocklist: {records.blocklisted(journal)}",
             f"resume: {self.run.variable('action')}=resume; leave: {self.run.variable('action')}=abort",
         ]
@@ -511,8 +517,9 @@ class Evacuation:
         chosen = set(evacuation_options.chosen_servers(given, here) or [])
         if chosen != {uuid for uuid in known if any(server.id == uuid for server in here)}:
             raise Refused(
-                f"SG706 operation-open: operation {journal['operation_id']} is about {', '.join(sorted(known.values()))}: "
-                f"leave {self.run.variable('servers')} out to resume it, or end it with {self.run.variable('action')}=abort"
+                f"SG706 operation-open: operation {journal['operation_id']} is about "
+                f"{', '.join(sorted(known.values()))}: leave {self.run.variable('servers')} out to resume it, or end "
+                f"it with {self.run.variable('action')}=abort"
             )
 
     def _addresses_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json) -> t.Mapping[str, t.Any]:
@@ -762,7 +769,7 @@ class Evacuation:
         return [entry.uuid for entry in self._unarrived() if entry.images]
 
     def _homes(self, servers: t.Iterable[PlannedServer]) -> t.List[Json]:
-        """Return images by cluster and pool, each with the host that works there. No host: left out, and not guarded."""
+        """Return images by cluster and pool, with the host that works there. Without one: left out, and not guarded."""
         found: t.Dict[Home, t.Dict[str, str]] = {}
         for entry in servers:
             for name, image in entry.images.items():
@@ -801,9 +808,7 @@ class Evacuation:
             for home in answer.get("homes") or []:
                 result = home.get("result")
                 if not needs.ended_well(result):
-                    self._warn(
-                        f"guards in {home.get('fsid')}/{home.get('pool')} through {home.get('reader')}: {needs.why(result)}"
-                    )
+                    self._warn(_home_failed(home))
                     continue
                 if (result.get("fsid"), result.get("pool")) != (home.get("fsid"), home.get("pool")):
                     continue
@@ -969,9 +974,9 @@ class Evacuation:
 
     # --- the end
 
-    def _stop(self, message: str, checked: Checked = Checked()) -> Outcome:
-        """Something ends the run: keep what, remove the guards that are not needed, leave the journal open."""
-        self.scratch.stopping, self.scratch.message = _plain_checked(checked), message
+    def _stop(self, message: str, checked: t.Optional[Checked] = None) -> Outcome:
+        """Something ends the run: report it, remove the guards that are not needed, leave the journal open."""
+        self.scratch.stopping, self.scratch.message = _plain_checked(checked or Checked()), message
         if not self.opened:
             return self._end("failed", message, over=True)
         if self.scratch.phase in ("abort", "aborting", "leave"):
@@ -983,7 +988,7 @@ class Evacuation:
             return self._end(journals.OPEN, message)
 
     def _to_leave(self) -> Outcome:
-        """Remove every guard but those of servers that may still be in transit: a failed spawn would delete their disks."""
+        """Remove every guard but those of servers that may be in transit: a failed spawn would delete their disks."""
         guarded = set(self.book.memory.get("guarded") or []) - self._maybe_in_transit()
         servers = [entry for entry in records.servers_of(self.book.journal) if entry.uuid in guarded]
         self.scratch.phase = "leave"
@@ -994,7 +999,7 @@ class Evacuation:
         return self._need([needs.guard(homes, self.scratch.operation_id, False)])
 
     def _maybe_in_transit(self) -> t.Set[str]:
-        """Return servers at which Nova may still be. Where that was not looked at after a resume: all that were sent."""
+        """Return servers at which Nova may still be. Where that was not read after a resume: all that were sent."""
         memory = self.book.memory
         noted = {str(entry["uuid"]) for entry in journals.in_transit(self.book.journal)}
         stuck = {uuid for uuid, hosts in records.tried(self.book.journal).items() if rounds.STUCK in hosts}
@@ -1018,9 +1023,7 @@ class Evacuation:
                     home["fsid"],
                     home["pool"],
                 ):
-                    self._warn(
-                        f"guards in {home.get('fsid')}/{home.get('pool')} through {home.get('reader')}: {needs.why(result)}"
-                    )
+                    self._warn(_home_failed(home))
                     continue
                 free |= {str(image["image"]) for image in result.get("images") or [] if not image.get("guarded")}
         done = {
@@ -1093,7 +1096,7 @@ class Evacuation:
         return self._close_aborted()
 
     def _listed_clusters(self) -> t.List[Json]:
-        """Return the clusters with addresses that this operation has listed. Raises Stopped where one is not reached."""
+        """Return the clusters with addresses that this operation has listed. Raises Stopped where one is not read."""
         found = []
         listed = records.blocklisted(self.book.journal)
         homes = self._readers()
@@ -1180,6 +1183,11 @@ class Evacuation:
 def _summary(result: rounds.Round) -> str:
     verified = sum(1 for entry in result.arrived if entry.state == rounds.VERIFIED)
     return f"{verified} verified elsewhere in the last round, {len(result.left)} stay"
+
+
+def _home_failed(home: t.Mapping[str, t.Any]) -> str:
+    where = f"{home.get('fsid')}/{home.get('pool')} through {home.get('reader')}"
+    return f"guards in {where}: {needs.why(home.get('result'))}"
 
 
 def _plain_checked(checked: Checked) -> Json:

@@ -388,7 +388,7 @@ def _left_images(bundle: Bundle, entry: PlannedServer) -> t.Iterator[Finding]:
                     "SG508",
                     Subject("image", f"{place.pool}/{name}"),
                     {"instance": "deleted by its owner during the evacuation", "server": entry.name},
-                    f"Nova could not delete it while it was guarded. Keep what is needed, then: rbd rm {place.pool}/{name}",
+                    f"Nova could not delete it under its guard. Keep what is needed, then: rbd rm {place.pool}/{name}",
                 )
 
 

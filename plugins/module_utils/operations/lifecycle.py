@@ -35,9 +35,9 @@ class Refused(StackguardError):  # noqa: N818 (it is what happened, not a mistak
 class Stopped(StackguardError):  # noqa: N818 (it is what happened, not a mistake)
     """The run ends before its end, with its journal open. ``checked``: what stopped it, for the report."""
 
-    def __init__(self, message: str, checked: findings.Checked = findings.Checked()) -> None:
+    def __init__(self, message: str, checked: t.Optional[findings.Checked] = None) -> None:
         super().__init__(message)
-        self.checked = checked
+        self.checked = checked or findings.Checked()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,8 +182,8 @@ def status_text(journal: t.Mapping[str, t.Any], more: t.Sequence[str] = ()) -> s
     """Return what C(status) shows of an open operation."""
     run = journal.get("run") or {}
     lines = [
-        f"operation {journal['operation_id']} ({journal['kind']} {journal['subject']}) is {journal['state']}, begun at "
-        f"{journal['started_at']}, last written at {journal['updated_at']} by a run on {run.get('controller', '?')}"
+        f"operation {journal['operation_id']} ({journal['kind']} {journal['subject']}) is {journal['state']}",
+        f"begun at {journal['started_at']}, last written at {journal['updated_at']} on {run.get('controller', '?')}",
     ]
     lines += [
         f"{number:3}. {step['state']:9} {step['title']}" for number, step in enumerate(steps.progress(journal), 1)

@@ -40,7 +40,8 @@ def read_hosts(
 def fence(kind: str, act: bool, clusters: t.Sequence[t.Mapping[str, t.Any]] = (), extra: bool = False) -> Json:
     """Fence the host and read it back; ``act`` false: only read. ``extra``: a second line of defence.
 
-    ``clusters``, for C(blocklist): each with C(fsid), C(pool), C(reader) (the inventory host that does it) and C(addresses).
+    ``clusters``, for C(blocklist): each with C(fsid), C(pool), C(reader) (the inventory host that does it) and
+    C(addresses).
     """
     return {"kind": FENCE, "fence": kind, "act": act, "extra": extra, "clusters": [dict(entry) for entry in clusters]}
 

@@ -297,8 +297,8 @@ def plan(
 ) -> Plan:
     """Return the steps of an evacuation, for people and for the journal.
 
-    ``images``: by server, those to be guarded; ``refused``: Ceph fsid to the addresses that go on its OSD blocklist, and
-    why each.
+    ``images``: by server, those to be guarded; ``refused``: Ceph fsid to the addresses that go on its OSD blocklist,
+    and why each.
     """
     guarded = sum(len(names) for names in images.values())
     rounds = waves(seating.seats)
