@@ -112,9 +112,3 @@ def shuts_out(entry: BlocklistEntry) -> t.Optional[Network]:
         return ipaddress.ip_network(f"{bare}/{last}" if ranged else bare, strict=False)
     except ValueError:
         return None
-
-
-def is_own_range(entry: BlocklistEntry, address: str) -> bool:
-    """Whether an entry is the range of this one address, which an entry that expires too soon is replaced by."""
-    network = shuts_out(entry)
-    return entry.range and network is not None and network == ipaddress.ip_network(normal(address))
