@@ -81,6 +81,11 @@ class HostOptions:
     rbd: bool = False
     rbd_instances: t.Tuple[str, ...] = ()
     rbd_blocklist: bool = False
+    #: False: images are listed by name only. Details: what a fence by the blocklist needs. Volumes, and where they are.
+    rbd_open: bool = True
+    rbd_details: bool = False
+    rbd_volumes: t.Tuple[str, ...] = ()
+    rbd_volume_pools: t.Tuple[str, ...] = ()
     #: Instead of what nova.conf says; words put before rbd and ceph.
     rbd_user: t.Optional[str] = None
     rbd_conf: t.Optional[str] = None
@@ -163,7 +168,8 @@ def _rbd(options: HostOptions, nova: t.Optional[NovaConf]) -> RbdFacts:
         conf=options.rbd_conf or nova.images_rbd_ceph_conf,
         command=options.ceph_command,
     )
-    return rbd.read_rbd(where, options.rbd_instances, options.rbd_blocklist)
+    more = rbd.More(options.rbd_open, options.rbd_details, options.rbd_volumes, options.rbd_volume_pools)
+    return rbd.read_rbd(where, options.rbd_instances, options.rbd_blocklist, more)
 
 
 # --- the host itself --------------------------------------------------------------------------------------------
