@@ -312,6 +312,23 @@ class BlocklistEntry:
 
 
 @dataclasses.dataclass(frozen=True)
+class CephRights:
+    """What the Ceph user may do with the OSD blocklist. None: unread; ``reason`` says why."""
+
+    add: t.Optional[bool]
+    remove: t.Optional[bool]
+    reason: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RbdVolume:
+    """A Cinder volume that was found: its pool, and its image C(volume-UUID)."""
+
+    pool: str
+    image: RbdImage
+
+
+@dataclasses.dataclass(frozen=True)
 class RbdFacts:
     """What a compute host sees in the pool that its own nova.conf names, with its own Ceph configuration."""
 
@@ -329,6 +346,16 @@ class RbdFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: This host's address on its way to the monitors, which is how it is told in watchers; None: unread.
     client_address: t.Optional[str] = None
+    #: Plain addresses of the cluster's monitors, managers, OSDs and MDS; None: unread.
+    infrastructure: t.Optional[t.List[str]] = None
+    #: How this release calls the list: ``blocklist``, or ``blacklist`` before Pacific; None: unread.
+    blocklist_word: t.Optional[str] = None
+    #: What this host's Ceph user may do with the blocklist; None: unread.
+    rights: t.Optional[CephRights] = None
+    #: The volumes that were asked for and found, in any pool of this cluster; None: unread.
+    volumes: t.Optional[t.List[RbdVolume]] = None
+    #: Whether the images were opened. False: only names were listed, all else of an image is None.
+    opened: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -379,6 +406,8 @@ class HostFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: Definitions of the guests; None: not asked for, or see ``unread``.
     definitions: t.Optional[t.List[GuestDefinition]] = None
+    #: Domain uuid to the process id of a QEMU that runs here, whether libvirt knows it or not; None: unread.
+    qemu_processes: t.Optional[t.Dict[str, int]] = None
 
 
 # --- read from Nova's databases -------------------------------------------------------------------------------
