@@ -135,7 +135,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
 
 
 def qemu_processes() -> t.Dict[str, int]:
-    """Return domain uuid to the first QEMU that runs here for it. Read of the kernel, so also where libvirt is silent."""
+    """Return domain uuid to the first QEMU that runs here for it: of the kernel, where libvirt is silent too."""
     return {uuid: min(pids) for uuid, pids in processes.qemu_by_uuid().items()}
 
 
