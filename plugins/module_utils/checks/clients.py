@@ -205,6 +205,8 @@ class Client:
     kind: str
     address: str
     ip: t.Optional[str]
+    #: Whether a lock is one that librbd manages (exclusive-lock); one made by hand has another cookie.
+    managed: bool = False
 
 
 def clients(bundle: Bundle, guests: t.Sequence[Guest]) -> t.List[Client]:
@@ -225,12 +227,10 @@ def clients(bundle: Bundle, guests: t.Sequence[Guest]) -> t.List[Client]:
 
 def of_image(entry: Seen, uuid: str) -> t.Iterator[Client]:
     image = entry.image
-    for kind, addresses in (
-        (WATCHER, [watcher.address for watcher in image.watchers or []]),
-        (LOCK, [lock.address or "" for lock in image.locks or []]),
-    ):
-        for address in addresses:
-            yield Client(uuid, entry.fsid, entry.pool, image.name, kind, address, address_of(address))
+    found = [(WATCHER, watcher.address, False) for watcher in image.watchers or []]
+    found += [(LOCK, lock.address or "", (lock.cookie or "").startswith("auto ")) for lock in image.locks or []]
+    for kind, address, managed in found:
+        yield Client(uuid, entry.fsid, entry.pool, image.name, kind, address, address_of(address), managed)
 
 
 # --- whose? ---------------------------------------------------------------------------------------------------
@@ -336,9 +336,10 @@ def _agreed(
 ) -> t.Dict[str, str]:
     """Return the one address that locks the images of all running servers in a cluster, where nothing else is known.
 
-    The exclusive lock of a running server's image is its QEMU's. So where every running server with images here has
-    locks of one and the same address, no other unknown client is seen, and there are two such servers or the address
-    is in the network from which the peers reach this cluster, then it is the dead host's.
+    The exclusive lock (librbd's own, not one made by hand) of a running server's image is its QEMU's. So where every
+    running server with images here has locks of one and the same address, no other unknown client is seen, and there
+    are two such servers or the address is in the network from which the peers reach this cluster, it is the dead
+    host's.
     """
     unknown = {client.ip for client in there if not known.is_own(client) and known.whose(client) is None}
     active = {guest.uuid for guest in guests if guest.status == _ACTIVE}
@@ -358,6 +359,8 @@ def _agreed(
     holders, locked = {client.ip for client in locks}, {client.uuid for client in locks}
     address = next(iter(holders)) if len(holders) == 1 else None
     if blind or address is None or unknown != {address} or not set(with_images) <= locked:
+        return {}
+    if not all(client.managed for client in locks):
         return {}
     if len(locked) < 2 and not same_network(address, _peers(bundle, fsid, known)):
         return {}

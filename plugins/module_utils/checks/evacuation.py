@@ -334,7 +334,8 @@ def barred(
     """Return the servers that something of their own keeps, with the first code and the reason in words."""
     servers = {guest.uuid for guest in leaving}
     found: t.Dict[str, t.Tuple[str, str]] = {}
-    for item in standing(checked.findings, storage.honoured(checked, overrides)):
+    stands = standing(checked.findings, storage.honoured(checked, overrides))
+    for item in sorted(stands, key=lambda item: item.code not in ALWAYS_ALONE):
         uuid = server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None
         if uuid is not None:
             shown = "; ".join(f"{key}: {value}" for key, value in item.evidence.items())
@@ -347,14 +348,14 @@ def refusing(
 ) -> t.List[Finding]:
     """Return the standing blockers that refuse the whole run; empty: it may go on, without those that are barred.
 
-    SG507 keeps its own server. With ``partial`` so does what else is about one server only. Where that leaves no
-    server at all, everything that stands refuses.
+    SG507 keeps its own server. With ``partial`` so does what else is about one server only; without it that refuses,
+    unless its server stays anyhow. Where no server is left at all, everything that stands refuses.
     """
     servers = {guest.uuid for guest in leaving}
-    alone = (*ALWAYS_ALONE, *(ALONE if partial else ()))
     stands = standing(checked.findings, storage.honoured(checked, overrides))
-    kept = {id(item): server_of(item, servers) for item in stands if item.code in alone}
-    stay = {uuid for uuid in kept.values() if uuid is not None}
+    about = [(item, server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None) for item in stands]
+    anyhow = {uuid for item, uuid in about if item.code in ALWAYS_ALONE}
+    stay = {uuid for _item, uuid in about if uuid is not None and (partial or uuid in anyhow)}
     if servers and stay == servers:
         return stands
-    return [item for item in stands if kept.get(id(item)) is None]
+    return [item for item, uuid in about if uuid not in stay]

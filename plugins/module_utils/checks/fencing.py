@@ -265,7 +265,7 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
         "image": f"{client.pool}/{client.image}",
         "cluster": client.fsid,
         "client": client.address,
-        "kind": client.kind,
+        "kind": client.kind if client.kind == clients.WATCHER or client.managed else "lock made by hand",
         "is of": whose or "not known",
     }
 
