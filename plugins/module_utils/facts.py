@@ -420,6 +420,8 @@ class HostFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: Definitions of the guests; None: not asked for, or see ``unread``.
     definitions: t.Optional[t.List[GuestDefinition]] = None
+    #: Domain uuid to the process id of a QEMU that runs here, whether libvirt knows it or not; None: unread.
+    qemu_processes: t.Optional[t.Dict[str, int]] = None
 
 
 # --- read from Nova's databases -------------------------------------------------------------------------------

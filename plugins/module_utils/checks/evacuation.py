@@ -14,7 +14,8 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import fencing, memory, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, fencing, memory, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.clients import Elsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
     OURS,
     Index,
@@ -38,12 +39,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     EvacuationTarget,
     MigrationRow,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import BLOCKLIST, PROVABLE
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+    CATALOGUE,
     Checked,
     Finding,
     Override,
     Subject,
     finding,
+    standing,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seating, Tried, seat
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
@@ -62,8 +66,10 @@ class Decision:
     seating: Seating
     guests: t.Tuple[Guest, ...] = ()
     destinations: t.Tuple[Destination, ...] = ()
-    #: For a fence by the OSD blocklist.
+    #: What Ceph would refuse. Its problems are among the findings only where the fence is the blocklist.
     addresses: t.Optional[fencing.Addresses] = None
+    #: Servers that must not be sent now, each with code and reason, whatever becomes of the others.
+    barred: t.Mapping[str, t.Tuple[str, str]] = dataclasses.field(default_factory=dict)
 
 
 def preflight(
@@ -74,8 +80,12 @@ def preflight(
     fence: t.Optional[str] = None,
     sent: t.Sequence[Sent] = (),
     tried: t.Optional[Tried] = None,
+    elsewhere: t.Optional[Elsewhere] = None,
 ) -> Decision:
-    """Return every finding and the plan. ``fence``: how the source will be fenced; None: not said.
+    """Return every finding and the plan. ``fence``: how the source will be fenced; None: as the request says.
+
+    ``elsewhere``: addresses that this reading does not show. With a fence in the request, that is judged, and not what
+    will be done.
 
     ``overrides`` decide only which memory and disk rules are passed over while hosts are chosen; what stands is the
     caller's to ask (C(findings.standing), with :func:`checks.storage.honoured`).
@@ -92,9 +102,8 @@ def preflight(
     hosts = destinations(bundle, about, request, sent)
     where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
     seating = seat(leaving, hosts, where, request, _passed(leaving, overrides), tried)
-    refused = None
-    if fence == "blocklist":
-        refused = fencing.addresses(bundle, about, {guest.uuid for guest in leaving}, request.host, request.blocklist)
+    kind = fence or request.fence_kind
+    refused = fencing.addresses(bundle, about, leaving, request, request.blocklist, elsewhere)
     items = [
         *_options(bundle, request, fence),
         *_known(bundle, request, leaving),
@@ -102,19 +111,25 @@ def preflight(
         *_not_down(about, request),
         *_blast(about, request),
         *migrations(bundle, {guest.uuid for guest in leaving}),
-        *storage.writers(bundle, leaving, request),
+        *storage.writers(bundle, about, leaving, request, elsewhere),
         *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
         *(() if request.partial else memory.seats(leaving, hosts, seating, request.host)),
         *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
         *memory.overcommitted(bundle, about, request, seating),
-        *_fence(bundle, leaving, request, fence),
-        *(refused.problems if refused else ()),
+        *_fence(bundle, about, leaving, request, kind, refused, elsewhere),
+        *fencing.rights(bundle, clients.clusters(bundle, leaving), kind),
     ]
-    return Decision(gather(items), seating, tuple(leaving), tuple(hosts), refused)
+    checked = gather(items)
+    return Decision(checked, seating, tuple(leaving), tuple(hosts), refused, barred(checked, overrides, leaving))
 
 
-def death(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -> Checked:
-    """After the fence: the source is fenced with proof, down for Nova, and nobody has a disk of its guests open."""
+def death(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    request: EvacuationRequest,
+    elsewhere: t.Optional[Elsewhere] = None,
+) -> Checked:
+    """After the fence: the source is fenced with proof, down for Nova, and no client has a disk of its guests open."""
     leaving = guests(bundle, about, request)
     if leaving is None or about.targets is None:
         evidence = {"not read": ["servers" if leaving is None else "services"]}
@@ -123,8 +138,8 @@ def death(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) ->
     return gather(
         [
             *_not_down(about, request),
-            *storage.fenced(bundle, leaving, request),
-            *storage.writers(bundle, leaving, request),
+            *storage.fenced(bundle, about, leaving, request, elsewhere),
+            *storage.writers(bundle, about, leaving, request, elsewhere),
             *_looked(bundle, leaving),
         ]
     )
@@ -256,31 +271,91 @@ def _way_out(row: MigrationRow) -> str:
 # --- fence ----------------------------------------------------------------------------------------------------
 
 
-def _fence(bundle: Bundle, leaving: t.Sequence[Guest], request: EvacuationRequest, fence: t.Optional[str]) -> Items:
-    """What lives is drained, not evacuated; what was cut off (it has watchers) is what a fence is for."""
-    found = list(storage.fenced(bundle, leaving, request))
-    ends_it = request.fence is None and fence in ("power", "command", "blocklist")
-    for item in found:
-        if (
-            not isinstance(item, Finding)
-            or item.code != "SG506"
-            or not ends_it
-            or storage.live_domains(bundle, request)
-        ):
-            yield item
+def _fence(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    leaving: t.Sequence[Guest],
+    request: EvacuationRequest,
+    kind: t.Optional[str],
+    planned: fencing.Addresses,
+    elsewhere: t.Optional[Elsewhere],
+) -> Items:
+    """What lives is drained, not evacuated; what was cut off (it has watchers) is what a fence is for.
+
+    Before the fence, what a blocklist would not cover is reported: nothing has been touched yet.
+    """
+    if kind == BLOCKLIST:
+        yield from planned.problems
+    found = storage.fenced(bundle, about, leaving, request, elsewhere)
+    if request.fence is not None or kind not in PROVABLE:
+        yield from found
+        return
+    yield from (item for item in found if not isinstance(item, Finding) or item.code != "SG506")
+    domains = storage.live_domains(bundle, request, leaving)
+    if domains:
+        remedy = "It lives: no override passes this. Drain it (drain_host), or end what runs there, then run it again."
+        yield finding("SG506", Subject("host", request.host), {storage.ALIVE: domains}, remedy)
+    elif kind == BLOCKLIST:
+        yield from storage.bare(leaving, planned.uncovered)
 
 
 def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:
-    """SG709: nobody looked at a guest's images at all, so that nobody can say who has them open."""
+    """SG709: no host looked for a guest's images at all, so that it is not known who has them open."""
+    looked = [facts.rbd for facts in by_nova_name(bundle).values() if facts.rbd and facts.rbd.images is not None]
+    everything = any(not rbd.instances for rbd in looked)
+    asked = {uuid for rbd in looked for uuid in rbd.instances}
     for guest in leaving:
-        if not guest.images:
-            continue
-        looked = [
-            facts.rbd
-            for facts in by_nova_name(bundle).values()
-            if facts.rbd is not None and facts.rbd.images is not None
-        ]
-        if not any(not rbd.instances or guest.uuid in rbd.instances for rbd in looked):
+        if guest.images and not everything and guest.uuid not in asked:
             evidence = {"images": list(guest.images)}
             remedy = "Let at least one host with Ceph access be read."
             yield finding("SG709", Subject("instance", guest.uuid, guest.name), evidence, remedy)
+
+
+# --- one server, or all? --------------------------------------------------------------------------------------
+
+#: What keeps its own server only, whatever the operator says: somebody else has the disk.
+ALWAYS_ALONE = ("SG507",)
+#: What keeps its own server only where the operator lets the others go (evacuate_partial).
+ALONE = ("SG501", "SG502", "SG503", "SG504", "SG506", "SG512", "SG513", "SG701", "SG702", "SG703", "SG710")
+
+
+def server_of(item: Finding, servers: t.Container[t.Optional[str]]) -> t.Optional[str]:
+    """Return which of these servers a finding is about; None: about none of them, so about all.
+
+    A migration has its server's uuid as a name; an image is named after its server, a volume's bears it beside.
+    """
+    words = (item.object.id, item.object.name, item.object.id.rpartition("/")[2].partition("_")[0])
+    return next((word for word in words if word in servers), None)
+
+
+def barred(
+    checked: Checked, overrides: t.Sequence[Override], leaving: t.Sequence[Guest]
+) -> t.Dict[str, t.Tuple[str, str]]:
+    """Return the servers that something of their own keeps, with the first code and the reason in words."""
+    servers = {guest.uuid for guest in leaving}
+    found: t.Dict[str, t.Tuple[str, str]] = {}
+    stands = standing(checked.findings, storage.honoured(checked, overrides))
+    for item in sorted(stands, key=lambda item: item.code not in ALWAYS_ALONE):
+        uuid = server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None
+        if uuid is not None:
+            shown = "; ".join(f"{key}: {value}" for key, value in item.evidence.items())
+            found.setdefault(uuid, (item.code, f"{CATALOGUE[item.code].summary} {shown}"))
+    return found
+
+
+def refusing(
+    checked: Checked, overrides: t.Sequence[Override], partial: bool, leaving: t.Sequence[Guest]
+) -> t.List[Finding]:
+    """Return the standing blockers that refuse the whole run; empty: it may go on, without those that are barred.
+
+    SG507 keeps its own server. With ``partial`` so does what else is about one server only; without it that refuses,
+    unless its server stays anyhow. Where no server is left at all, everything that stands refuses.
+    """
+    servers = {guest.uuid for guest in leaving}
+    stands = standing(checked.findings, storage.honoured(checked, overrides))
+    about = [(item, server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None) for item in stands]
+    anyhow = {uuid for item, uuid in about if item.code in ALWAYS_ALONE}
+    stay = {uuid for _item, uuid in about if uuid is not None and (partial or uuid in anyhow)}
+    if servers and stay == servers:
+        return stands
+    return [item for item, uuid in about if uuid not in stay]

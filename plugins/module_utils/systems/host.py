@@ -42,6 +42,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     identity_file,
     libvirt,
     network_agent,
+    processes,
     rbd,
     units,
 )
@@ -134,7 +135,13 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         definitions=parts.read("definitions", lambda: _definitions(options, read_at, texts))
         if options.definitions
         else None,
+        qemu_processes=parts.read("qemu_processes", qemu_processes),
     )
+
+
+def qemu_processes() -> t.Dict[str, int]:
+    """Return domain uuid to the first QEMU that runs here for it: of the kernel, where libvirt is silent too."""
+    return {uuid: min(pids) for uuid, pids in processes.qemu_by_uuid().items()}
 
 
 def _definitions(options: HostOptions, read_at: str, texts: t.Optional[t.Dict[str, str]]) -> t.List[GuestDefinition]:
