@@ -12,6 +12,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.errors import Stac
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import (
     FENCES,
+    RESETS,
     TARGET_STATES,
     EvacuationRequest,
     Fence,
@@ -40,7 +41,8 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "target_state": {"type": "str", "default": "keep", "choices": list(TARGET_STATES)},
     "partial": {"type": "bool", "default": False},
     "max_hosts": {"type": "int", "default": 1},
-    "max_share": {"type": "float", "default": 0.34},
+    "max_share": {"type": "float", "default": 0.1},
+    "reset_states": {"type": "list", "elements": "str", "default": [], "choices": list(RESETS)},
     "journal": {"type": "dict"},
     "closed": {"type": "list", "elements": "str", "default": []},
 }
@@ -76,6 +78,7 @@ def request_of(
         fence=fence,
         closed=tuple(args["closed"]),
         blocklist=tuple(args["blocklist_addresses"]),
+        resets=tuple(args.get("reset_states") or ()),
     )
 
 
