@@ -149,11 +149,9 @@ def _image(metadata: Metadata, properties: t.Mapping[str, str]) -> t.Iterator[st
             yield f"its aggregate wants images with {key} {', '.join(sorted(metadata[key]))}"
 
 
-def _isolated(
-    metadata: Metadata, specs: t.Mapping[str, str], properties: t.Mapping[str, str]
-) -> t.Iterator[str]:
+def _isolated(metadata: Metadata, specs: t.Mapping[str, str], properties: t.Mapping[str, str]) -> t.Iterator[str]:
     """Aggregates that are kept for servers which require a trait."""
     for key in sorted(metadata):
-        if key.startswith(TRAIT) and "required" in metadata[key]:
-            if specs.get(key) != "required" and properties.get(key) != "required":
-                yield f"its aggregate is kept for servers that require {key}"
+        kept = key.startswith(TRAIT) and "required" in metadata[key]
+        if kept and "required" not in (specs.get(key), properties.get(key)):
+            yield f"its aggregate is kept for servers that require {key}"

@@ -413,9 +413,12 @@ def pins_by_aggregate(bundle: Bundle) -> bool:
         return True
     running = {releases.of_package(facts.nova_version) for facts in bundle.hosts.values()}
     known = [release for release in running if release is not None]
-    return bool(known) and len(known) == len(running) and min(known) >= PINS_BY_AGGREGATE and max(
-        possible
-    ) >= PINS_BY_AGGREGATE
+    return (
+        bool(known)
+        and len(known) == len(running)
+        and min(known) >= PINS_BY_AGGREGATE
+        and max(possible) >= PINS_BY_AGGREGATE
+    )
 
 
 def in_order(found: t.Iterable[Guest], order: t.Sequence[str] = ()) -> t.List[Guest]:
@@ -481,7 +484,7 @@ def guest_of(
         cells=huge,
         zone=zone,
         groups=tuple(group for group in about.groups or [] if server.id in group.members),
-        needs=dict(needs or (of_flavor(flavor, bool(server.image)) if flavor else {})),
+        needs=dict(needs or (taken_by(flavor, bool(server.image)) if flavor else {})),
         images=(),
         offers=None if offers is None else frozenset(offers),
         problems=tuple(_unread_of(server, zone, cells, about)),
@@ -490,25 +493,26 @@ def guest_of(
     )
 
 
-#: Resource classes of a flavor's own numbers.
-_OWN = ("VCPU", "MEMORY_MB", "DISK_GB")
-
-
 def of_flavor(flavor: ServerFlavor, root: bool) -> t.Dict[str, int]:
     """Return what the scheduler asks placement for (nova/scheduler/utils.py, ResourceRequest), zeros left out.
 
-    Extra specs may say otherwise (C(resources:VCPU=0)) and add classes; those of numbered groups are added up here.
+    Extra specs may say otherwise (C(resources:VCPU=0)), and add classes. Numbered groups are asked for apart.
     """
     disk = (flavor.disk if root else 0) + flavor.ephemeral + -(-flavor.swap // 1024)
     amounts = {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.ram, "DISK_GB": disk}
-    specs = flavor.extra_specs or {}
-    for name, value in specs.items():
+    for name, value in (flavor.extra_specs or {}).items():
         if name.startswith("resources:") and value.isdigit():
             amounts[name.partition(":")[2]] = int(value)
-    for classes in granular(specs).values():
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def taken_by(flavor: ServerFlavor, root: bool) -> t.Dict[str, int]:
+    """Return all that a server of a flavor takes of a host: with its numbered groups."""
+    amounts = of_flavor(flavor, root)
+    for classes in granular(flavor.extra_specs or {}).values():
         for resource, amount in classes.items():
             amounts[resource] = amounts.get(resource, 0) + amount
-    return {name: amount for name, amount in amounts.items() if amount}
+    return amounts
 
 
 def granular(specs: t.Mapping[str, str]) -> t.Dict[str, t.Dict[str, int]]:
@@ -606,7 +610,7 @@ def in_transit(about: EvacuationFacts) -> t.List[Sent]:
             continue
         huge = tuple(cell for cell in entry.cells if (cell.page_kib or SMALL_PAGE) > SMALL_PAGE)
         memory = max(0, flavor.ram - sum(cell.memory_mib for cell in huge))
-        needs = of_flavor(flavor, False) if row.status in UNCLAIMED else {}
+        needs = taken_by(flavor, False) if row.status in UNCLAIMED else {}
         found.append(Sent(row.instance_uuid, host, memory, huge, needs))
     return merge_sent(found)
 
@@ -634,9 +638,7 @@ def merge_sent(*lists: t.Iterable[Sent]) -> t.List[Sent]:
 def _larger(one: Sent, other: Sent) -> Sent:
     if not (one.known and other.known):
         return one if one.known else other
-    needs = {
-        name: max(one.needs.get(name, 0), other.needs.get(name, 0)) for name in sorted({*one.needs, *other.needs})
-    }
+    needs = {name: max(one.needs.get(name, 0), other.needs.get(name, 0)) for name in sorted({*one.needs, *other.needs})}
     return Sent(one.uuid, one.host, max(one.memory_mib, other.memory_mib), one.cells or other.cells, needs)
 
 

@@ -90,7 +90,7 @@ class EvacuationRequest:
     target_state: str = "keep"
     #: Whether those that fit go where others do not.
     partial: bool = False
-    #: The blast radius: how many hosts of a zone may be down. The larger of the two counts: a number, a share of its hosts.
+    #: The blast radius: how many hosts of a zone may be down, as a number or as a share; the larger of the two counts.
     max_hosts: int = 1
     max_share: float = 0.1
     #: A proof or an attestation; None: the source is not fenced yet.

@@ -50,7 +50,10 @@ LOST_TASKS: t.Mapping[str, str] = {
 LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
     "PAUSED": ("paused", "its memory: it was paused, and is left stopped"),
     "SUSPENDED": ("suspended", "its memory image: it was suspended, and is left stopped instead of resumed"),
-    "RESCUE": ("rescued", "its rescue: it boots its own disk again; the rescue disk (UUID_disk.rescue) stays in the pool"),
+    "RESCUE": (
+        "rescued",
+        "its rescue: it boots its own disk again, and UUID_disk.rescue stays in the pool",
+    ),
 }
 
 #: libvirt's numbers as Nova keeps them (C(compute/power_state.py)).
@@ -63,11 +66,31 @@ _ACTIONS = {
 #: What leaves a server's power state as it was, or is what this collection does.
 _NEUTRAL = frozenset(
     (
-        "evacuate resetState live-migration live_migration_cancel live_migration_force_complete migrate resize"
-        " confirmResize revertResize lock unlock attach_interface detach_interface attach_volume detach_volume"
-        " attach_share detach_share swap_volume extend_volume createImage createBackup changePassword"
-        " refresh_volume_attachment trigger_crash_dump"
-    ).split()
+        "evacuate",
+        "resetState",
+        "live-migration",
+        "live_migration_cancel",
+        "live_migration_force_complete",
+        "migrate",
+        "resize",
+        "confirmResize",
+        "revertResize",
+        "lock",
+        "unlock",
+        "attach_interface",
+        "detach_interface",
+        "attach_volume",
+        "detach_volume",
+        "attach_share",
+        "detach_share",
+        "swap_volume",
+        "extend_volume",
+        "createImage",
+        "createBackup",
+        "changePassword",
+        "refresh_volume_attachment",
+        "trigger_crash_dump",
+    )
 )
 
 _AMPHORA = re.compile(r"amphora-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -173,7 +196,7 @@ def power_before(server: ApiServer, actions: t.Optional[t.Sequence[t.Mapping[str
 
 
 def by_actions(actions: t.Sequence[t.Mapping[str, t.Any]]) -> t.Optional[str]:
-    """Return what the newest action that starts or stops a server made of it; None: none, or it failed or is strange."""
+    """Return what the newest action that starts or stops a server made of it; None: none, it failed, or is strange."""
     for action in actions:
         name = str(action.get("action"))
         if name in _NEUTRAL:
