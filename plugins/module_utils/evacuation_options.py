@@ -13,6 +13,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiSe
 from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import Fence
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import (
     FENCES,
+    RESETS,
     TARGET_STATES,
     EvacuationRequest,
 )
@@ -57,11 +58,12 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "target_state": {"type": "str", "default": "keep", "choices": list(TARGET_STATES)},
     "partial": {"type": "bool", "default": False},
     "max_hosts": {"type": "int", "default": 1},
-    "max_share": {"type": "float", "default": 0.34},
+    "max_share": {"type": "float", "default": 0.1},
     "max_rounds": {"type": "int", "default": 200},
     "server_timeout": {"type": "int", "default": 1800},
     "measured_for": {"type": "int", "default": 120},
     "death_timeout": {"type": "int", "default": 120},
+    "reset_states": {"type": "list", "elements": "str", "default": [], "choices": list(RESETS)},
 }
 
 
@@ -95,6 +97,7 @@ def request_of(
         fence=fence,
         closed=tuple(args["closed"]),
         blocklist=tuple(args["blocklist_addresses"]),
+        resets=tuple(args.get("reset_states") or ()),
     )
 
 

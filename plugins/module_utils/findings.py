@@ -134,6 +134,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG513", "local-disk", BLOCKER, "The server's disk is local: it would be rebuilt from its image."),
     Code("SG514", "blast-radius", BLOCKER, "More servers or hosts than allowed would be touched."),
     Code("SG518", "ceph-rights", BLOCKER, "The Ceph user may not change the OSD blocklist."),
+    Code("SG519", "state-lost", WARNING, "An evacuation costs the server some of its state."),
+    Code("SG520", "server-of-a-service", WARNING, "A service of the cloud made this server, and replaces it itself."),
     # SG6xx definition
     Code("SG601", "address-drift", WARNING, "Device addresses changed."),
     Code("SG602", "disk-order-drift", WARNING, "The order of disks changed."),

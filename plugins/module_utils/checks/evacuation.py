@@ -14,7 +14,13 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, fencing, memory, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
+    clients,
+    evacuation_servers,
+    fencing,
+    memory,
+    storage,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.clients import Elsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
     OURS,
@@ -28,6 +34,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import (
     Destination,
     Guest,
+    Reason,
     Sent,
     by_nova_name,
     destinations,
@@ -41,7 +48,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import BLOCKLIST, PROVABLE
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+    BLOCKER,
     CATALOGUE,
+    WARNING,
     Checked,
     Finding,
     Override,
@@ -97,23 +106,33 @@ def preflight(
         item = finding("SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run it again.")
         return Decision(Checked((item,)), Seating([], []))
     if not leaving:
-        # Nobody is to be sent: nothing will be touched, so that nothing needs to be proven.
-        return Decision(gather([*_known(bundle, request, leaving), *_held(about, request)]), Seating([], []))
+        # Nobody is to be sent: nothing will be touched, so that nothing needs to be proven, but that there is nobody.
+        items = [*_known(bundle, request, leaving), *_held(about, request)]
+        return Decision(gather([*items, *evacuation_servers.accounted(about, request)]), Seating([], []))
+    moving = _moving(bundle, leaving, overrides)
+    # A migration that is open keeps its own server, not everybody's.
+    leaving = [
+        dataclasses.replace(guest, problems=(*guest.problems, moving[guest.uuid])) if guest.uuid in moving else guest
+        for guest in leaving
+    ]
     hosts = destinations(bundle, about, request, sent)
     where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
     seating = seat(leaving, hosts, where, request, _passed(leaving, overrides), tried)
     kind = fence or request.fence_kind
     refused = fencing.addresses(bundle, about, leaving, request, request.blocklist, elsewhere)
+    # The findings of these migrations say it already, each with its way out.
+    telling = Seating(seating.seats, [entry for entry in seating.unseated if not _only_moving(entry.problems)])
     items = [
         *_options(bundle, request, fence),
         *_known(bundle, request, leaving),
         *_held(about, request),
         *_not_down(about, request),
         *_blast(about, request),
-        *migrations(bundle, {guest.uuid for guest in leaving}),
+        *_migrations(bundle, leaving, request),
+        *evacuation_servers.check(bundle, about, request, leaving, seating),
         *storage.writers(bundle, about, leaving, request, elsewhere),
         *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
-        *(() if request.partial else memory.seats(leaving, hosts, seating, request.host)),
+        *(() if request.partial else memory.seats(leaving, hosts, telling, request.host)),
         *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
         *memory.overcommitted(bundle, about, request, seating),
         *_fence(bundle, about, leaving, request, kind, refused, elsewhere),
@@ -207,7 +226,7 @@ def held(about: EvacuationFacts, host: str, mine: t.Container[str] = ()) -> Item
     for target in about.targets or []:
         reason = target.disabled_reason or ""
         if target.host == host and reason.startswith(OURS) and reason not in mine:
-            remedy = "Wait for it, or carry on with it where its journal is (stackguard_state_host)."
+            remedy = "Wait for it, or resume it where its journal is (stackguard_state_host)."
             yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
 
 
@@ -226,43 +245,107 @@ def _down(target: EvacuationTarget) -> bool:
     return target.state != "up" or target.forced_down
 
 
+#: nova-compute disables itself with such a reason where it has lost libvirt: that is a failure, not maintenance.
+AUTOMATIC = "AUTO:"
+
+
+def _unexplained(target: EvacuationTarget, request: EvacuationRequest) -> bool:
+    """Whether a host that is down counts for the blast radius: nobody said that it would be, and somebody is on it.
+
+    One that an operation of this collection holds is known to be dead. One that is disabled and empty is in repair. How
+    many are on it is what holds something of its resources: unread counts as somebody.
+    """
+    reason = target.disabled_reason or ""
+    if target.host == request.host:
+        return True
+    if target.status == "disabled" and reason.startswith(OURS):
+        return False
+    return not (target.status == "disabled" and not reason.startswith(AUTOMATIC) and target.consumers == 0)
+
+
 def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
-    """SG514: many hosts of one zone down at once are a network fault or worse, not one dead host."""
+    """SG514: many hosts of one zone down at once are a network fault or worse, not one dead host.
+
+    Once the host is fenced it is a warning: the servers have left nothing alive behind, and stopping helps nobody.
+    """
     targets = about.targets or []
     zone = next((target.zone for target in targets if target.host == request.host), None)
     same = [target for target in targets if target.zone == zone]
-    down = sorted(target.host for target in same if _down(target))
-    share = len(down) / len(same) if same else 0.0
-    too_many = len(down) > request.max_hosts or (len(down) > 1 and share > request.max_share)
-    if too_many:
+    down = sorted(target.host for target in same if _down(target) and _unexplained(target, request))
+    allowed = max(request.max_hosts, int(len(same) * request.max_share))
+    if len(down) > allowed:
         evidence = {
             "zone": zone,
             "down": down[:20],
             "hosts": len(same),
+            "allowed": allowed,
             "evacuate_max_hosts": request.max_hosts,
             "evacuate_max_share": request.max_share,
         }
-        remedy = "Look at the network and the control plane first. If all of them are dead, raise evacuate_max_hosts."
-        yield finding("SG514", Subject("host", request.host), evidence, remedy)
+        remedy = "Check the network and the control plane first. If all of them are dead, raise evacuate_max_hosts."
+        severity = BLOCKER if request.fence is None else WARNING
+        yield finding("SG514", Subject("host", request.host), evidence, remedy, severity)
 
 
 def migrations(bundle: Bundle, there: t.Container[t.Optional[str]]) -> Items:
     """SG702, SG703: something is under way with one of these servers already."""
     for place, row in Index(bundle).migrations:
-        if row.instance_uuid in there and in_progress(row):
-            yield finding("SG702", migration_subject(row), migration_evidence(row, place), _way_out(row))
-        elif row.instance_uuid in there and not row.deleted and row.status == "finished":
-            remedy = "Have its resize confirmed or reverted."
-            yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy)
+        code = _open(row) if row.instance_uuid in there else None
+        if code:
+            yield finding(code, migration_subject(row), migration_evidence(row, place), _way_out(row))
+
+
+def _migrations(bundle: Bundle, leaving: t.Sequence[Guest], request: EvacuationRequest) -> Items:
+    """The same for an evacuation: where those that can go may go without the others, it is a warning."""
+    for item in migrations(bundle, {guest.uuid for guest in leaving}):
+        if request.partial and isinstance(item, Finding):
+            yield finding(item.code, item.object, item.evidence, item.remedy, WARNING)
+        else:
+            yield item
+
+
+def _open(row: MigrationRow) -> t.Optional[str]:
+    if in_progress(row):
+        return "SG702"
+    return "SG703" if not row.deleted and row.status == "finished" else None
+
+
+def _moving(bundle: Bundle, leaving: t.Sequence[Guest], overrides: t.Sequence[Override]) -> t.Dict[str, Reason]:
+    """Return by server what its open migration says against its evacuation, but where the operator passes it."""
+    names = {guest.uuid: guest.name for guest in leaving}
+    found: t.Dict[str, Reason] = {}
+    for _place, row in Index(bundle).migrations:
+        uuid, code = row.instance_uuid, _open(row)
+        if uuid is None or uuid not in names or code is None:
+            continue
+        words = (row.uuid, str(row.id), uuid, names[uuid])
+        if not any(entry.code == code and entry.object in words for entry in overrides):
+            text = f"migration {row.uuid or row.id} ({row.migration_type}) of it is {row.status}"
+            found.setdefault(uuid, Reason(code, text))
+    return found
+
+
+def _only_moving(problems: t.Sequence[Reason]) -> bool:
+    return bool(problems) and all(reason.code in ("SG702", "SG703") for reason in problems)
 
 
 def _way_out(row: MigrationRow) -> str:
     """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
+    leave = "Leave the server out (evacuate_partial=true): it stays, recoverable."
+    by_name = f"or pass this finding by name: object {row.uuid or row.id} in stackguard_overrides."
+    if row.status == "finished":
+        return (
+            f"Have the resize confirmed where {row.dest_compute} lives (openstack server resize confirm "
+            f"{row.instance_uuid}). A revert ends on {row.source_compute}, and never while that is dead. {leave}"
+        )
     if row.migration_type != "evacuation":
-        return "Wait for its end; if its destination died too, evacuate or reset that one first."
+        return (
+            f"A host of it is dead, so that it may never end. {leave} Else verify that no domain of the server runs on "
+            f"{row.dest_compute} (virsh list --all), {by_name}"
+        )
     return (
         f"Wait for its end. Where nova-compute of {row.dest_compute} died or was restarted since, it never ends: "
-        "fence that host if it does not answer, else see that no domain of the server is there (virsh list --all); "
+        "fence that host if it does not answer, else verify that no domain of the server is there (virsh list --all); "
         f"give the server back its state (openstack server set --state active {row.instance_uuid}), "
         "run again and pass this finding by name."
     )
