@@ -27,6 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import Facts
 from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import FENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Host, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import host
 
 Result = t.Dict[str, t.Any]
 
@@ -61,6 +62,7 @@ class ActionModule(ActionBase):
         operation = evacuate.Evacuation(
             self._run(args), connect(args), args["evidence_dir"], lambda: uuid.uuid4().hex[:12]
         )
+        operation.controllers = host.addresses()
         if args["phase"] == BEGIN:
             return operation.begin()
         scratch = self._scratch(args)

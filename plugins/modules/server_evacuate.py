@@ -126,6 +126,13 @@ options:
     description:
       - Addresses of the dead host in Ceph's public network, besides those that watchers and locks show.
       - Needed where nothing shows them.
+  never_blocklist:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Addresses that are never put on the OSD blocklist, such as those of gateways and backup hosts. Addresses of
+        Ceph's own daemons, of other compute hosts and of this controller never are.
   ceph_host:
     type: str
     description: The inventory host that works in Ceph where it reaches the cluster and pool; others are asked after it.
@@ -173,8 +180,16 @@ options:
     description: How many hosts of the zone may be down.
   max_share:
     type: float
-    default: 0.34
-    description: Which share of the zone's hosts may be down, where more than one is.
+    default: 0.1
+    description: Which share of the zone's hosts may be down, where that is more than O(max_hosts).
+  reset_states:
+    type: list
+    elements: str
+    default: []
+    choices: [task, paused, suspended, rescued]
+    description:
+      - Server states that are reset once the host is proven dead, so that Nova takes the evacuation. V(task) is a task
+        that the dead host left behind. What each server loses by it is in the report (SG519).
   max_rounds:
     type: int
     default: 200

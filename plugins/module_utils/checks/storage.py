@@ -470,9 +470,9 @@ class Before:
     ids: t.Mapping[str, str]
 
 
-def unchanged(bundle: Bundle, before: Before) -> Items:
+def unchanged(bundle: Bundle, before: Before, seen_now: t.Optional[t.Mapping[str, t.Sequence[Seen]]] = None) -> Items:
     """SG504: before a guest is sent again, its disks are the very ones that were guarded."""
-    now = seen(bundle, {before.uuid})
+    now = seen(bundle, {before.uuid}) if seen_now is None else seen_now
     for name, identity in sorted(before.ids.items()):
         ids = sorted({str(entry.image.id) for entry in now.get(name, [])})
         if ids != [identity]:

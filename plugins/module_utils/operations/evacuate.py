@@ -32,18 +32,27 @@ from ansible_collections.stackguard.nova.plugins.module_utils import (
     fence_proof,
     findings,
     moving,
+    server_state,
     text,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import SKEW, Evacuator
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import NumaCell, Sent
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import (
+    Sent,
+    by_nova_name,
+    in_transit,
+    merge_sent,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ApiServer,
     Bundle,
     EvacuationFacts,
     FactsError,
+    NumaCell,
     from_plain,
     to_plain,
 )
@@ -149,6 +158,8 @@ class Evacuation:
         self.answers: Answers = ()
         self._book: t.Optional[Book] = None
         self._looked: t.Optional[t.Tuple[Bundle, EvacuationFacts]] = None
+        #: Addresses of the machine on which this runs, which are never the dead host's.
+        self.controllers: t.Sequence[str] = ()
 
     # --- one call
 
@@ -265,9 +276,13 @@ class Evacuation:
 
     def _readers(self) -> t.Dict[Home, t.List[str]]:
         """Return, by cluster and pool, the inventory hosts that reach it, in the order in which they are asked."""
-        found = storage.readers(self._bundle(), self.source)
         first = self.options["ceph_host"]
-        return {home: sorted(names, key=lambda name: (name != first, name)) for home, names in found.items()}
+        found: t.Dict[Home, t.List[str]] = {}
+        for home, names in storage.readers(self._bundle(), self.host).items():
+            others = [name for name in names if name != self.source]
+            if others:
+                found[home] = sorted(others, key=lambda name: (name != first, name))
+        return found
 
     def _survey(self) -> Outcome:
         """Choose who opens the images: one host for each cluster and pool that has any."""
@@ -285,12 +300,12 @@ class Evacuation:
         bundle = self._bundle()
         homes = {
             (place.fsid, place.pool)
-            for places in storage.seen(bundle, set(self.scratch.uuids)).values()
+            for places in clients.seen(bundle, set(self.scratch.uuids)).values()
             for place in places
             if place.fsid is not None
         }
         # Without any image, volumes may still be seen; and an aborted operation has something on a blocklist.
-        return t.cast("t.Set[Home]", homes) or set(self._readers())
+        return homes or set(self._readers())
 
     def _reading(self, only_readers: bool = False) -> Json:
         readers = sorted({names[-1] for names in self.scratch.readers.values() if names})
@@ -305,7 +320,7 @@ class Evacuation:
         zone_of = {target.host: target.zone for target in about.targets or []}
         names = {
             facts.inventory_name
-            for name, facts in storage.by_nova_name(bundle).items()
+            for name, facts in by_nova_name(bundle).items()
             if zone_of.get(name) is None or zone_of[name] in zones
         }
         return sorted({*names, *([self.source] if self.source else [])})
@@ -380,33 +395,40 @@ class Evacuation:
     def _preflight(
         self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, sent: t.Sequence[Sent] = ()
     ) -> checks.Decision:
-        others = self._others(bundle, about)
-        return checks.preflight(bundle, about, request, self.run.overrides, self.options["fence"], [*sent, *others])
+        others = merge_sent(sent, self._others(about))
+        elsewhere = self._elsewhere()
+        overrides, fence = self.run.overrides, self.options["fence"]
+        return checks.preflight(bundle, about, request, overrides, fence, others, elsewhere=elsewhere)
 
-    def _others(self, bundle: Bundle, about: EvacuationFacts) -> t.List[Sent]:
-        """Return what other operations have in transit, by their journals and by Nova's own records."""
-        mine = self.scratch.operation_id
-        found: t.Dict[str, Sent] = {}
+    def _elsewhere(self) -> clients.Elsewhere:
+        """Return addresses that this reading does not show: of the controller, and those proven earlier."""
+        earlier = []
+        for journal in [*self._closed(), *lifecycle.open_journals(self.run)]:
+            if records.is_of(journal, self.host):
+                proven = journal["about"].get("proven") or {}
+                earlier += [(str(address), str(fsid)) for fsid, found in proven.items() for address in found]
+        return clients.Elsewhere(
+            tuple(dict.fromkeys(earlier)), tuple(self.controllers), tuple(self.options["never_blocklist"])
+        )
+
+    def _others(self, about: EvacuationFacts) -> t.List[Sent]:
+        """Return what other operations have in transit, by their journals, and all else by Nova's own records."""
+        noted = []
         for journal in lifecycle.open_journals(self.run):
-            if str(journal["operation_id"]) == mine:
+            if str(journal["operation_id"]) == self.scratch.operation_id:
                 continue
-            for entry in journals.in_transit(journal):
-                if entry.get("target"):
-                    found[str(entry["uuid"])] = Sent(
-                        str(entry["uuid"]),
-                        str(entry["target"]),
-                        int(entry.get("size_mib") or 0),
-                        tuple(from_plain(NumaCell, cell, "journal") for cell in entry.get("cells") or ()),
-                        dict(entry.get("needs") or {}),
-                    )
-        return list(found.values())
+            noted += [_sent(entry) for entry in journals.in_transit(journal) if entry.get("target")]
+        mine = set(self.scratch.uuids)
+        return merge_sent(noted, [entry for entry in in_transit(about) if entry.uuid not in mine])
 
     def _planned(
         self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, decision: checks.Decision
     ) -> Outcome:
         homes = storage.homes(bundle, decision.guests)
         servers = self._servers(bundle, about, decision, homes)
-        addresses = decision.addresses.by_cluster if decision.addresses else {}
+        listed = decision.addresses.by_cluster if decision.addresses else {}
+        lists = self.options["fence"] == fence_proof.BLOCKLIST or self.options["also_blocklist"]
+        addresses = listed if lists else {}
         reason = checks.reason_of(request.operation_id)
         images = {entry.uuid: list(entry.images) for entry in servers}
         fence = str(self.options["fence"])
@@ -426,6 +448,7 @@ class Evacuation:
             "inventory_name": self.source,
             "fence": fence,
             "addresses": {fsid: dict(found) for fsid, found in addresses.items()},
+            "proven": to_plain(dict(decision.addresses.proven)) if decision.addresses else {},
             "blocklisted": {},
             "order": [guest.uuid for guest in decision.guests],
             "servers": records.plain(servers),
@@ -440,7 +463,8 @@ class Evacuation:
         self, bundle: Bundle, about: EvacuationFacts, decision: checks.Decision, homes: t.Mapping[str, t.Any]
     ) -> t.List[PlannedServer]:
         earlier = records.powers_before(self._closed(), self.host)
-        seen = storage.seen(bundle, {guest.uuid for guest in decision.guests})
+        servers = {server.id: server for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+        seen = clients.seen(bundle, {guest.uuid for guest in decision.guests})
         images: t.Dict[str, t.Dict[str, DiskImage]] = {}
         for name, (fsid, pool) in homes.items():
             place = next(entry for entry in seen[name] if (entry.fsid, entry.pool) == (fsid, pool))
@@ -453,17 +477,23 @@ class Evacuation:
                 guest.status,
                 images.get(guest.uuid, {}),
                 (about.numa or {}).get(guest.uuid),
-                records.power_of(guest.status) or earlier.get(guest.uuid) or self._power(bundle, guest.uuid),
+                self._power(servers.get(guest.uuid), earlier.get(guest.uuid)),
             )
             for guest in decision.guests
         ]
 
-    @staticmethod
-    def _power(bundle: Bundle, uuid: str) -> t.Optional[str]:
-        servers = (bundle.cloud.servers if bundle.cloud else None) or []
-        server = next((entry for entry in servers if entry.id == uuid), None)
-        known = getattr(server, "power_state", None)
-        return {1: records.RUNNING, 4: records.STOPPED}.get(t.cast("int", known)) if known is not None else None
+    def _power(self, server: t.Optional[ApiServer], earlier: t.Optional[str]) -> t.Optional[str]:
+        """Return how a server ran before the host died. In ERROR the journal of an earlier evacuation knows best."""
+        if server is None or (server.status == "ERROR" and earlier is not None):
+            return earlier
+        known = server_state.power_before(server)
+        if known is not None:
+            return known
+        try:
+            return server_state.power_before(server, evacuations.list_actions(self.connection, server.id))
+        except ApiError:
+            # Not known: either state is accepted afterwards, and the report says what it was.
+            return None
 
     # --- resume
 
@@ -528,7 +558,8 @@ class Evacuation:
         planned = {entry.uuid for entry in records.servers_of(journal)}
         decision = self._preflight(bundle, about, dataclasses.replace(request, servers=tuple(planned), partial=True))
         found = decision.addresses
-        problems = [item for item in (found.problems if found else ()) if item.severity == findings.BLOCKER]
+        bare = [item for item in decision.checked.findings if item.code in ("SG506", "SG518", "SG709")]
+        problems = [item for item in bare if item.severity == findings.BLOCKER and item.object.kind != "instance"]
         if found is None or (problems and findings.standing(problems, self.run.overrides)):
             checked = Checked(tuple(problems))
             self.scratch.before = _plain_checked(checked)
@@ -540,7 +571,7 @@ class Evacuation:
 
     def _completed(self, bundle: Bundle, servers: t.Sequence[PlannedServer]) -> t.List[PlannedServer]:
         """Return servers with the cluster and pool of each image: journals of version 0.1 have none."""
-        seen = storage.seen(bundle, {entry.uuid for entry in servers})
+        seen = clients.seen(bundle, {entry.uuid for entry in servers})
 
         def complete(name: str, image: DiskImage) -> DiskImage:
             places = [place for place in seen.get(name, []) if place.image.id == image.id]
@@ -693,7 +724,7 @@ class Evacuation:
             self.book.mark(HOLD, journals.APPLYING)
         service = moves.find_service(self.connection, self.host)
         held = (service.disabled_reason if service else None) or ""
-        if held.startswith(checks.OURS) and held != reason and held not in closed:
+        if held.startswith(OURS) and held != reason and held not in closed:
             raise Stopped(f"SG707 lock-held: another operation holds {self.host}: {held}")
         if service is not None and held != reason and "service" not in self.book.about:
             before = {"status": service.status, "reason": service.disabled_reason, "forced_down": service.forced_down}
@@ -727,7 +758,7 @@ class Evacuation:
         here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []} - away
         staying = tuple(entry.uuid for entry in planned if entry.uuid in here)
         request = dataclasses.replace(self._round_request(), servers=staying)
-        checked = checks.death(bundle, about, request)
+        checked = checks.death(bundle, about, request, self._elsewhere())
         honoured = storage.honoured(checked, self.run.overrides)
         against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
         if not against_all:
@@ -886,7 +917,7 @@ class Evacuation:
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _passes(self, bundle: Bundle, about: EvacuationFacts, known: t.Sequence[PlannedServer]) -> rounds.Passes:
-        others = self._others(bundle, about)
+        others = self._others(about)
         began = fence_proof.moment(str(self.book.journal["started_at"]))
         since = None if began is None else self._ago(self.run.clock.epoch() - began.timestamp() + SKEW)
         return rounds.Passes(
@@ -903,12 +934,13 @@ class Evacuation:
             self._good(bundle),
             since,
             set(self.book.memory.get("to_stop") or []),
+            self._elsewhere(),
         )
 
     def _good(self, bundle: Bundle) -> t.Callable[[str], bool]:
         """Return whether proof and measurement still hold for a destination."""
         read_at = evidence.read_times(self.directory)
-        by_name = {name: read_at.get(facts.inventory_name, 0.0) for name, facts in storage.by_nova_name(bundle).items()}
+        by_name = {name: read_at.get(facts.inventory_name, 0.0) for name, facts in by_nova_name(bundle).items()}
         measured_for = float(self.options["measured_for"])
         begin = self.run.clock.epoch()
         fence = self._stored_fence()
@@ -933,7 +965,7 @@ class Evacuation:
         stopped = {
             seat.uuid
             for seat in seats
-            if numa[seat.uuid].power == records.STOPPED and self.scratch.status.get(seat.uuid) == "ERROR"
+            if numa[seat.uuid].power == records.STOPPED and self.scratch.status.get(seat.uuid) != "SHUTOFF"
         }
         memory = self.book.memory
         self.book.remember(
@@ -1178,6 +1210,13 @@ class Evacuation:
             checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
         )
         return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
+
+
+def _sent(entry: t.Mapping[str, t.Any]) -> Sent:
+    """Return a server in transit of another operation as something that its destination will have."""
+    size = entry.get("size_mib")
+    cells = tuple(from_plain(NumaCell, cell, "journal") for cell in entry.get("cells") or ())
+    return Sent(str(entry["uuid"]), str(entry["target"]), int(size or 0), cells, {}, size is not None)
 
 
 def _summary(result: rounds.Round) -> str:

@@ -28,8 +28,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation
     Outcome,
     Wave,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import EVACUATION, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import SMALL_PAGE, Sent, of_flavor
@@ -128,6 +128,7 @@ class Passes:
     began: t.Optional[str] = None
     #: Servers that were stopped before the host died and were sent in ERROR: Nova starts them where they arrive.
     to_stop: t.Container[str] = ()
+    elsewhere: t.Optional[clients.Elsewhere] = None
 
 
 def collect(
@@ -163,12 +164,14 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     left: t.Dict[str, str] = {}
     seats: t.List[Seat] = []
     stopped = False
+    resets: t.Container[str] = ()
     sent = sent_by(moving, here, {entry.uuid: entry for entry in given.planned})
     if staying and sent is not None:
-        seats, left, judged, stopped = _judged(bundle, about, given, staying, [*sent, *given.others], known)
+        seats, left, judged, stopped, resets = _judged(bundle, about, given, staying, [*sent, *given.others], known)
         found = found + judged
     if seats and given.claim(seats):
         return Round([], arrived, left, found, known, True, list(moving), put_out=put_out)
+    seats = _reset(given, seats, resets, left)
     wave = evacuator.send(seats, given.request.parallel, given.good, moving) if seats or moving else Wave([], [])
     done = [entry.uuid for entry in wave.outcomes if entry.outcome == ARRIVED]
     found = found + Checked(tuple(_ports(given.connection, given.request.host, done)))
@@ -228,17 +231,19 @@ def _judged(
     staying: t.Sequence[PlannedServer],
     sent: t.Sequence[Sent],
     known: Tried,
-) -> t.Tuple[t.List[Seat], t.Dict[str, str], Checked, bool]:
-    """Return who may be sent where, what keeps each of the others, what was found, and whether everything stops."""
+) -> t.Tuple[t.List[Seat], t.Dict[str, str], Checked, bool, t.Set[str]]:
+    """Return who may be sent where, what keeps each of the others, what was found, whether everything stops; resets."""
     uuids = tuple(entry.uuid for entry in staying)
     request = dataclasses.replace(given.request, servers=uuids, partial=True)
-    decision = checks.preflight(bundle, about, request, given.overrides, request.fence_kind, sent, known)
-    dead = checks.death(bundle, about, request)
+    decision = checks.preflight(
+        bundle, about, request, given.overrides, request.fence_kind, sent, known, given.elsewhere
+    )
+    dead = checks.death(bundle, about, request, given.elsewhere)
     honoured = storage.honoured(dead, given.overrides)
     against_all, by_server = split(standing(dead.findings, honoured), uuids)
     if against_all:
         codes = ", ".join(sorted({item.code for item in against_all}))
-        return [], dict.fromkeys(uuids, codes), Checked(tuple(against_all), dead.unchecked), True
+        return [], dict.fromkeys(uuids, codes), Checked(tuple(against_all), dead.unchecked), True, set()
     barred: t.Dict[str, str] = {uuid: f"{code}: {why}" for uuid, (code, why) in decision.barred.items()}
     barred.update({uuid: ", ".join(sorted({item.code for item in items})) for uuid, items in by_server.items()})
     lasting, found = _barred(bundle, staying, decision.checked, given)
@@ -251,7 +256,23 @@ def _judged(
     for seat in decision.seating.seats:
         left.pop(seat.uuid, None)
     left.update(barred)
-    return [seat for seat in decision.seating.seats if seat.uuid not in barred], left, Checked(tuple(found)), False
+    resets = {guest.uuid for guest in decision.guests if guest.resets}
+    going = [seat for seat in decision.seating.seats if seat.uuid not in barred]
+    return going, left, Checked(tuple(found)), False, resets
+
+
+def _reset(given: Passes, seats: t.Sequence[Seat], resets: t.Container[str], left: t.Dict[str, str]) -> t.List[Seat]:
+    """Reset the states that the operator allows, of a host that is proven dead; who can not be reset is not sent."""
+    going = []
+    for seat in seats:
+        if seat.uuid in resets:
+            try:
+                evacuations.reset_state(given.connection, seat.uuid)
+            except ApiError as error:
+                left[seat.uuid] = f"its state could not be reset: {error}"
+                continue
+        going.append(seat)
+    return going
 
 
 def split(
@@ -261,21 +282,12 @@ def split(
     against_all: t.List[Finding] = []
     by_server: t.Dict[str, t.List[Finding]] = collections.defaultdict(list)
     for item in items:
-        named = [word for word in servers_named(item) if word in uuids]
-        if named:
-            by_server[str(named[0])].append(item)
-        else:
+        uuid = None if item.object.kind == "host" else checks.server_of(item, uuids)
+        if uuid is None:
             against_all.append(item)
+        else:
+            by_server[uuid].append(item)
     return against_all, by_server
-
-
-def servers_named(item: Finding) -> t.Tuple[t.Optional[str], ...]:
-    """Return what names a server in a finding: an image begins with its uuid, a migration has it as its name."""
-    there = item.object
-    if there.kind in ("host", "service", "aggregate"):
-        return ()
-    moving = there.name if there.kind == "migration" else None
-    return there.id, moving, there.id.rpartition("/")[2].partition("_")[0]
 
 
 def _reasons(entry: t.Any) -> t.List[str]:
@@ -306,7 +318,7 @@ def _barred(
     uuids = {entry.uuid for entry in staying}
     found = [item for item in checked.findings if item.severity == BLOCKER and item.code in ONE_SERVER]
     found += [item for item in standing(checked.findings, given.overrides) if item.code in ("SG702", "SG703")]
-    now = storage.seen(bundle, uuids)
+    now = clients.seen(bundle, uuids)
     for entry in staying:
         found += gather(storage.unchanged(bundle, storage.Before(entry.uuid, entry.ids), now)).findings
     _all, by_server = split(found, uuids)
@@ -321,7 +333,12 @@ def unguarded(
 ) -> t.Dict[str, str]:
     """Return servers of which not every image has its guard, by what was just read, and why each."""
     with_images = [entry for entry in staying if entry.images]
-    homes = {name: (image.fsid, image.pool) for entry in with_images for name, image in entry.images.items()}
+    homes = {
+        name: (image.fsid, image.pool)
+        for entry in with_images
+        for name, image in entry.images.items()
+        if image.fsid is not None and image.pool is not None
+    }
     why = dict(storage.guarded(bundle, {entry.uuid: entry.ids for entry in with_images}, homes, snapshot))
     for entry in with_images:
         if entry.uuid not in guarded:
@@ -381,7 +398,7 @@ def _arrived(given: Passes, bundle: Bundle, away: Away) -> t.Tuple[t.List[Arrive
 
 def _left_images(bundle: Bundle, entry: PlannedServer) -> t.Iterator[Finding]:
     """SG508: a server that its owner deleted while its guard was there: Nova said deleted, the images stay."""
-    for name, places in sorted(storage.seen(bundle, {entry.uuid}).items()):
+    for name, places in sorted(clients.seen(bundle, {entry.uuid}).items()):
         for place in places:
             if entry.ids.get(name) == place.image.id:
                 yield finding(
