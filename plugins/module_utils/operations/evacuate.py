@@ -40,7 +40,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import (
     Sent,
     by_nova_name,
