@@ -99,7 +99,7 @@ def addresses(
     problems = [
         *_wrong(request, given, known),
         *_hyperconverged(request, listed, daemons),
-        *_unread(request, known, listed),
+        *_unread(bundle, request, known, listed),
         *_none(request, allowed, guests),
     ]
     return Addresses(
@@ -139,14 +139,35 @@ def _hyperconverged(
 
 
 def _unread(
-    request: EvacuationRequest, known: Known, listed: t.Mapping[str, t.Mapping[str, str]]
+    bundle: Bundle, request: EvacuationRequest, known: Known, listed: t.Mapping[str, t.Mapping[str, str]]
 ) -> t.Iterator[Finding]:
-    """SG709: without the addresses of a cluster's daemons it is not known whether one of them would be shut out."""
-    for fsid in sorted(listed):
-        if known.services.get(fsid) is None:
-            evidence = {"not read": f"addresses of the monitors, managers, OSDs and MDS of cluster {fsid}"}
-            remedy = "Let a reader's Ceph user read them: ceph mon dump, ceph mgr dump, ceph osd dump, ceph fs dump."
+    """SG709: without the addresses of a cluster's daemons it is not known whether one of them would be shut out.
+
+    Nova's own Ceph user (profile rbd) may read those of monitors and OSDs only. That is enough where each address is
+    known to be the dead host's own, by Nova or by what was read on it: a daemon there is on the dead machine.
+    """
+    for fsid, addresses_ in sorted(listed.items()):
+        unread = _unread_daemons(bundle, fsid)
+        strange = sorted(set(addresses_) - known.mine)
+        if known.services.get(fsid) is None or (unread and strange and not request.infrastructure):
+            evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
+            remedy = (
+                "Name the addresses of managers and MDS (evacuate_ceph_infrastructure=[...]), or let the Ceph user read "
+                'them: ceph auth caps client.NAME mon \'profile rbd, allow command "mgr dump", allow command '
+                "\"fs dump\"' osd 'AS IT IS'"
+            )
             yield finding("SG709", Subject("host", request.host), evidence, remedy)
+
+
+def _unread_daemons(bundle: Bundle, fsid: str) -> t.List[str]:
+    """Return which daemons' addresses no reader of a cluster could read."""
+    views = [
+        {entry.part: entry.reason for entry in rbd.infrastructure_unread}
+        for _facts, rbd in _views(bundle, fsid)
+        if rbd.infrastructure is not None
+    ]
+    parts = set.intersection(*(set(view) for view in views)) if views else set()
+    return sorted(f"{part}: {views[0][part]}" for part in parts)
 
 
 def _none(
