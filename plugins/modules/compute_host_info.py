@@ -134,8 +134,8 @@ options:
     elements: str
     default: []
     description:
-      - The pools in which O(rbd_volumes) are looked for, in the cluster of this host's nova.conf. One that the Ceph user
-        may not read is named under C(unread).
+      - The pools in which O(rbd_volumes) are looked for, in the cluster of this host's nova.conf. One that the Ceph
+        user may not read is named under C(unread).
   rbd_user:
     type: str
     description:
