@@ -402,7 +402,7 @@ class _Monitors:
         try:
             self._worded(lambda word: self.ask(f"osd {word} ls"))
         except _FailedError:
-            # Who may not read the list knows its name: a word that is not known is told before rights are looked at.
+            # Who may not read the list knows its name.
             if self._word is None:
                 raise
         return str(self._word)
@@ -423,7 +423,9 @@ class _Monitors:
                 if error.code == _EINVAL and _UNKNOWN.search(str(error)):
                     first = first or error
                     continue
-                self._word = word
+                # Rights and addresses are looked at only where the command is known. A timeout says nothing.
+                if error.code == _EACCES or _PASSED.search(str(error)):
+                    self._word = word
                 raise
             self._word = word
             return answer

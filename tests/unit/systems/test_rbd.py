@@ -758,6 +758,12 @@ def test_who_may_not_read_the_list_knows_its_name(monkeypatch):
     assert (read.blocklist, read.blocklist_word) == (None, "blocklist")
 
 
+def test_a_cluster_that_does_not_answer_has_no_word_for_its_list(commands):
+    commands({**healthy(), "ceph osd blocklist ls": {"exit": 1, "said": "timed out"}})
+    with rbd.connect(options()) as ceph, pytest.raises(rbd.CephError, match="timed out"):
+        ceph.blocklist_word()
+
+
 @pytest.mark.parametrize(
     ("may", "rights"),
     [
