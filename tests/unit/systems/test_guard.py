@@ -564,11 +564,14 @@ def test_a_fence_that_somebody_lifted_is_not_proven_again(there):
     assert answer["msg"] == "not on the OSD blocklist: 192.0.2.11"
 
 
-def test_the_module_warns_of_a_range_that_still_shuts_the_host_out(there):
+def test_the_module_warns_of_a_range_that_still_shuts_the_host_out(there, monkeypatch):
+    warned = []
+    monkeypatch.setattr(rbd_blocklist.AnsibleModule, "warn", lambda _module, text: warned.append(text))
     there.ranges = ["192.0.2.0:0/24"]
     answer = run(rbd_blocklist.main, {**WHERE, "addresses": ["192.0.2.11"], "state": "absent"})
     assert (answer["changed"], answer["listed"]) == (False, ["192.0.2.11"])
-    assert "192.0.2.11 is still shut out by the range 192.0.2.0:0/24" in str(answer["warnings"])
+    assert [entry["entry"] for entry in answer["covered"]] == ["192.0.2.0:0/24"]
+    assert warned == ["192.0.2.11 is still shut out by the range 192.0.2.0:0/24 of the OSD blocklist"]
 
 
 def test_the_module_guards_by_name_and_id_and_removes_wherever_they_are(there):
