@@ -15,7 +15,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, fencing, memory, storage
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.clients import Elsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.clients import Elsewhere, Known
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
     OURS,
     Index,
@@ -103,7 +103,8 @@ def preflight(
     where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
     seating = seat(leaving, hosts, where, request, _passed(leaving, overrides), tried)
     kind = fence or request.fence_kind
-    refused = fencing.addresses(bundle, about, leaving, request, request.blocklist, elsewhere)
+    known = clients.identify(bundle, about, leaving, request, None, elsewhere)
+    refused = fencing.addresses(bundle, about, leaving, request, request.blocklist, elsewhere, known)
     items = [
         *_options(bundle, request, fence),
         *_known(bundle, request, leaving),
@@ -111,13 +112,13 @@ def preflight(
         *_not_down(about, request),
         *_blast(about, request),
         *migrations(bundle, {guest.uuid for guest in leaving}),
-        *storage.writers(bundle, about, leaving, request, elsewhere),
+        *storage.writers(bundle, about, leaving, request, elsewhere, known),
         *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
         *(() if request.partial else memory.seats(leaving, hosts, seating, request.host)),
         *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
         *memory.overcommitted(bundle, about, request, seating),
-        *_fence(bundle, about, leaving, request, kind, refused, elsewhere),
-        *fencing.rights(bundle, clients.clusters(bundle, leaving), kind),
+        *_fence(bundle, about, leaving, request, kind, refused, known),
+        *fencing.rights(bundle, known.disks.clusters, kind),
     ]
     checked = gather(items)
     return Decision(checked, seating, tuple(leaving), tuple(hosts), refused, barred(checked, overrides, leaving))
@@ -135,11 +136,12 @@ def death(
         evidence = {"not read": ["servers" if leaving is None else "services"]}
         item = finding("SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run it again.")
         return Checked((item,))
+    known = clients.identify(bundle, about, leaving, request, None, elsewhere)
     return gather(
         [
             *_not_down(about, request),
-            *storage.fenced(bundle, about, leaving, request, elsewhere),
-            *storage.writers(bundle, about, leaving, request, elsewhere),
+            *storage.fenced(bundle, about, leaving, request, elsewhere, known),
+            *storage.writers(bundle, about, leaving, request, elsewhere, known),
             *_looked(bundle, leaving),
         ]
     )
@@ -278,7 +280,7 @@ def _fence(
     request: EvacuationRequest,
     kind: t.Optional[str],
     planned: fencing.Addresses,
-    elsewhere: t.Optional[Elsewhere],
+    known: Known,
 ) -> Items:
     """What lives is drained, not evacuated; what was cut off (it has watchers) is what a fence is for.
 
@@ -286,7 +288,7 @@ def _fence(
     """
     if kind == BLOCKLIST:
         yield from planned.problems
-    found = storage.fenced(bundle, about, leaving, request, elsewhere)
+    found = storage.fenced(bundle, about, leaving, request, known=known)
     if request.fence is not None or kind not in PROVABLE:
         yield from found
         return
