@@ -130,7 +130,7 @@ def _about_the_dead(
             "image_properties",
             lambda: _properties(connection, servers, volumes or {}, before.image_properties or {}),
         ),
-        shares=part("shares", lambda: _shares(connection, servers)),
+        shares=part("shares", lambda: _shares(connection, servers, before.shares or {})),
         accelerator_ports=part("accelerator_ports", lambda: _accelerators(connection, servers)),
         encrypted=None if volumes is None else _encrypted(servers, volumes, before.encrypted or {}),
         unlisted=None if account is None else account.unlisted,
@@ -341,8 +341,11 @@ def _wanted(properties: Json) -> t.Dict[str, str]:
     }
 
 
-def _shares(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.Dict[str, int]:
-    """Return how many shares each server has; none where this Nova knows no shares."""
+def _shares(connection: t.Any, servers: t.Sequence[facts.ApiServer], known: t.Mapping[str, int]) -> t.Dict[str, int]:
+    """Return how many shares each server has; none where this Nova knows no shares.
+
+    ``known`` stays as it was: a share is attached and detached by the server's own nova-compute.
+    """
     offered = http.max_microversion(connection, COMPUTE)
     if releases.microversion_tuple(offered) < releases.microversion_tuple(SHARES):
         return {server.id: 0 for server in servers}
@@ -350,7 +353,8 @@ def _shares(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.Dict[s
     def read(uuid: str) -> int:
         return len(http.items(connection, COMPUTE, f"/servers/{uuid}/shares", "shares", SHARES))
 
-    return each([server.id for server in servers], read)
+    found = each([server.id for server in servers if server.id not in known], read)
+    return {server.id: known[server.id] if server.id in known else found[server.id] for server in servers}
 
 
 def _accelerators(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.List[str]:

@@ -305,6 +305,13 @@ def test_one_of_unread_size_on_its_way_keeps_all_others_from_that_host():
     assert blockers(some, sent=in_transit(some.about)) == []
 
 
+def test_a_record_that_was_left_behind_of_a_server_that_is_gone_takes_nothing():
+    some = scene().told(migrations=[migration(1, "live-migration", "running")], transit=[])
+    assert in_transit(some.about) == []
+    (entry,) = in_transit(some.told(transit=None).about)
+    assert entry.known is False
+
+
 def test_what_others_have_sent_and_could_not_be_read_forbids_it():
     assert blockers(scene().told(unread=[Unread("migrations", "503")])) == ["SG709"]
     assert blockers(scene().told(unread=[Unread("transit", "503")])) == ["SG709"]
