@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import evacuating, facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import Sent, in_transit, merge_sent
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import Sent
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Unread
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
@@ -58,19 +58,19 @@ ZONES = [aggregate(1, ["compute1", "compute3", "compute5"], "az1"), aggregate(2,
 
 
 def test_servers_pinned_to_a_zone_that_no_aggregate_has_stay_in_the_zone_of_their_host():
-    some = scene().server(1, pinned_availability_zone="nova").told(aggregates=ZONES)
+    some = scene().server(1, pinned_availability_zone="nova")
     assert blockers(some) == []
     assert places(some) == {ONE: "compute3", TWO: "compute3"}
 
 
 def test_a_pin_that_an_aggregate_has_holds():
-    some = scene().server(1, pinned_availability_zone="az2").told(aggregates=ZONES)
+    some = scene().server(1, pinned_availability_zone="az2")
     assert places(some) == {ONE: "compute2", TWO: "compute3"}
 
 
 @pytest.mark.parametrize(("release", "goes"), [(26, False), (27, False), (28, True), (34, True)])
 def test_before_28_the_scheduler_may_compare_every_pin_and_the_refusal_stays(release, goes):
-    some = scene(release=release).server(1, pinned_availability_zone="nova").told(aggregates=ZONES)
+    some = scene(release=release).server(1, pinned_availability_zone="nova")
     assert (ONE in places(some)) is goes
     assert (blockers(some) == ["SG512"]) is not goes
 
@@ -192,6 +192,7 @@ def test_a_state_that_the_dead_host_left_behind_is_reset_by_option_and_its_loss_
     changes, code = STUCK[word]
     some = scene().server(1, **changes)
     (item,) = told(some, code)
+    assert "evacuate_reset_states" in item.remedy
     assert f"evacuate_reset_states=[{word}]" in str(item.evidence)
     allowed = some.asked(resets=(word,))
     assert blockers(allowed) == []
@@ -267,14 +268,14 @@ def test_what_another_operation_has_sent_is_not_promised_twice():
     """Two dead hosts at the same time, a drain, a tenant's resize: Nova's records say where each goes."""
     big = dataclasses.replace(FLAVOR, ram=1 << 20)
     some = scene().told(migrations=[migration(1, "evacuation", "accepted")], transit=[facts.Transit("other", big, [])])
-    sent = in_transit(some.about)
+    sent = evacuating.in_transit(some.about)
     assert [(entry.uuid, entry.host, entry.memory_mib, entry.needs["MEMORY_MB"]) for entry in sent] == [
         ("other", "compute3", 1 << 20, 1 << 20)
     ]
     assert len(places(some)) == 2
     assert blockers(some, sent=sent) == ["SG512"]
     claimed = some.told(migrations=[migration(1, "evacuation", "pre-migrating")])
-    assert blockers(claimed, sent=in_transit(claimed.about)) == ["SG501"]
+    assert blockers(claimed, sent=evacuating.in_transit(claimed.about)) == ["SG501"]
 
 
 @pytest.mark.parametrize(
@@ -298,17 +299,17 @@ def test_which_migrations_still_bring_somebody(kind, status, host):
 
 def test_one_of_unread_size_on_its_way_keeps_all_others_from_that_host():
     some = scene().told(migrations=[migration(1, "live-migration", "running")], transit=[facts.Transit("other", None)])
-    assert blockers(some, sent=in_transit(some.about)) == ["SG709"]
+    assert blockers(some, sent=evacuating.in_transit(some.about)) == ["SG709"]
     # Unless it runs there already, and was measured with all else.
     there = dataclasses.replace(some.bundle.hosts["compute3"].domains[0], uuid="other", state="running")
     some = some.at(3, domains=[there])
-    assert blockers(some, sent=in_transit(some.about)) == []
+    assert blockers(some, sent=evacuating.in_transit(some.about)) == []
 
 
 def test_a_record_that_was_left_behind_of_a_server_that_is_gone_takes_nothing():
     some = scene().told(migrations=[migration(1, "live-migration", "running")], transit=[])
-    assert in_transit(some.about) == []
-    (entry,) = in_transit(some.told(transit=None).about)
+    assert evacuating.in_transit(some.about) == []
+    (entry,) = evacuating.in_transit(some.told(transit=None).about)
     assert entry.known is False
 
 
@@ -320,7 +321,7 @@ def test_what_others_have_sent_and_could_not_be_read_forbids_it():
 def test_what_journals_and_nova_say_of_one_server_counts_once_and_at_two_hosts_twice():
     journal = [Sent("a", "compute3", 1000, needs={"VCPU": 1}), Sent("b", "compute3", 1, known=False)]
     nova = [Sent("a", "compute3", 2000), Sent("a", "compute5", 2000), Sent("b", "compute3", 300)]
-    assert merge_sent(journal, nova) == [
+    assert evacuating.merge_sent(journal, nova) == [
         Sent("a", "compute3", 2000, (), {"VCPU": 1}),
         Sent("a", "compute5", 2000),
         Sent("b", "compute3", 300),
