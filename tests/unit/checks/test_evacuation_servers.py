@@ -48,7 +48,8 @@ def flavored(some, index=1, **specs):
 
 
 def aggregate(number, hosts, zone=None, **metadata):
-    return facts.ApiAggregate(number, f"uuid-{number}", f"aggregate{number}", zone, list(hosts), metadata)
+    base = facts.ApiAggregate(number, f"uuid-{number}", f"aggregate{number}", zone, list(hosts))
+    return dataclasses.replace(base, metadata=metadata) if metadata else base
 
 
 ZONES = [aggregate(1, ["compute1", "compute3", "compute5"], "az1"), aggregate(2, ["compute2"], "az2")]
