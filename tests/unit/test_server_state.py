@@ -20,6 +20,12 @@ FAILED = {"action": "evacuate", "message": "Error"}
     ("changes", "actions", "before"),
     [
         ({"status": "ACTIVE"}, [], "running"),
+        ({"status": "ACTIVE", "power_state": 1}, [], "running"),
+        # A guest that shut itself down just before, or one that was suspended and whose state was reset since.
+        ({"status": "ACTIVE", "power_state": 4}, [], "stopped"),
+        ({"status": "ACTIVE", "power_state": 3}, [], None),
+        ({"status": "ACTIVE", "power_state": 3}, [{"action": "resetState"}, {"action": "pause"}], "stopped"),
+        ({"status": "ACTIVE", "power_state": 3}, [{"action": "create"}], "running"),
         ({"status": "SHUTOFF"}, [], "stopped"),
         ({"status": "PAUSED"}, [], "stopped"),
         ({"status": "SUSPENDED"}, [], "stopped"),
