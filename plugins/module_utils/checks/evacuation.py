@@ -129,7 +129,7 @@ def preflight(
         *_held(about, request),
         *_not_down(about, request),
         *_blast(about, request),
-        *_migrations(bundle, leaving, request),
+        *migrations(bundle, {guest.uuid for guest in leaving}),
         *evacuation_servers.check(bundle, about, request, leaving, seating),
         *storage.writers(bundle, about, leaving, request, elsewhere, known),
         *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
@@ -295,15 +295,6 @@ def migrations(bundle: Bundle, there: t.Container[t.Optional[str]]) -> Items:
         code = _open(row) if row.instance_uuid in there else None
         if code:
             yield finding(code, migration_subject(row), migration_evidence(row, place), _way_out(row))
-
-
-def _migrations(bundle: Bundle, leaving: t.Sequence[Guest], request: EvacuationRequest) -> Items:
-    """The same for an evacuation: where those that can go may go without the others, it is a warning."""
-    for item in migrations(bundle, {guest.uuid for guest in leaving}):
-        if request.partial and isinstance(item, Finding):
-            yield finding(item.code, item.object, item.evidence, item.remedy, WARNING)
-        else:
-            yield item
 
 
 def _open(row: MigrationRow) -> t.Optional[str]:
