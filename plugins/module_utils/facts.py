@@ -312,6 +312,23 @@ class BlocklistEntry:
 
 
 @dataclasses.dataclass(frozen=True)
+class CephRights:
+    """Whether the Ceph user may add and remove blocklist entries; None: not known, ``reason`` says why."""
+
+    add: t.Optional[bool]
+    remove: t.Optional[bool]
+    reason: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RbdVolume:
+    """An image of a volume, and the pool that it is in."""
+
+    pool: str
+    image: RbdImage
+
+
+@dataclasses.dataclass(frozen=True)
 class RbdFacts:
     """What a compute host sees in the pool that its own nova.conf names, with its own Ceph configuration."""
 
@@ -329,6 +346,15 @@ class RbdFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: This host's address on its way to the monitors, which is how it is told in watchers; None: unread.
     client_address: t.Optional[str] = None
+    #: Addresses of monitors, managers, OSDs and MDS; None: not asked for, or unread.
+    infrastructure: t.Optional[t.List[str]] = None
+    #: What the release calls the list: ``blocklist``, before Pacific ``blacklist``; None: not asked for, or unread.
+    blocklist_word: t.Optional[str] = None
+    rights: t.Optional[CephRights] = None
+    #: Images of volumes; None: not asked for, or unread.
+    volumes: t.Optional[t.List[RbdVolume]] = None
+    #: Whether the images were opened; False: only their names were read.
+    opened: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -340,6 +366,26 @@ class OpenOperation:
     state: str
     started_at: str
     subject: str
+
+
+@dataclasses.dataclass(frozen=True)
+class OperationRecord:
+    """What a journal of the journal directory says of an operation, open or closed."""
+
+    operation_id: str
+    kind: str
+    state: str
+    started_at: str
+    #: Whether the operation is unfinished.
+    open: bool
+    #: What Nova calls the host that it is about; None: it is about none, or does not say.
+    host: t.Optional[str] = None
+    #: Ceph fsid to the addresses of the host that the operation put on its blocklist, or found there.
+    blocklisted: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
+    #: The same of an old journal, which does not say on which cluster.
+    addresses: t.List[str] = dataclasses.field(default_factory=list)
+    #: Ceph fsid to the pools of the images of its servers.
+    homes: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -916,6 +962,8 @@ class Bundle:
     failures: t.Dict[str, str] = dataclasses.field(default_factory=dict)
     #: Guest's uuid to its definitions as they were recorded last; None: no record was asked for.
     recorded: t.Optional[t.Dict[str, GuestDefinition]] = None
+    #: Operations by the journal directory; None: it was not read.
+    operations: t.Optional[t.List[OperationRecord]] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

@@ -133,6 +133,9 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG512", "no-candidate-host", BLOCKER, "No host can take the server."),
     Code("SG513", "local-disk", BLOCKER, "The server's disk is local: it would be rebuilt from its image."),
     Code("SG514", "blast-radius", BLOCKER, "More servers or hosts than allowed would be touched."),
+    Code("SG515", "blocklist-entry-left", WARNING, "An entry on Ceph's OSD blocklist is needed by no open operation."),
+    Code("SG516", "hold-left", WARNING, "A compute service is held by an operation that is not open."),
+    Code("SG517", "disk-not-open", BLOCKER, "A running domain's disk is open by no client of its host."),
     # SG6xx definition
     Code("SG601", "address-drift", WARNING, "Device addresses changed."),
     Code("SG602", "disk-order-drift", WARNING, "The order of disks changed."),
