@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Entries of the OSD blocklist: whole addresses, single clients, ranges."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import blocklists
+
+
+@pytest.mark.parametrize(
+    ("entry", "address"),
+    [
+        ("192.0.2.1:0/0", "192.0.2.1"),
+        ("v1:192.0.2.1:0/0", "192.0.2.1"),
+        ("[2001:db8::1]:0/0", "2001:db8::1"),
+        ("[2001:DB8:0::1]:0/0", "2001:db8::1"),
+        ("[::ffff:192.0.2.1]:0/0", "192.0.2.1"),
+        ("192.0.2.1:0/77", None),
+        ("192.0.2.1:6800/0", None),
+        ("cidr:192.0.2.1:0/0", None),
+        ("somewhere:0/0", None),
+    ],
+)
+def test_only_an_entry_for_all_clients_is_one_of_a_whole_address(entry, address):
+    assert blocklists.whole(entry) == address
+
+
+def test_a_range_covers_its_addresses_and_no_other():
+    assert blocklists.covers("cidr:192.0.2.0:0/24", "192.0.2.7")
+    assert blocklists.covers("cidr:192.0.2.0/24", "::ffff:192.0.2.7")
+    assert blocklists.covers("cidr:[2001:db8::]:0/64", "2001:db8::7")
+    assert not blocklists.covers("cidr:192.0.2.0:0/24", "198.51.100.7")
+    assert not blocklists.covers("cidr:192.0.2.0:0/24", "2001:db8::7")
+    assert not blocklists.covers("192.0.2.0:0/24", "192.0.2.7")
+    assert not blocklists.covers("192.0.2.7:0/0", "somewhere")
+    assert not blocklists.covers("cidr:somewhere:0/99", "192.0.2.7")
+
+
+def test_an_entry_is_written_as_ceph_takes_it():
+    assert blocklists.entry_of("192.0.2.1") == "192.0.2.1:0/0"
+    assert blocklists.entry_of("2001:DB8::1") == "[2001:db8::1]:0/0"
+    assert blocklists.whole(blocklists.entry_of("::ffff:192.0.2.1")) == "192.0.2.1"
