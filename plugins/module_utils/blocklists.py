@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Entries of Ceph's OSD blocklist, as C(osd blocklist ls) writes them. Pure.
+"""Entries of Ceph's OSD blocklist: whom each refuses. Pure.
 
 * C(IP:0/0), C([IP6]:0/0): every client of an address. This is what this collection writes.
 * C(IP:PORT/NONCE): one client. Ceph makes these itself, for one that lost its lock or was replaced.
-* C(cidr:IP:0/BITS): every client of a range. Only an administrator makes these.
+* C(IP:0/BITS), marked as a range: every client of a network. Only an administrator makes these.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import BlocklistEntry
+
 _WHOLE = ":0/0"
-_RANGE = "cidr:"
-_PREFIXES = ("v1:", "v2:", "any:")
+_PREFIXES = ("v1:", "v2:", "any:", "cidr:")
 
 Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
@@ -31,18 +32,20 @@ def plain(address: str) -> t.Optional[str]:
     return str(mapped or parsed)
 
 
-def whole(entry: str) -> t.Optional[str]:
-    """Return the address of which an entry refuses every client; None: it is another kind of entry."""
-    text = _unprefixed(entry)
-    return plain(text[: -len(_WHOLE)]) if text.endswith(_WHOLE) and not text.startswith(_RANGE) else None
+def whole(entry: BlocklistEntry) -> t.Optional[str]:
+    """Return the one address of which an entry refuses every client; None: it is another kind of entry."""
+    span = network(entry)
+    if span is not None:
+        return plain(str(span.network_address)) if span.num_addresses == 1 else None
+    text = _unprefixed(entry.address)
+    return plain(text[: -len(_WHOLE)]) if text.endswith(_WHOLE) else None
 
 
-def network(entry: str) -> t.Optional[Network]:
+def network(entry: BlocklistEntry) -> t.Optional[Network]:
     """Return the range of which an entry refuses every client; None: it is another kind of entry."""
-    text = _unprefixed(entry)
-    if not text.startswith(_RANGE):
+    if not (entry.range or entry.address.startswith("cidr:")):
         return None
-    place, _slash, bits = text[len(_RANGE) :].partition("/")
+    place, _slash, bits = _unprefixed(entry.address).partition("/")
     host = place[1:].partition("]")[0] if place.startswith("[") else _without_port(place)
     try:
         return ipaddress.ip_network(f"{host}/{bits}", strict=False)
@@ -50,21 +53,26 @@ def network(entry: str) -> t.Optional[Network]:
         return None
 
 
-def covers(entry: str, address: str) -> bool:
+def covers(entry: BlocklistEntry, address: str) -> bool:
     """Whether an entry refuses every client of an address."""
     known = plain(address)
     if known is None:
         return False
-    if whole(entry) == known:
-        return True
     span = network(entry)
-    return span is not None and ipaddress.ip_address(known) in span
+    return whole(entry) == known if span is None else ipaddress.ip_address(known) in span
 
 
 def entry_of(address: str) -> str:
     """Return the entry that refuses every client of an address."""
     known = plain(address) or address
     return f"[{known}]{_WHOLE}" if ":" in known else f"{known}{_WHOLE}"
+
+
+def removal(entry: BlocklistEntry, word: t.Optional[str] = None) -> str:
+    """Return the command that removes an entry. ``word``: what the release calls the list."""
+    span = network(entry)
+    what = f"rm {entry_of(whole(entry) or entry.address)}" if span is None else f"range rm {span}"
+    return f"ceph osd {word or 'blocklist'} {what}"
 
 
 def _unprefixed(entry: str) -> str:

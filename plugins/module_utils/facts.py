@@ -305,24 +305,31 @@ class RbdImage:
 
 @dataclasses.dataclass(frozen=True)
 class BlocklistEntry:
-    """A client that the OSDs refuse. ``address``: ``IP:PORT/NONCE``, ``IP:0/0`` for all clients of an address."""
+    """A client that the OSDs refuse. ``address``: ``IP:PORT/NONCE``, ``IP:0/0`` for all clients of an address.
+
+    ``range``: all clients of a network are refused, which is written as ``IP:0/BITS``.
+    """
 
     address: str
     until: t.Optional[str] = None
+    range: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
 class CephRights:
-    """Whether the Ceph user may add and remove blocklist entries; None: not known, ``reason`` says why."""
+    """Whether the Ceph user may add to the OSD blocklist, and remove from it; None: not known.
 
-    add: t.Optional[bool]
-    remove: t.Optional[bool]
+    ``reason``: Ceph's own words, where either is not True.
+    """
+
+    add: t.Optional[bool] = None
+    remove: t.Optional[bool] = None
     reason: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)
 class RbdVolume:
-    """An image of a volume, and the pool that it is in."""
+    """The image ``volume-UUID`` of a volume, and the pool in which it was seen."""
 
     pool: str
     image: RbdImage
@@ -346,15 +353,23 @@ class RbdFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: This host's address on its way to the monitors, which is how it is told in watchers; None: unread.
     client_address: t.Optional[str] = None
-    #: Addresses of monitors, managers, OSDs and MDS; None: not asked for, or unread.
-    infrastructure: t.Optional[t.List[str]] = None
-    #: What the release calls the list: ``blocklist``, before Pacific ``blacklist``; None: not asked for, or unread.
-    blocklist_word: t.Optional[str] = None
-    rights: t.Optional[CephRights] = None
-    #: Images of volumes; None: not asked for, or unread.
-    volumes: t.Optional[t.List[RbdVolume]] = None
-    #: Whether the images were opened; False: only their names were read.
+    #: False: the images were listed by name and not opened.
     opened: bool = True
+    #: Plain IP addresses of the cluster's own daemons, as far as they could be read; None: not asked for, or unread.
+    #: Complete only where ``infrastructure_unread`` is empty.
+    infrastructure: t.Optional[t.List[str]] = None
+    #: What this release calls its list: ``blocklist``, before Pacific ``blacklist``; None: not asked for, or unread.
+    blocklist_word: t.Optional[str] = None
+    #: None: not asked for.
+    rights: t.Optional[CephRights] = None
+    #: Volumes that were asked for and found; None: not asked for, or no pool could be read. Each pool that could not
+    #: be read is in ``unread`` as ``volumes POOL``.
+    volumes: t.Optional[t.List[RbdVolume]] = None
+
+    @property
+    def infrastructure_unread(self) -> t.List[Unread]:
+        """The parts of the infrastructure that could not be read: ``infrastructure mgr dump`` and the like."""
+        return [entry for entry in self.unread if entry.part.split(" ")[0] == "infrastructure"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -93,16 +93,16 @@ def blocklist(index: Index) -> Items:
 
 
 def _entry(index: Index, fsid: str, rbd: RbdFacts, entry: BlocklistEntry) -> Items:
-    address, span = blocklists.whole(entry.address), blocklists.network(entry.address)
+    address, span = blocklists.whole(entry), blocklists.network(entry)
     if address is None and span is None:
         return
-    owners = _owners(index, entry.address)
+    owners = _owners(index, entry)
     journals = [] if address is None else _journals(index, fsid, address)
     if any(record.open for record in journals):
         return
     living = [host for host in owners if _lives(index, host)]
     # A range is an administrator's: it is told only where it keeps a living host from its disks.
-    if span is not None and not living:
+    if address is None and not living:
         return
     if not living and index.bundle.operations is None:
         yield Unchecked("SG515", f"{fsid}: {entry.address}", _UNREAD)
@@ -114,8 +114,7 @@ def _entry(index: Index, fsid: str, rbd: RbdFacts, entry: BlocklistEntry) -> Ite
         "address of": owners or "no host that is known",
         "operations": [{"id": record.operation_id, "host": record.host, "state": record.state} for record in journals],
     }
-    word = rbd.blocklist_word or "blocklist"
-    command = f"ceph osd {word} rm {blocklists.entry_of(address)}" if address else f"ceph osd {word} range rm {span}"
+    command = blocklists.removal(entry, rbd.blocklist_word)
     subject = Subject("host", address or str(span), host=living[0] if living else None)
     remedy = _way_out(owners, living, journals, command)
     yield finding("SG515", subject, evidence, remedy, BLOCKER if living else WARNING)
@@ -141,7 +140,7 @@ def _journals(index: Index, fsid: str, address: str) -> t.List[OperationRecord]:
     ]
 
 
-def _owners(index: Index, entry: str) -> t.List[str]:
+def _owners(index: Index, entry: BlocklistEntry) -> t.List[str]:
     """Return the compute hosts whose address an entry refuses: as read on them, else as Nova knows it."""
     found = {name for name, facts in by_nova_name(index.bundle).items() if _has(facts, entry)}
     cloud = index.bundle.cloud
@@ -151,7 +150,7 @@ def _owners(index: Index, entry: str) -> t.List[str]:
     return sorted(found)
 
 
-def _has(facts: HostFacts, entry: str) -> bool:
+def _has(facts: HostFacts, entry: BlocklistEntry) -> bool:
     client = facts.rbd.client_address if facts.rbd else None
     return any(blocklists.covers(entry, one) for one in [*(facts.addresses or []), *([client] if client else [])])
 

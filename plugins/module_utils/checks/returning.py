@@ -281,7 +281,7 @@ def _harmless(facts: HostFacts, view: t.Optional[_View], domain: Domain) -> bool
 
 def _refused(facts: HostFacts, rbd: RbdFacts) -> bool:
     """Whether the cluster refuses what this host writes: the address by which it reaches Ceph, not just any of it."""
-    entries = [entry.address for entry in rbd.blocklist or []]
+    entries = rbd.blocklist or []
     client = facts.rbd.client_address if facts.rbd else None
     # Where that is unread it may be any of them.
     clients = [client] if client else _own(facts)
@@ -329,7 +329,7 @@ def _clusters(bundle: Bundle, request: ReturnRequest) -> t.Dict[str, t.Tuple[str
 
 def _listed(rbd: RbdFacts) -> t.Set[str]:
     """Return the addresses of which a cluster refuses all clients. Entries of single clients are Ceph's own."""
-    known = {blocklists.whole(entry.address) for entry in rbd.blocklist or []}
+    known = {blocklists.whole(entry) for entry in rbd.blocklist or []}
     return {address for address in known if address is not None}
 
 
@@ -384,11 +384,12 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                 severity = BLOCKER if address in own else WARNING
                 yield finding("SG515", Subject("host", address, host=record.host), evidence, remedy, severity)
         for entry in view.rbd.blocklist or []:
-            span = blocklists.network(entry.address)
-            covered = [one for one in own if blocklists.covers(entry.address, one)]
-            if span is not None and covered:
+            span = blocklists.network(entry)
+            covered = [one for one in own if blocklists.covers(entry, one)]
+            if span is not None and covered and blocklists.whole(entry) is None:
                 evidence = {"cluster": fsid, "entry": entry.address, "addresses": covered, "until": entry.until}
-                remedy = f"An administrator made it, and this host can not write: ceph osd blocklist range rm {span}"
+                command = blocklists.removal(entry, view.rbd.blocklist_word)
+                remedy = f"An administrator made it, and this host can not write: {command}"
                 yield finding("SG515", Subject("host", str(span), host=request.host), evidence, remedy, BLOCKER)
 
 

@@ -382,7 +382,8 @@ def test_an_address_that_fences_another_host_is_not_lifted():
 
 
 def test_a_range_that_refuses_this_host_is_reported_and_left():
-    some = back(rbd=ceph(blocklist=("cidr:192.0.2.0:0/24", "cidr:198.51.100.0:0/24"))).host("compute1", domains=[])
+    ranges = [facts.BlocklistEntry(item, range=True) for item in ("192.0.2.0:0/24", "198.51.100.0:0/24")]
+    some = back(rbd=dataclasses.replace(ceph(), blocklist=ranges)).host("compute1", domains=[])
     assert lifted(some) == {}
     (item,) = [item for item in judged(some).checked.findings if item.code == "SG515"]
     assert (item.severity, item.object.id) == ("blocker", "192.0.2.0/24")
