@@ -57,11 +57,9 @@ def _open(index: Index) -> t.Set[str]:
 
 def _held(index: Index) -> t.List[t.Tuple[str, str, str]]:
     """Return host, kind and operation of each compute service that this collection holds."""
-    reasons: t.Dict[str, t.Optional[str]] = {
-        str(row.host): row.disabled_reason for _cell, row in index.services if row.disabled
-    }
+    reasons: t.Dict[str, t.Optional[str]] = {str(row.host): row.disabled_reason for _cell, row in index.services}
     if index.api_services is not None:
-        reasons = {str(row.host): row.disabled_reason for row in index.api_services if row.status != "enabled"}
+        reasons = {str(row.host): row.disabled_reason for row in index.api_services}
     found = []
     for host, reason in sorted(reasons.items()):
         if (reason or "").startswith(OURS):
