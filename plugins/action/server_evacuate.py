@@ -2,110 +2,220 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Controller side of server_evacuate: one wave, with progress as it goes."""
+"""Controller side of server_evacuate: options, clock and journal's place; one call into the operation; the result."""
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
+import getpass
+import json
+import os
 import time
 import typing as t
+import uuid
 
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils import findings, text
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import evacuation, evacuation_round
+from ansible_collections.stackguard.nova.plugins.action.compute_link import STEP_MODULE, LocalState, RemoteState
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings, holding
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.connection import connect, openstack_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import ARGUMENTS, request_of
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import ARGUMENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError, from_plain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import Fence
+from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import FENCES
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import Host, StepError
 
-SECONDS = {"server_timeout": {"type": "int", "default": 1800}, "measured_for": {"type": "int", "default": 120}}
+Result = t.Dict[str, t.Any]
+
+BEGIN, ADVANCE, END = "begin", "advance", "end"
+ERRORS = (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError)
 
 
 class ActionModule(ActionBase):
-    """Send one wave of servers away from a dead host."""
+    """Carry out a part of an evacuation, and say what is needed next."""
 
     _supports_check_mode = True
     _supports_async = False
 
-    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
-        """Carry out one round."""
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
+        """Take the answers, go on, and return what is needed; or how it ended."""
         super().run(tmp, task_vars)
-        spec = openstack_spec(**ARGUMENTS, **SECONDS)
-        spec["journal"] = {**spec["journal"], "required": True}
-        _validation, args = self.validate_argument_spec(spec)
-        if self._task.check_mode:
-            return {"changed": True, "again": False, "msg": "would send the first wave", "landed": [], "left": {}}
+        self._task_vars = task_vars or {}
+        _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
+        args["evidence_dir"] = self._loader.path_dwim(str(args["evidence_dir"]))
+        problem = _problem(args)
+        if problem is not None:
+            return self._refused(args, problem)
         try:
-            return self._round(args)
-        except (StackguardError, FactsError, findings.OverrideError) as error:
-            return {"failed": True, "changed": False, "msg": str(error)}
+            outcome = self._carry_out(args)
+        except lifecycle.Refused as refused:
+            return self._refused(args, refused.message)
+        except ERRORS as error:
+            return self._refused(args, f"{'Nothing was changed. ' if args['phase'] == BEGIN else ''}{error}", "failed")
+        return self._answer(args, outcome)
 
-    def _round(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
-        journal = args["journal"]
-        about = journal["about"]
-        connection = connect(args)
-        passengers = [from_plain(evacuation_round.Passenger, item, "journal.servers") for item in about["servers"]]
-        fence = Fence(**{**about["fence_proof"], "addresses": tuple(about["fence_proof"].get("addresses", ()))})
-        request = request_of({**args, "servers": None, "order": None}, journal["operation_id"], [], fence)
-        request = dataclasses.replace(request, order=tuple(about.get("order") or ()))
-        begin = time.monotonic()
-
-        def say(line: str) -> None:
-            Display().display(f"[{time.monotonic() - begin:6.1f} s] {line}")
-
-        evacuator = evacuation.Evacuator(
-            connection,
-            args["evacuate_host"],
-            say,
-            time.sleep,
-            time.monotonic,
-            args["target_state"],
-            args["server_timeout"],
-            _ago,
+    def _carry_out(self, args: Result) -> evacuate.Outcome:
+        operation = evacuate.Evacuation(
+            self._run(args), connect(args), args["evidence_dir"], lambda: uuid.uuid4().hex[:12]
         )
-        result = evacuation_round.run(
-            connection,
-            lambda: evacuation_round.collect(connection, args["evacuate_host"], args["evidence_dir"], passengers),
-            evacuator,
-            passengers,
-            request,
-            findings.parse_overrides(args["overrides"]),
-            (journal.get("memory") or {}).get("evacuate") or {},
-            _before(_moment(journal.get("started_at"))),
-            evacuation_round.remembered(journal),
-            args["measured_for"],
+        if args["phase"] == BEGIN:
+            return operation.begin()
+        scratch = self._scratch(args)
+        if args["phase"] == END:
+            return operation.leave(scratch, args["answers"], args["failure"] or "")
+        return operation.advance(scratch, args["answers"])
+
+    def _run(self, args: Result) -> lifecycle.Run:
+        options = {**args, "attested_by": args["attested_by"] or _person(self._task_vars)}
+        return lifecycle.Run(
+            state=self._state(args["state_dir"]),
+            clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
+            say=_say,
+            mine=holding.whole_playbook(evidence_dir=args["evidence_dir"]),
+            options=options,
+            overrides=tuple(findings.parse_overrides(args["overrides"])),
+            check_mode=bool(self._task.check_mode),
+            prefix="evacuate_",
         )
-        if result.findings:
-            say(text.findings_text(findings.Checked(result.findings)))
-        told = findings.Checked((*result.findings, *evacuation_round.stays(result, passengers, args["evacuate_host"])))
-        now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-        report = findings.report(told, now, 0, len(passengers))
-        return {"changed": bool(result.outcomes), "msg": _summary(result), "report": report, **to_plain(result)}
+
+    def _state(self, state_dir: str) -> Host:
+        check = bool(self._task.check_mode)
+        if self._connection.transport == "local" and not self._play_context.become:
+            return LocalState(state_dir, check)
+        return RemoteState(
+            lambda arguments: dict(
+                self._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=self._task_vars)
+            ),
+            state_dir,
+        )
+
+    # --- the run's scratch and what it leaves
+
+    @staticmethod
+    def _scratch(args: Result) -> evacuate.Scratch:
+        path = os.path.join(args["evidence_dir"], evacuate.SCRATCH)
+        try:
+            with open(path, encoding="utf-8") as stream:
+                return from_plain(evacuate.Scratch, json.load(stream), "scratch")
+        except (OSError, ValueError) as error:
+            raise StackguardError(
+                f"{path}: this run has not begun, or its evidence directory is gone: {error}"
+            ) from error
+
+    def _answer(self, args: Result, outcome: evacuate.Outcome) -> Result:
+        scratch = outcome.scratch
+        evidence.save_part(args["evidence_dir"], evacuate.SCRATCH, to_plain(scratch))
+        result: Result = {
+            "changed": scratch.changed,
+            "needs": outcome.needs,
+            "state": scratch.state or "open",
+            "operation_id": scratch.operation_id or None,
+            "msg": scratch.message or f"{len(outcome.needs)} needs",
+        }
+        if outcome.needs or outcome.report is None:
+            return result
+        result.update(report=outcome.report, arrived=scratch.arrived, left=scratch.left, plan=scratch.plan)
+        result["placements"] = scratch.placements
+        if scratch.diff and (self._play_context.diff or self._task.diff):
+            result["diff"] = scratch.diff
+        if not self._task.check_mode:
+            result["changed"] = scratch.changed
+        self._publish(args, result, outcome.report)
+        result["failed"] = not (
+            scratch.ended_well
+            and outcome.report["verdict"] != "block"
+            and not scratch.left
+            and all(entry["state"] != "wrong" for entry in scratch.arrived)
+        )
+        result["msg"] = _message(args, scratch, result["failed"])
+        return result
+
+    def _refused(self, args: Result, message: str, state: str = "refused") -> Result:
+        report = lifecycle.undecided(args["evacuate_host"], message, _now())
+        result: Result = {
+            "changed": False,
+            "needs": [],
+            "state": state,
+            "operation_id": None,
+            "failed": True,
+            "msg": message,
+            "report": report,
+            "arrived": [],
+            "left": {},
+            "placements": {},
+        }
+        self._publish(args, result, report)
+        return result
+
+    def _publish(self, args: Result, result: Result, report: Result) -> None:
+        """Leave the report, and tell the workflow."""
+        if args["report_dir"]:
+            directory = os.path.abspath(os.path.expanduser(str(args["report_dir"])))
+            evidence.save_part(directory, "report.json", report)
+            evidence.save_part(directory, "placements.json", result["placements"])
+        outcome = {
+            "operation": "evacuate_host",
+            "operation_id": result["operation_id"],
+            "state": result["state"],
+            "evacuate_host": args["evacuate_host"],
+            "verdict": report["verdict"],
+            "counts": report["counts"],
+            "landed": result["arrived"],
+            "left": result["left"],
+            "message": result["msg"],
+        }
+        result["ansible_stats"] = {"data": {"stackguard": outcome}, "per_host": False, "aggregate": False}
 
 
-def _moment(text_: t.Any) -> t.Optional[datetime.datetime]:
-    try:
-        return datetime.datetime.fromisoformat(str(text_).replace("Z", "+00:00"))
-    except ValueError:
+def _problem(args: Result) -> t.Optional[str]:
+    """Return what can not be asked for."""
+    if args["action"] not in (lifecycle.APPLY, lifecycle.RESUME) or args["phase"] == END:
         return None
+    fence = args["fence"]
+    if fence not in FENCES:
+        return f"fence: one of {', '.join(FENCES)} is needed"
+    needed = {"command": ("fence_confirm_command",), "power": ()}.get(fence, ())
+    lacking = [name for name in needed if not args[name]]
+    if lacking:
+        return f"fence={fence} needs {', '.join(lacking)}"
+    least = {"measured_for": 1, "server_timeout": 1, "max_rounds": 1, "proof_max_age": 5, "death_timeout": 1}
+    small = [f"{name} must be {number} or more" for name, number in least.items() if args[name] < number]
+    return "; ".join(small) or None
 
 
-def _before(moment: t.Optional[datetime.datetime]) -> t.Optional[str]:
-    now = datetime.datetime.now(datetime.timezone.utc)
-    return None if moment is None else _ago((now - moment).total_seconds() + evacuation.SKEW)
+def _person(task_vars: t.Mapping[str, t.Any]) -> str:
+    """Return who runs this: AWX's user, or the account of the controller."""
+    for name in ("awx_user_name", "tower_user_name"):
+        if task_vars.get(name):
+            return str(task_vars[name])
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):
+        return ""
 
 
-def _ago(seconds: float) -> str:
-    moment = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=seconds)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+def _message(args: Result, scratch: evacuate.Scratch, failed: bool) -> str:
+    if not failed or scratch.state in ("refused", "failed"):
+        return scratch.message or f"{len(scratch.arrived)} servers of {args['evacuate_host']} run elsewhere"
+    wrong = {entry["name"]: entry["host"] for entry in scratch.arrived if entry["state"] == "wrong"}
+    left = {scratch.names.get(uuid, uuid): why for uuid, why in scratch.left.items()}
+    parts = [scratch.message or "Not all servers could be evacuated."]
+    if scratch.state == journals.OPEN:
+        parts.append("The operation is open: run the same command again to resume it.")
+    if left:
+        parts.append(f"Still on {args['evacuate_host']}: {json.dumps(left, sort_keys=True)}.")
+    if wrong:
+        parts.append(f"Not as they should be: {json.dumps(wrong, sort_keys=True)}.")
+    return " ".join([*parts, *(f"{said}." for said in scratch.warned)])
 
 
-def _summary(result: evacuation_round.Round) -> str:
-    verified = sum(1 for entry in result.landed if entry.state == "verified")
-    failed = sum(1 for entry in result.outcomes if entry.outcome == evacuation.FAILED)
-    ended = f"{len(result.outcomes)} ended, {failed} failed, {len(result.riding)} on their way"
-    return f"{ended}; {verified} seen well elsewhere; {len(result.left)} stay"
+def _say(message: str) -> None:
+    if message:
+        Display().display(message)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")

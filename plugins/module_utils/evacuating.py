@@ -13,8 +13,11 @@ import dataclasses
 import math
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import moving
+from ansible_collections.stackguard.nova.plugins.module_utils import moving, releases, server_state
+from ansible_collections.stackguard.nova.plugins.module_utils.aggregates import Rules
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ApiAggregate,
+    ApiMigration,
     ApiServer,
     Bundle,
     Domain,
@@ -39,6 +42,12 @@ GIB = 1024**3
 STATUSES = ("ACTIVE", "SHUTOFF", "ERROR")
 
 AFFINITY, ANTI_AFFINITY = "affinity", "anti-affinity"
+
+#: Before this release the scheduler may compare a pin with the host's zone (AvailabilityZoneFilter), whether some
+#: aggregate carries that zone or not.
+PINS_BY_AGGREGATE = 28
+
+power_before = server_state.power_before
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +82,18 @@ class Guest:
     problems: t.Tuple[Reason, ...] = ()
     #: The living host that it is on; None: on the host that all others leave too, which is no destination.
     source: t.Optional[str] = None
+    #: Hosts to which it must not go for what their aggregates say, and those that come last; each with the reason.
+    barred: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    avoided: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: What must be reset before Nova takes it, as the operator allows it: values of :data:`requests.RESETS`.
+    resets: t.Tuple[str, ...] = ()
+    #: How it ran before its host died: ``running``, ``stopped``; None: not known.
+    power: t.Optional[str] = None
+
+    @property
+    def reset(self) -> t.Optional[str]:
+        """What must be reset, in one word for people; None: nothing."""
+        return ", ".join(self.resets) or None
 
     @property
     def size(self) -> int:
@@ -116,6 +137,8 @@ class Sent:
     memory_mib: int
     cells: t.Tuple[NumaCell, ...] = ()
     needs: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
+    #: False: how large it is was not read, so that nothing is known to be left on that host.
+    known: bool = True
 
 
 # --- disks ----------------------------------------------------------------------------------------------------
@@ -255,6 +278,9 @@ def _destination(
         problems.append(Reason("SG709", f"its memory or its domains were not read{_why(facts, 'memory', 'domains')}"))
     pages = free_pages(facts)
     there = {domain.uuid for domain in facts.domains or []}
+    unknown = sorted(entry.uuid for entry in sent if not entry.known and entry.uuid not in there)
+    if unknown:
+        problems.append(Reason("SG709", f"servers of unread size are on their way there: {', '.join(unknown[:5])}"))
     for entry in sent:
         if pages is not None and entry.uuid not in there:
             pages = take_pages(pages, entry.cells) or dict.fromkeys(pages, 0)
@@ -341,10 +367,58 @@ def guests(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -
         return None
     source = moving.zone_of(cloud, request.host)
     needs = moving.held_by(cloud, servers)
-    present = _all_images(bundle)
+    present = _images_by_server(bundle)
+    aggregates = about.aggregates if about.aggregates is not None else cloud.aggregates
+    zones = _Zones(source, aggregates, pins_by_aggregate(bundle))
+    rules = Rules(about.aggregates)
     chosen = [server for server in servers if request.servers is None or server.id in request.servers]
-    found = [_guest(server, source, needs.get(server.id), present, about) for server in chosen]
+    found = [
+        _guest(server, zones.of(server), needs.get(server.id), present.get(server.id, {}), about, request, rules)
+        for server in chosen
+    ]
     return in_order(found, request.order)
+
+
+class _Zones:
+    """Where servers must stay, asked once for many."""
+
+    def __init__(
+        self, zone: t.Optional[str], aggregates: t.Optional[t.Sequence[ApiAggregate]], by_aggregate: bool
+    ) -> None:
+        self._zone = zone
+        #: None: a pin counts, whatever carries it.
+        self._carried = None
+        if aggregates is not None and by_aggregate:
+            self._carried = {entry.availability_zone for entry in aggregates}
+
+    def of(self, server: ApiServer) -> t.Optional[str]:
+        """Return the zone that a server must stay in: its pin, unless that holds it nowhere; else that of its host."""
+        pin = server.pinned_availability_zone
+        if pin and (self._carried is None or pin in self._carried):
+            return pin
+        return self._zone
+
+
+def pins_by_aggregate(bundle: Bundle) -> bool:
+    """Return whether a pin binds by placement's aggregates only, so that one which none carries holds nothing.
+
+    So it is from release 28. The microversion does not tell 27 and 28 apart: what runs on the hosts does, where all of
+    them say it. Not known: it is not so.
+    """
+    offered = bundle.cloud.compute_max_microversion if bundle.cloud else None
+    possible = releases.of_microversion(offered)
+    if possible is None:
+        return False
+    if min(possible) >= PINS_BY_AGGREGATE:
+        return True
+    running = {releases.of_package(facts.nova_version) for facts in bundle.hosts.values()}
+    known = [release for release in running if release is not None]
+    return (
+        bool(known)
+        and len(known) == len(running)
+        and min(known) >= PINS_BY_AGGREGATE
+        and max(possible) >= PINS_BY_AGGREGATE
+    )
 
 
 def in_order(found: t.Iterable[Guest], order: t.Sequence[str] = ()) -> t.List[Guest]:
@@ -353,14 +427,13 @@ def in_order(found: t.Iterable[Guest], order: t.Sequence[str] = ()) -> t.List[Gu
     return sorted(found, key=lambda guest: (rank.get(guest.uuid, len(rank)), -guest.size, guest.name, guest.uuid))
 
 
-def _all_images(bundle: Bundle) -> t.Dict[str, RbdImage]:
-    """Every image that some host sees: only the ephemeral disks' count and sizes are looked at here."""
-    return {
-        image.name: image
-        for facts in bundle.hosts.values()
-        if facts.rbd is not None
-        for image in facts.rbd.images or []
-    }
+def _images_by_server(bundle: Bundle) -> t.Dict[str, t.Dict[str, RbdImage]]:
+    """Every image that some host sees, by its server: only ephemeral disks' count and sizes are looked at here."""
+    found: t.Dict[str, t.Dict[str, RbdImage]] = {}
+    for facts in bundle.hosts.values():
+        for image in (facts.rbd.images if facts.rbd is not None else None) or []:
+            found.setdefault(image.name.partition("_")[0], {})[image.name] = image
+    return found
 
 
 def _guest(
@@ -369,25 +442,40 @@ def _guest(
     needs: t.Optional[t.Mapping[str, int]],
     present: t.Mapping[str, RbdImage],
     about: EvacuationFacts,
+    request: EvacuationRequest,
+    rules: Rules,
 ) -> Guest:
-    expected = expected_images(server, {name: image for name, image in present.items() if name.startswith(server.id)})
-    held = server.pinned_availability_zone or zone
-    found = guest_of(server, held, needs, about)
+    expected = expected_images(server, present)
+    found = guest_of(server, zone, needs, about, rules)
+    reset = server_state.reset_of(server)
+    allowed = reset is not None and set(reset.needed) <= set(request.resets)
     return dataclasses.replace(
         found,
         images=None if expected is None else expected.names,
-        problems=(*_guest_problems(server, expected), *found.problems),
+        problems=(*_guest_problems(server, expected, about, request), *found.problems),
+        resets=reset.needed if reset is not None and allowed else (),
+        power=power_before(server),
     )
 
 
 def guest_of(
-    server: ApiServer, zone: t.Optional[str], needs: t.Optional[t.Mapping[str, int]], about: EvacuationFacts
+    server: ApiServer,
+    zone: t.Optional[str],
+    needs: t.Optional[t.Mapping[str, int]],
+    about: EvacuationFacts,
+    rules: t.Optional[Rules] = None,
 ) -> Guest:
-    """Return a server as one that leaves, with what is unread as its problems; without its images."""
+    """Return a server as one that leaves, with what is unread as its problems; without its images.
+
+    ``rules``: of ``about.aggregates``, made once where there are many servers.
+    """
     flavor = server.flavor
     cells = None if about.numa is None else about.numa.get(server.id)
     huge = tuple(cell for cell in cells or () if (cell.page_kib or SMALL_PAGE) > SMALL_PAGE)
     offers = None if about.offers is None else about.offers.get(server.id)
+    hosts = [target.host for target in about.targets or []]
+    properties = server_state.properties_of(server, about)
+    barred, avoided = (Rules(about.aggregates) if rules is None else rules).against(server, hosts, properties)
     return Guest(
         uuid=server.id,
         name=server.name,
@@ -396,29 +484,75 @@ def guest_of(
         cells=huge,
         zone=zone,
         groups=tuple(group for group in about.groups or [] if server.id in group.members),
-        needs=dict(needs or (of_flavor(flavor, bool(server.image)) if flavor else {})),
+        needs=dict(needs or (taken_by(flavor, bool(server.image)) if flavor else {})),
         images=(),
         offers=None if offers is None else frozenset(offers),
         problems=tuple(_unread_of(server, zone, cells, about)),
+        barred=barred,
+        avoided=avoided,
     )
 
 
 def of_flavor(flavor: ServerFlavor, root: bool) -> t.Dict[str, int]:
-    """Return what the scheduler asks placement for (nova/scheduler/utils.py, ResourceRequest), zeros left out."""
+    """Return what the scheduler asks placement for (nova/scheduler/utils.py, ResourceRequest), zeros left out.
+
+    Extra specs may say otherwise (C(resources:VCPU=0)), and add classes. Numbered groups are asked for apart.
+    """
     disk = (flavor.disk if root else 0) + flavor.ephemeral + -(-flavor.swap // 1024)
     amounts = {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.ram, "DISK_GB": disk}
+    for name, value in (flavor.extra_specs or {}).items():
+        if name.startswith("resources:") and value.isdigit():
+            amounts[name.partition(":")[2]] = int(value)
     return {name: amount for name, amount in amounts.items() if amount}
 
 
-def _guest_problems(server: ApiServer, expected: t.Optional[Expected]) -> t.Iterator[Reason]:
-    if server.task_state is not None:
-        yield Reason("SG701", f"a task is in progress: {server.task_state}")
-    if server.status not in STATUSES:
-        yield Reason("SG710", f"it is {server.status}: Nova evacuates {', '.join(STATUSES)} only")
+def taken_by(flavor: ServerFlavor, root: bool) -> t.Dict[str, int]:
+    """Return all that a server of a flavor takes of a host: with its numbered groups."""
+    amounts = of_flavor(flavor, root)
+    for classes in granular(flavor.extra_specs or {}).values():
+        for resource, amount in classes.items():
+            amounts[resource] = amounts.get(resource, 0) + amount
+    return amounts
+
+
+def granular(specs: t.Mapping[str, str]) -> t.Dict[str, t.Dict[str, int]]:
+    """Return the numbered groups that a flavor asks for: suffix to resource class to amount."""
+    groups: t.Dict[str, t.Dict[str, int]] = {}
+    for name, value in sorted(specs.items()):
+        head, _colon, resource = name.partition(":")
+        suffix = head[len("resources") :]
+        if head.startswith("resources") and suffix and resource and value.isdigit():
+            groups.setdefault(suffix, {})[resource] = int(value)
+    return groups
+
+
+def _guest_problems(
+    server: ApiServer, expected: t.Optional[Expected], about: EvacuationFacts, request: EvacuationRequest
+) -> t.Iterator[Reason]:
+    yield from _state_of(server, request)
+    for text in server_state.refusals(server, about):
+        yield Reason("SG710", text)
     if expected is None:
         yield Reason("SG709", "its image or flavor was not read: which disks it has is not known")
     elif expected.doubt:
         yield Reason("SG504", expected.doubt)
+
+
+def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reason]:
+    """What Nova refuses until it is reset, unless the operator allows that."""
+    reset = server_state.reset_of(server)
+    missing = [word for word in reset.needed if word not in request.resets] if reset else []
+    option = f"evacuate_reset_states=[{', '.join(missing)}]"
+    if server.task_state is not None and (reset is None or "task" in missing):
+        way = f": {option} resets it, the host being proven dead" if missing else ", which no option resets"
+        yield Reason("SG701", f"a task is in progress: {server.task_state}{way}")
+    if server.status == "VERIFY_RESIZE":
+        yield Reason("SG710", "its resize waits for its owner: it stays until that is confirmed or reverted")
+    elif server.status not in (*STATUSES, *server_state.LOST_STATES):
+        yield Reason("SG710", f"it is {server.status}: Nova evacuates {', '.join(STATUSES)} only")
+    elif server.status in server_state.LOST_STATES and (reset is None or set(missing) - {"task"}):
+        word, loss = server_state.LOST_STATES[server.status]
+        yield Reason("SG710", f"it is {server.status}: with evacuate_reset_states=[{word}] it goes, and loses {loss}")
 
 
 def _unread_of(
@@ -434,3 +568,80 @@ def _unread_of(
         yield Reason("SG709", "server groups were not read")
     if about.offers is None or server.id not in about.offers:
         yield Reason("SG709", "placement was not asked for candidates")
+
+
+def unguarded(guests: t.Iterable[Guest]) -> t.List[str]:
+    """Return, by name, the guests without any image in Nova's pool: there is nothing to guard, all is in volumes."""
+    return sorted(guest.name for guest in guests if guest.images == ())
+
+
+# --- what others have sent -------------------------------------------------------------------------------------
+
+#: Migration type to the statuses in which something is still to arrive (nova/compute/manager.py, nova/conductor;
+#: 26 to 34). A resize that is finished holds its memory there until it is confirmed, whether it runs or not.
+_MOVES = ("accepted", "pre-migrating", "migrating", "post-migrating", "finished", "confirming")
+ARRIVING: t.Mapping[str, t.Tuple[str, ...]] = {
+    "evacuation": ("accepted", "pre-migrating"),
+    "live-migration": ("accepted", "queued", "preparing", "running", "post-migrating"),
+    "migration": _MOVES,
+    "resize": _MOVES,
+}
+#: Before these are over, the scheduler may not have taken placement's resources of the destination.
+UNCLAIMED = ("accepted", "queued")
+REVERTING = "reverting"
+
+
+def in_transit(about: EvacuationFacts) -> t.List[Sent]:
+    """Return what every migration under way still takes of its destination, by Nova's own records, of any host.
+
+    Whether its domain runs there already is seen when the destination is measured (:func:`destinations`): then it
+    takes nothing more. One whose size was not read says so.
+    """
+    servers = {entry.uuid: entry for entry in about.transit or []}
+    found = []
+    for row in about.migrations or []:
+        host = arriving_at(row)
+        if host is None or row.instance_uuid is None:
+            continue
+        entry = servers.get(row.instance_uuid)
+        flavor = entry.flavor if entry else None
+        if entry is None or flavor is None or entry.cells is None:
+            found.append(Sent(row.instance_uuid, host, 0, known=False))
+            continue
+        huge = tuple(cell for cell in entry.cells if (cell.page_kib or SMALL_PAGE) > SMALL_PAGE)
+        memory = max(0, flavor.ram - sum(cell.memory_mib for cell in huge))
+        needs = taken_by(flavor, False) if row.status in UNCLAIMED else {}
+        found.append(Sent(row.instance_uuid, host, memory, huge, needs))
+    return merge_sent(found)
+
+
+def arriving_at(row: ApiMigration) -> t.Optional[str]:
+    """Return the host at which a migration will end; None: it has ended, or that is not known yet."""
+    if row.status == REVERTING:
+        return row.source_compute
+    return row.dest_compute if row.status in ARRIVING.get(row.migration_type or "", ()) else None
+
+
+def merge_sent(*lists: t.Iterable[Sent]) -> t.List[Sent]:
+    """Return these as one list: the same server to the same host counts once, with the larger numbers.
+
+    The same server to two hosts counts at both: nobody can say which of the two is right.
+    """
+    found: t.Dict[t.Tuple[str, str], Sent] = {}
+    for entry in (entry for some in lists for entry in some):
+        key = (entry.uuid, entry.host)
+        other = found.get(key)
+        found[key] = entry if other is None else _larger(other, entry)
+    return [found[key] for key in sorted(found)]
+
+
+def _larger(one: Sent, other: Sent) -> Sent:
+    if not (one.known and other.known):
+        return one if one.known else other
+    needs = {name: max(one.needs.get(name, 0), other.needs.get(name, 0)) for name in sorted({*one.needs, *other.needs})}
+    return Sent(one.uuid, one.host, max(one.memory_mib, other.memory_mib), one.cells or other.cells, needs)
+
+
+def refused_by_scheduler(reason: str) -> bool:
+    """Return whether Nova says that the scheduler took no host: nothing was tried there. By Nova's own words."""
+    return "no valid host" in reason.casefold()

@@ -10,11 +10,12 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import Fence
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import (
     FENCES,
+    RESETS,
     TARGET_STATES,
     EvacuationRequest,
-    Fence,
 )
 
 try:
@@ -24,13 +25,30 @@ except ImportError:
 else:
     JMESPATH = True
 
+ACTIONS = ("apply", "resume", "status", "abort")
+
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evacuate_host": {"type": "str", "required": True},
+    "action": {"type": "str", "default": "apply", "choices": list(ACTIONS)},
+    "phase": {"type": "str", "default": "advance", "choices": ["begin", "advance", "end"]},
+    "answers": {"type": "list", "elements": "dict", "default": []},
+    "failure": {"type": "str"},
     "inventory_name": {"type": "str"},
     "evidence_dir": {"type": "path", "required": True},
+    "report_dir": {"type": "path"},
+    "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+    "take_over": {"type": "bool", "default": False},
     "overrides": {"type": "list", "elements": "dict", "default": []},
     "fence": {"type": "str", "choices": list(FENCES)},
+    "fence_confirm_command": {"type": "str"},
+    "power_state_query": {"type": "str"},
+    "power_off": {"type": "str"},
+    "refence": {"type": "bool", "default": False},
+    "also_blocklist": {"type": "bool", "default": False},
+    "attested_by": {"type": "str"},
+    "proof_max_age": {"type": "int", "default": 120},
     "blocklist_addresses": {"type": "list", "elements": "str", "default": []},
+    "ceph_host": {"type": "str"},
     "servers": {"type": "raw"},
     "order": {"type": "str"},
     "max_parallel": {"type": "int", "default": 8},
@@ -40,9 +58,12 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "target_state": {"type": "str", "default": "keep", "choices": list(TARGET_STATES)},
     "partial": {"type": "bool", "default": False},
     "max_hosts": {"type": "int", "default": 1},
-    "max_share": {"type": "float", "default": 0.34},
-    "journal": {"type": "dict"},
-    "closed": {"type": "list", "elements": "str", "default": []},
+    "max_share": {"type": "float", "default": 0.1},
+    "max_rounds": {"type": "int", "default": 200},
+    "server_timeout": {"type": "int", "default": 1800},
+    "measured_for": {"type": "int", "default": 120},
+    "death_timeout": {"type": "int", "default": 120},
+    "reset_states": {"type": "list", "elements": "str", "default": [], "choices": list(RESETS)},
 }
 
 
@@ -76,6 +97,7 @@ def request_of(
         fence=fence,
         closed=tuple(args["closed"]),
         blocklist=tuple(args["blocklist_addresses"]),
+        resets=tuple(args.get("reset_states") or ()),
     )
 
 

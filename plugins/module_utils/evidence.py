@@ -304,6 +304,11 @@ def with_unread(bundle: Bundle, inventory_names: t.Iterable[str]) -> Bundle:
 _T = t.TypeVar("_T")
 
 
+def read_times(directory: str) -> t.Dict[str, float]:
+    """Return when each host's facts came in: inventory name to seconds since the epoch, by the controller's clock."""
+    return {name: os.stat(path).st_mtime for name, path in _files(directory, HOSTS)}
+
+
 def _forget(directory: str, name: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(directory, name))

@@ -440,6 +440,8 @@ class HostFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: Definitions of the guests; None: not asked for, or see ``unread``.
     definitions: t.Optional[t.List[GuestDefinition]] = None
+    #: Domain uuid to the process id of a QEMU that runs here, whether libvirt knows it or not; None: unread.
+    qemu_processes: t.Optional[t.Dict[str, int]] = None
 
 
 # --- read from Nova's databases -------------------------------------------------------------------------------
@@ -815,6 +817,8 @@ class ApiAggregate:
     name: str
     availability_zone: t.Optional[str]
     hosts: t.List[str]
+    #: With the zone among it, as the API shows it; None: unread.
+    metadata: t.Optional[t.Dict[str, str]] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -915,6 +919,17 @@ class EvacuationTarget:
     #: The API's words where the operator disabled it.
     disabled_reason: t.Optional[str] = None
     host_ip: t.Optional[str] = None
+    #: How many hold something of its provider; asked only of hosts that are down. None: unread.
+    consumers: t.Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Transit:
+    """A server with a migration under way, wherever it is. ``cells``: of huge pages; None: unread."""
+
+    uuid: str
+    flavor: t.Optional[ServerFlavor]
+    cells: t.Optional[t.List[NumaCell]] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -933,6 +948,25 @@ class EvacuationFacts:
     #: Server uuid to the root providers that placement offers for all that it needs. One not here is unread.
     offers: t.Optional[t.Dict[str, t.List[str]]]
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: This and what follows was not read by older versions: None without an entry in ``unread`` is "never asked".
+    aggregates: t.Optional[t.List[ApiAggregate]] = None
+    #: Every migration of the cloud that is under way, and its servers.
+    migrations: t.Optional[t.List[ApiMigration]] = None
+    transit: t.Optional[t.List[Transit]] = None
+    #: Server uuid to its image's properties (hw_* and os_*). One not here is unread.
+    image_properties: t.Optional[t.Dict[str, t.Dict[str, str]]] = None
+    #: Server uuid to the number of its shares (manila); one not here is unread.
+    shares: t.Optional[t.Dict[str, int]] = None
+    #: Servers with a port that is an accelerator.
+    accelerator_ports: t.Optional[t.List[str]] = None
+    #: Server uuid to its volumes that are encrypted; one not here is unread.
+    encrypted: t.Optional[t.Dict[str, t.List[str]]] = None
+    #: Consumers of the host's resource providers that no list of servers explains, each with what Nova says of it.
+    unlisted: t.Optional[t.Dict[str, str]] = None
+    #: Servers of the host that are soft-deleted: uuid to name.
+    soft_deleted: t.Optional[t.Dict[str, str]] = None
+    #: Hosts whose cell does not answer, and uuids of servers of which only that is known.
+    cells_down: t.Optional[t.List[str]] = None
 
 
 @dataclasses.dataclass(frozen=True)

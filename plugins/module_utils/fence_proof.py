@@ -34,8 +34,8 @@ class ProofError(ValueError):
 class FenceProof:
     """What was read back of a fence. Use the makers of this module: lint refuses any other place.
 
-    ``clusters``: for C(blocklist), Ceph fsid to the addresses that were read on its OSD blocklist. Empty for the others,
-    which cover the machine and so every disk.
+    ``clusters``: for C(blocklist), Ceph fsid to the addresses that were read on its OSD blocklist. Empty for the
+    others, which cover the machine and so every disk.
     """
 
     kind: str
@@ -108,7 +108,9 @@ def power_proof(
     return FenceProof(POWER, host, operation_id, f"power state {' and '.join(states)}", at, source)
 
 
-def command_proof(host: str, operation_id: str, code: t.Optional[int], command: str, at: str, source: str) -> FenceProof:
+def command_proof(
+    host: str, operation_id: str, code: t.Optional[int], command: str, at: str, source: str
+) -> FenceProof:
     """Return the proof of a confirming command that exited with 0. Raises :class:`ProofError` for any other end."""
     if code != 0:
         raise ProofError(f"the confirming command ended with {'no exit status' if code is None else code}")

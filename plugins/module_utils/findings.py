@@ -136,6 +136,9 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG515", "blocklist-entry-left", WARNING, "An entry on Ceph's OSD blocklist is needed by no open operation."),
     Code("SG516", "hold-left", WARNING, "A compute service is held by an operation that is not open."),
     Code("SG517", "disk-not-open", BLOCKER, "A running domain's disk is open by no client of its host."),
+    Code("SG518", "ceph-rights", BLOCKER, "The Ceph user may not change the OSD blocklist."),
+    Code("SG519", "state-lost", WARNING, "An evacuation costs the server some of its state."),
+    Code("SG520", "server-of-a-service", WARNING, "A service of the cloud made this server, and replaces it itself."),
     # SG6xx definition
     Code("SG601", "address-drift", WARNING, "Device addresses changed."),
     Code("SG602", "disk-order-drift", WARNING, "The order of disks changed."),
@@ -310,6 +313,29 @@ def report(
         "unchecked": [to_plain(item) for item in unchecked],
         "counts": counts,
     }
+
+
+def from_report(plain: t.Mapping[str, t.Any]) -> Finding:
+    """Return a finding from what a report or a journal keeps of it."""
+    there = plain["object"]
+    return Finding(
+        str(plain["code"]),
+        str(plain["slug"]),
+        str(plain["severity"]),
+        Subject(there["kind"], there["id"], there.get("name"), there.get("host")),
+        dict(plain["evidence"]),
+        str(plain["remedy"]),
+    )
+
+
+def merged(parts: t.Iterable[Checked]) -> Checked:
+    """Return what several looks found, each finding and each undecided code once, in the order of the looks."""
+    found: t.Dict[str, Finding] = {}
+    undecided: t.Dict[Unchecked, None] = {}
+    for part in parts:
+        found.update((repr(item), item) for item in part.findings)
+        undecided.update(dict.fromkeys(part.unchecked))
+    return Checked(tuple(found.values()), tuple(undecided))
 
 
 def refused(told: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:

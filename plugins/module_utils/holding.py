@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which process carries an operation out, so that two runs never carry on with one."""
+"""Which process carries an operation out, so that two runs never work on one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,18 @@ def this_playbook() -> t.Dict[str, t.Any]:
     return {**this_run(), "playbook": {"pid": parent, "pid_start": processes.start_time(parent)}}
 
 
-def refuse_while_it_runs(journal: t.Mapping[str, t.Any], mine: t.Mapping[str, t.Any], take_over: bool) -> None:
+def whole_playbook(**more: t.Any) -> t.Dict[str, t.Any]:
+    """Name the playbook alone: for an operation that several of its tasks carry out, one after the other.
+
+    ``more``: what else a later run needs to know of this one.
+    """
+    parent = os.getppid()
+    return {"controller": socket.gethostname(), "pid": parent, "pid_start": processes.start_time(parent), **more}
+
+
+def refuse_while_it_runs(
+    journal: t.Mapping[str, t.Any], mine: t.Mapping[str, t.Any], take_over: bool, option: str = "take_over"
+) -> None:
     """SG707: refuse where the run that began this operation goes on. Of one elsewhere only its operator knows.
 
     Raises :class:`StackguardError`.
@@ -37,7 +48,7 @@ def refuse_while_it_runs(journal: t.Mapping[str, t.Any], mine: t.Mapping[str, t.
     operation = f"SG707 lock-held: operation {journal['operation_id']}"
     if run.get("controller") != mine["controller"]:
         raise StackguardError(
-            f"{operation} was begun on {run.get('controller')}: if that run has ended, say so by take_over=true"
+            f"{operation} was begun on {run.get('controller')}: if that run has ended, say so by {option}=true"
         )
     above = run.get("playbook") or {}
     for process in (run, above if above != mine.get("playbook") else {}):

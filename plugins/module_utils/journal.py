@@ -13,6 +13,8 @@ Runs on compute hosts: Python 3.9, standard library only.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import typing as t
@@ -92,6 +94,66 @@ def write(directory: str, journal: t.Dict[str, t.Any]) -> None:
         sync_directory(directory)
     except OSError as error:
         raise JournalError(f"{path}: {error}") from error
+
+
+def put(
+    directory: str,
+    journal: t.Dict[str, t.Any],
+    before: t.Optional[t.Mapping[str, t.Any]] = None,
+    counted: t.Optional[t.Collection[str]] = None,
+) -> t.List[t.Dict[str, t.Any]]:
+    """Replace an open journal, if the run that it names still has it.
+
+    ``before``: the run that had it until now, where another one takes it up. ``counted``: servers in transit of other
+    operations that this one has counted (C(UUID HOST)); where others have sent more since, nothing is written and the
+    list of what they have in transit is returned. Comparing and writing is one act, under a lock of the directory.
+
+    Raises :class:`JournalError` where another run has taken the operation up, or it is no longer open.
+    """
+    with _locked(directory):
+        stored = read(directory, journal["kind"])
+        if stored is None or stored.get("operation_id") != journal["operation_id"]:
+            raise JournalError(
+                f"{path_of(directory, journal['kind'])}: operation {journal['operation_id']} is not open"
+            )
+        if stored.get("run") != (journal.get("run") if before is None else before):
+            raise JournalError(f"operation {journal['operation_id']} was taken up by another run: this one ends")
+        others = in_transit_of_others(directory, journal) if counted is not None else []
+        if any(label(entry) not in (counted or ()) for entry in others):
+            return others
+        write(directory, journal)
+        return []
+
+
+def in_transit(journal: t.Mapping[str, t.Any]) -> t.List[t.Dict[str, t.Any]]:
+    """Return the servers that an operation has sent, or is about to, and that have not arrived, by its journal."""
+    memory = journal.get("memory") or {}
+    # C(riding): what version 0.1 of this collection called them.
+    sent = memory.get("in_transit") or memory.get("riding") or []
+    return [dict(entry) for entry in (*sent, *(memory.get("intended") or []))]
+
+
+def in_transit_of_others(directory: str, journal: t.Mapping[str, t.Any]) -> t.List[t.Dict[str, t.Any]]:
+    """Return what every other open operation of this directory has in transit. Raises :class:`JournalError`."""
+    mine = journal.get("operation_id")
+    others = [entry for entry in list_open(directory) if entry.get("operation_id") != mine]
+    return [entry for other in others for entry in in_transit(other)]
+
+
+def label(entry: t.Mapping[str, t.Any]) -> str:
+    """Return what tells one server in transit from another: where it goes is a part of it."""
+    return f"{entry.get('uuid')} {entry.get('target')}"
+
+
+@contextlib.contextmanager
+def _locked(directory: str) -> t.Iterator[None]:
+    _make_directory(directory)
+    descriptor = os.open(os.path.join(directory, ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def mark(directory: str, kind: str, operation_id: str, note: t.Mapping[str, t.Any]) -> None:

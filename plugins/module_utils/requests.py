@@ -65,6 +65,8 @@ class RenameRequest:
 FENCES = fence_proof.FENCES
 #: Power state afterwards: as it was, or stopped.
 TARGET_STATES = ("keep", "stopped")
+#: What keeps Nova from evacuating a server, and can be reset: a task that its host left behind, and three states.
+RESETS = ("task", "paused", "suspended", "rescued")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,9 +91,9 @@ class EvacuationRequest:
     target_state: str = "keep"
     #: Whether those that fit go where others do not.
     partial: bool = False
-    #: The blast radius: hosts of a zone that may be down, and the share of its hosts.
+    #: The blast radius: how many hosts of a zone may be down, as a number or as a share; the larger of the two counts.
     max_hosts: int = 1
-    max_share: float = 0.34
+    max_share: float = 0.1
     #: A proof or an attestation; None: the source is not fenced yet.
     fence: t.Optional[fence_proof.Fence] = None
     #: The kind of fence that was requested; None: not said.
@@ -103,6 +105,8 @@ class EvacuationRequest:
     closed: t.Tuple[str, ...] = ()
     #: Addresses of the host that the operator names, for a fence by the OSD blocklist.
     blocklist: t.Tuple[str, ...] = ()
+    #: States that may be reset once the host is proven dead: some of :data:`RESETS`.
+    resets: t.Tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

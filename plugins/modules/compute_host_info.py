@@ -110,6 +110,32 @@ options:
     default: false
     description:
       - Whether to read the OSD blocklist as well.
+  rbd_open:
+    type: bool
+    default: true
+    description:
+      - Whether to open the images. With V(false) their names are listed, which is one call for a whole pool, and
+        everything else of them stays unread. It suffices where another host of the same cluster and pool opens them.
+  rbd_details:
+    type: bool
+    default: false
+    description:
+      - Whether to read what a fence by the OSD blocklist needs, besides the list itself. These are the addresses of the
+        cluster's own daemons, whether its release says C(blocklist) or C(blacklist), and whether the Ceph user may add
+        entries and remove them. Nothing is changed for that.
+  rbd_volumes:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Uuids of volumes whose images C(volume-UUID) are looked for, with watchers and locks.
+  rbd_volume_pools:
+    type: list
+    elements: str
+    default: []
+    description:
+      - The pools in which O(rbd_volumes) are looked for, in the cluster of this host's nova.conf. One that the Ceph user
+        may not read is named under C(unread).
   rbd_user:
     type: str
     description:
@@ -238,6 +264,10 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         "rbd": {"type": "bool", "default": False},
         "rbd_instances": {**names, "default": []},
         "rbd_blocklist": {"type": "bool", "default": False},
+        "rbd_open": {"type": "bool", "default": True},
+        "rbd_details": {"type": "bool", "default": False},
+        "rbd_volumes": {**names, "default": []},
+        "rbd_volume_pools": {**names, "default": []},
         "rbd_user": {"type": "str"},
         "rbd_conf": {"type": "path"},
         "ceph_command": {**names, "default": []},
@@ -263,6 +293,10 @@ def main() -> None:
             rbd=given["rbd"],
             rbd_instances=tuple(given["rbd_instances"]),
             rbd_blocklist=given["rbd_blocklist"],
+            rbd_open=given["rbd_open"],
+            rbd_details=given["rbd_details"],
+            rbd_volumes=tuple(given["rbd_volumes"]),
+            rbd_volume_pools=tuple(given["rbd_volume_pools"]),
             rbd_user=given["rbd_user"],
             rbd_conf=given["rbd_conf"],
             ceph_command=tuple(given["ceph_command"]),

@@ -12,9 +12,15 @@ version_added: 0.1.0
 description:
   - Puts all clients of some addresses on the OSD blocklist, so that whatever still runs there can never write again, or
     takes them off. The list is read back each time.
+  - No address is an error, and never a success. So is an address of the Ceph cluster itself (monitors, managers, OSDs,
+    MDS, gateways). Where those cannot be read, nothing is put on the list; see O(infrastructure).
+  - Where a host also runs daemons of Ceph, or a gateway, these are its address too, so that it cannot be fenced this
+    way.
   - Take a host's addresses off only when no QEMU of it runs any more.
   - Runs on a host with access to Ceph. C(profile rbd) on the monitors lets a user add entries; to remove one it needs
-    C(allow command "osd blocklist") or more.
+    C(allow command "osd blocklist") or more; to read the addresses of managers and MDS C(allow command "mgr dump"),
+    C(allow command "mgr metadata") and C(allow command "fs dump"). Releases before Pacific say C(blacklist), which is
+    found out.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -28,7 +34,7 @@ attributes:
     description: The result names the entries that changed.
   idempotent:
     support: full
-    description: An address that is on the list is not added again.
+    description: An address that is on the list, by itself or in a range, is not added again.
 requirements:
   - Python 3.9 or newer on the host
   - C(python3-rbd), or the command C(ceph), on the host
@@ -36,22 +42,34 @@ options:
   state:
     type: str
     default: present
-    choices: [present, absent]
+    choices: [present, absent, listed]
     description:
-      - Whether the addresses are on the list.
+      - Whether the addresses are on the list. With V(listed) the list is only read, and the module fails where one of
+        the addresses is not on it.
   addresses:
     type: list
     elements: str
     required: true
     description:
-      - IP addresses. All clients of each are meant. Addresses of the host that this runs on, loopback and link-local
-        ones are refused.
+      - IP addresses, at least one. All clients of each are meant. Addresses of the host that this runs on, of the Ceph
+        cluster, loopback and link-local ones are refused. C(::ffff:192.0.2.1) is C(192.0.2.1).
   expire:
     type: int
     default: 157680000
     description:
       - Seconds until Ceph takes the entries off by itself. The default is five years, since nobody shall write again
-        because time passed.
+        because time passed. An entry of which less than nine tenths of this is left is prolonged.
+  infrastructure:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Addresses of the Ceph cluster's managers and MDS, for a Ceph user that may not read them. They are refused like
+        those that can be read. You say with it that there are no others.
+  fsid:
+    type: str
+    description:
+      - The Ceph cluster that is expected. With another one nothing is done, and the module fails.
   pool:
     type: str
     description:
@@ -84,27 +102,65 @@ EXAMPLES = r"""
 - name: Nothing on this host shall write any more
   stackguard.nova.rbd_blocklist:
     addresses: [192.0.2.11]
+
+- name: Is it still so, in the cluster where its disks are?
+  stackguard.nova.rbd_blocklist:
+    state: listed
+    addresses: [192.0.2.11]
+    fsid: da0d2b0c-0824-5eed-b650-1f58a483491c
 """
 
 RETURN = r"""
 entries:
-  description: The entries that stand for the addresses.
+  description:
+    - For each address the entry that refuses it (or did), C(IP:0/0) or a range, until when, and whether it was added or
+      removed now.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{address: 192.0.2.11, entry: "192.0.2.11:0/0", until: "2031-11-21T14:37:15.000000+0000", changed: true}]
+listed:
+  description: Those of the addresses that were read on the list afterwards.
   returned: success
   type: list
   elements: str
-  sample: ["192.0.2.11:0/0"]
+  sample: [192.0.2.11]
+covered:
+  description:
+    - With O(state=absent), entries that still refuse an address. They are ranges of more than one address, which
+      somebody else has put there, and are left alone. A warning names them.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 changed_entries:
   description: Those that were added or removed.
   returned: success
   type: list
   elements: str
   sample: ["192.0.2.11:0/0"]
+fsid:
+  description: The Ceph cluster.
+  returned: success
+  type: str
+  sample: da0d2b0c-0824-5eed-b650-1f58a483491c
+pool:
+  description: The pool that was opened. The list is the whole cluster's.
+  returned: success
+  type: str
+  sample: vms
+read_at:
+  description: A time right before the list was changed and read, by this host's clock.
+  returned: success
+  type: str
+  sample: "2026-11-22T14:37:15+00:00"
 """
 
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard, host, rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError
 
@@ -113,9 +169,11 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
     """Return the options, as documented."""
     names = {"type": "list", "elements": "str", "default": []}
     return {
-        "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
+        "state": {"type": "str", "default": "present", "choices": ["present", "absent", "listed"]},
         "addresses": {"type": "list", "elements": "str", "required": True},
         "expire": {"type": "int", "default": guard.BLOCK_SECONDS},
+        "infrastructure": dict(names),
+        "fsid": {"type": "str"},
         "pool": {"type": "str"},
         "rbd_user": {"type": "str"},
         "rbd_conf": {"type": "path"},
@@ -124,11 +182,23 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
     }
 
 
+def work(ceph: rbd.Ceph, given: t.Mapping[str, t.Any], check: bool) -> guard.Blocked:
+    """Do what is asked for, and read the list."""
+    if given["state"] == "listed":
+        return guard.listed(ceph, given["addresses"])
+    if given["state"] == "absent":
+        return guard.unblock(ceph, given["addresses"], check)
+    own = host.addresses()
+    return guard.block(ceph, given["addresses"], own, given["expire"], check, given["infrastructure"])
+
+
 def main() -> None:
-    """Put addresses on the list, or take them off."""
+    """Put addresses on the list, take them off, or look."""
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     given = module.params
     try:
+        # Before Ceph is asked: a fence of no address is none.
+        guard.hosts_of(given["addresses"])
         where = guard.options_of(
             given["nova_conf_files"],
             host.COMPUTE_UNITS,
@@ -138,14 +208,21 @@ def main() -> None:
             given["ceph_command"],
         )
         with rbd.connect(where) as ceph:
-            if given["state"] == "present":
-                own = host.addresses()
-                done = guard.block(ceph, given["addresses"], own, given["expire"], module.check_mode)
-            else:
-                done = guard.unblock(ceph, given["addresses"], module.check_mode)
+            fsid = guard.expect_cluster(ceph, given["fsid"])
+            read_at = guard.now()
+            done = work(ceph, given, module.check_mode)
     except (HostError, OSError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=bool(done.changed), entries=done.entries, changed_entries=done.changed)
+    for entry in done.covered:
+        module.warn(f"{entry.address} is still shut out by the range {entry.entry} of the OSD blocklist")
+    module.exit_json(
+        changed=bool(done.changed),
+        changed_entries=done.changed,
+        fsid=fsid,
+        pool=where.pool,
+        read_at=read_at,
+        **to_plain(done),
+    )
 
 
 if __name__ == "__main__":

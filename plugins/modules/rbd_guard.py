@@ -14,7 +14,10 @@ description:
     cannot be deleted, so that a failed evacuation cannot take the data with it.
   - The snapshot must go afterwards. While it is there Nova cannot delete the disk, says that it did, and a later
     rebuild or unshelve boots the old content.
-  - Runs on a compute host, with the pool and the Ceph user that its nova.conf names.
+  - An image that is named with its id under O(images), and is not there or has another id, is an error before anything
+    is made. Each image is read back afterwards.
+  - Runs on a compute host, with the pool and the Ceph user that its nova.conf names. Name O(fsid) where there is more
+    than one Ceph cluster.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -49,12 +52,23 @@ options:
     elements: str
     default: []
     description:
-      - Uuids of the servers. Needed with O(state=present). With O(state=absent) an empty list means wherever in the
-        pool the operation's snapshots are.
+      - Uuids of the servers, all of whose images in the pool are meant. With O(state=present) servers or O(images) are
+        needed. With O(state=absent) neither means wherever in the pool the operation's snapshots are.
+  images:
+    type: dict
+    default: {}
+    description:
+      - Images by name, each with Ceph's own id of it, besides those of O(servers).
+      - With O(state=present) each must be there with that id. With O(state=absent) those that are not are returned as
+        RV(gone) and RV(replaced).
+  fsid:
+    type: str
+    description:
+      - The Ceph cluster that is expected. With another one nothing is done, and the module fails.
   pool:
     type: str
     description:
-      - The pool, instead of the one that nova.conf names.
+      - The pool to work in, instead of the one that nova.conf names.
   rbd_user:
     type: str
     description:
@@ -85,6 +99,13 @@ EXAMPLES = r"""
     operation_id: 5f0a6f0f7a11
     servers: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, 8961cf04-0ee7-44b1-9ed3-a4b18e535683]
 
+- name: Guard the very images that were looked at, in the cluster where they were seen
+  stackguard.nova.rbd_guard:
+    operation_id: 5f0a6f0f7a11
+    fsid: da0d2b0c-0824-5eed-b650-1f58a483491c
+    pool: vms
+    images: {8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk: 10e6a8d1c2}
+
 - name: Remove what an operation left behind, wherever it is
   stackguard.nova.rbd_guard:
     operation_id: 5f0a6f0f7a11
@@ -99,18 +120,47 @@ snapshot:
   sample: stackguard-5f0a6f0f7a11
 images:
   description:
-    - Every image that has the snapshot now (or has it no more), with Ceph's own id. An image that was deleted and made
-      anew has another id.
+    - The images, with Ceph's own id. An image that was deleted and made again has another id.
+    - RV(images[].guarded) says whether the snapshot was there when the image was read back.
   returned: success
   type: list
   elements: dict
-  sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true}]
+  sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true, guarded: true}]
 without:
-  description: Servers of which the pool has no image at all, as those that boot from a volume.
+  description:
+    - With O(state=present), servers of which the pool has no image at all. It may be that they boot from a volume, or
+      that their images are in another pool.
   returned: success
   type: list
   elements: str
   sample: []
+gone:
+  description: With O(state=absent), images of O(images) that are not in the pool.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+replaced:
+  description: With O(state=absent), images of O(images) that have another id.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+fsid:
+  description: The Ceph cluster.
+  returned: success
+  type: str
+  sample: da0d2b0c-0824-5eed-b650-1f58a483491c
+pool:
+  description: The pool.
+  returned: success
+  type: str
+  sample: vms
+read_at:
+  description: A time right before the images were changed and read back, by this host's clock.
+  returned: success
+  type: str
+  sample: "2026-11-22T14:37:15+00:00"
 """
 
 import typing as t
@@ -129,6 +179,8 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
         "operation_id": {"type": "str", "required": True},
         "servers": dict(names),
+        "images": {"type": "dict", "default": {}},
+        "fsid": {"type": "str"},
         "pool": {"type": "str"},
         "rbd_user": {"type": "str"},
         "rbd_conf": {"type": "path"},
@@ -141,8 +193,8 @@ def main() -> None:
     """Make or remove the snapshots."""
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     given = module.params
-    if given["state"] == "present" and not given["servers"]:
-        module.fail_json(msg="servers: which servers' disks shall be guarded?")
+    if given["state"] == "present" and not given["servers"] and not given["images"]:
+        module.fail_json(msg="servers, images: whose disks shall be guarded?")
     work = guard.guard if given["state"] == "present" else guard.unguard
     try:
         where = guard.options_of(
@@ -154,10 +206,18 @@ def main() -> None:
             given["ceph_command"],
         )
         with rbd.connect(where) as ceph:
-            done = work(ceph, given["operation_id"], given["servers"], module.check_mode)
+            fsid = guard.expect_cluster(ceph, given["fsid"])
+            read_at = guard.now()
+            done = work(ceph, given["operation_id"], given["servers"], given["images"], module.check_mode)
     except HostError as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=any(entry.changed for entry in done.images), **to_plain(done))
+    module.exit_json(
+        changed=any(entry.changed for entry in done.images),
+        fsid=fsid,
+        pool=where.pool,
+        read_at=read_at,
+        **to_plain(done),
+    )
 
 
 if __name__ == "__main__":

@@ -7,22 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: server_evacuate
-short_description: Send one wave of servers away from a dead compute host
+short_description: Evacuate the servers of a dead compute host, one call after the other
 version_added: 0.1.0
 description:
-  - Sees which servers of the operation have left and how they are, judges the rest by what was just read on the hosts,
-    sends one wave, and follows it.
-  - A wave is O(max_parallel) servers at a time for each destination, another when one has arrived, for
-    O(measured_for) seconds. A destination on which one failed gets no further one in the same wave.
-  - A round that has others to send ends then, while some are still on their way (RV(riding)). Keep those in the
-    journal's C(memory.riding), read the hosts anew with M(stackguard.nova.compute_host_info), and go on while RV(again)
-    is V(true). They are counted where they are going, and judged by what is read after they have arrived.
-  - The first round that sends nobody, and has nobody on the way, is the one that has seen the last wave.
-  - Each server goes to a named host that the scheduler checks, with a microversion that keeps its power state (2.68) or
-    leaves it stopped (2.95), and never with C(force).
-  - A server whose evacuation is under way is followed and not asked for again. One that failed goes to another host
-    in a later round, if its disks are the same and nobody has them open.
-  - Runs on the controller.
+  - Carries out the evacuation of one dead compute host. One call does what it can with what was read on the hosts, and
+    returns RV(needs), what only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides that
+    and calls again, until RV(needs) is empty.
+  - The operation keeps its journal in O(state_dir) on the host of the task, and runs the APIs from the controller.
+  - A server is sent only while a fence is proven, each of its images has its guard snapshot, and no other client has
+    one of them open. It goes to a named host that the scheduler checks, with a microversion that keeps its power state
+    (2.68) or leaves it stopped (2.95), and never with C(force).
+  - A call that ends the operation leaves the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -30,88 +25,231 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
-  - stackguard.nova.evacuation
 attributes:
   check_mode:
-    support: partial
-    description: Sends nobody; M(stackguard.nova.evacuation_plan) shows who would go where.
+    support: full
+    description: Reads, judges and shows the plan; the journal is not opened.
   diff_mode:
-    support: none
-    description: M(stackguard.nova.evacuation_plan) shows it.
+    support: full
+    description: Shows every value of the plan before and after.
   idempotent:
     support: full
-    description: A server that has left is not sent again.
+    description: A server that has left is not sent again. An open operation is resumed.
 options:
-  measured_for:
+  evacuate_host:
+    type: str
+    required: true
+    description: What Nova calls the dead host.
+  action:
+    type: str
+    default: apply
+    choices: [apply, resume, status, abort]
+    description:
+      - V(apply) begins an evacuation, or resumes the open one. V(resume) refuses where none is open.
+      - V(status) reports the open one and changes nothing.
+      - V(abort) removes its guards and closes it. Where no server was sent, it also gives the service back and lifts
+        the blocklist; otherwise the host stays held.
+  phase:
+    type: str
+    default: advance
+    choices: [begin, advance, end]
+    description: V(begin) is the first call of a run, V(end) the last one of a run that something else has ended.
+  answers:
+    type: list
+    elements: dict
+    default: []
+    description: The answers to what the last call needed, in the same order.
+  failure:
+    type: str
+    description: With O(phase=end), what ended the run.
+  inventory_name:
+    type: str
+    description: What the inventory calls the dead host, where it is there.
+  evidence_dir:
+    type: path
+    required: true
+    description: Directory of this run with what was read on the hosts.
+  report_dir:
+    type: path
+    description: Where C(report.json) and C(placements.json) are left.
+  state_dir:
+    type: path
+    default: /var/lib/stackguard
+    description: Directory of the journal, on the host of the task.
+  take_over:
+    type: bool
+    default: false
+    description: Resume or abort an operation that was begun on another controller and whose run has ended there.
+  overrides:
+    type: list
+    elements: dict
+    default: []
+    description: Findings that the operator overrides, each with C(code), C(object) and C(reason).
+  fence:
+    type: str
+    choices: [command, power, blocklist, attested]
+    description: How the dead host is fenced. Needed with O(action=apply) and O(action=resume).
+  fence_confirm_command:
+    type: str
+    description: With O(fence=command), the command that succeeds only when the host is off, for the proof's text.
+  power_state_query:
+    type: str
+    description:
+      - With O(fence=power), a JMESPath expression that selects this machine's power state in what the module returned.
+        Exactly one must match. By default the only C(PowerState) or C(power_state) in it.
+  power_off:
+    type: str
+    description:
+      - Regular expression that the whole power state matches when the machine is off. By default C(Off).
+      - Where the result holds no power state, as that of a command, it must match exactly once in its C(stdout).
+  refence:
+    type: bool
+    default: false
+    description: Fence the host again where a resumed run finds that it is not fenced any more.
+  also_blocklist:
+    type: bool
+    default: false
+    description: Also put the host's addresses on the OSD blocklist, beside another fence. A failure of it is a warning.
+  attested_by:
+    type: str
+    description:
+      - With O(fence=attested), who states that the host is dead. By default the user of AWX, or the account that runs
+        the playbook.
+  proof_max_age:
     type: int
     default: 120
+    description: Seconds after which a proof of the fence counts as none.
+  blocklist_addresses:
+    type: list
+    elements: str
+    default: []
     description:
-      - Seconds for which what was read on the hosts is good. After that no other server is sent in this round.
+      - Addresses of the dead host in Ceph's public network, besides those that watchers and locks show.
+      - Needed where nothing shows them.
+  ceph_host:
+    type: str
+    description: The inventory host that works in Ceph where it reaches the cluster and pool; others are asked after it.
+  servers:
+    type: raw
+    description:
+      - Names or uuids of the servers that leave, or a JMESPath filter such as C([?metadata.tier=='gold']). By default
+        all of them do. An open operation has its servers already; another choice is refused then.
+  order:
+    type: str
+    description:
+      - JMESPath sort key, such as C(metadata.priority), of the order in which servers get a place. Those without a
+        value follow, the largest first.
+  max_parallel:
+    type: int
+    default: 8
+    description: How many servers are in transit to one destination at a time.
+  memory_headroom_mb:
+    type: int
+    default: 512
+    description:
+      - Measured memory that is kept free on each destination, MiB; never less than its C(reserved_host_memory_mb).
+  guest_overhead_mb:
+    type: int
+    default: 128
+    description: What QEMU takes beside a guest's own memory, MiB.
+  overcommit:
+    type: float
+    default: 1.0
+    description: How much guest memory one MiB of measured memory may carry.
+  target_state:
+    type: str
+    default: keep
+    choices: [keep, stopped]
+    description: Whether servers keep their power state, or are left stopped (release 27 and newer).
+  partial:
+    type: bool
+    default: false
+    description:
+      - Whether servers that can go are evacuated where others can not. Without it one server without a place refuses
+        all.
+  max_hosts:
+    type: int
+    default: 1
+    description: How many hosts of the zone may be down.
+  max_share:
+    type: float
+    default: 0.34
+    description: Which share of the zone's hosts may be down, where more than one is.
+  max_rounds:
+    type: int
+    default: 200
+    description: Rounds after which the run ends, with its operation open.
   server_timeout:
     type: int
     default: 1800
-    description:
-      - Seconds after which a server that has neither arrived nor failed is no longer waited for.
+    description: Seconds after which a server that has neither arrived nor failed is no longer waited for.
+  measured_for:
+    type: int
+    default: 120
+    description: Seconds for which what was measured on a host is good to send by, counted from its own reading.
+  death_timeout:
+    type: int
+    default: 120
+    description: Seconds in which the last signs of life must end after the fence.
 seealso:
-  - module: stackguard.nova.evacuation_plan
+  - module: stackguard.nova.rbd_guard
+  - module: stackguard.nova.rbd_blocklist
 """
 
 EXAMPLES = r"""
-- name: Send one wave
+- name: Ask what is open
   stackguard.nova.server_evacuate:
     cloud: production
     evacuate_host: compute1
+    action: status
+    phase: begin
     evidence_dir: /run/stackguard-evidence
-    journal: "{{ stackguard_evacuate_journal }}"
-  register: round
 """
 
 RETURN = r"""
-outcomes:
-  description: Servers whose evacuation ended in this round, in the order in which they did.
-  returned: success
+needs:
+  description: What a playbook must provide before the next call. Empty when the run has ended.
+  returned: always
   type: list
   elements: dict
-  sample:
-    - {uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, outcome: arrived, target: compute3, host: compute3,
-       status: ACTIVE, seconds: 14, reason: null, migration: done}
-landed:
-  description: Servers of the operation that have left, and whether they were seen elsewhere with their disks.
-  returned: success
+  sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: []}]
+state:
+  description:
+    - C(open) while it goes on, or where the operation stays open; C(evacuated), C(aborted), C(planned), C(clear),
+      C(refused), C(failed), C(none).
+  returned: always
+  type: str
+  sample: evacuated
+operation_id:
+  description: The operation's id.
+  returned: always
+  type: str
+  sample: 5f0a6f0f7a11
+arrived:
+  description: Servers of the operation that have left, and whether they were verified elsewhere with their disks.
+  returned: when the run has ended
   type: list
   elements: dict
   sample: [{uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, host: compute3, status: ACTIVE, state: verified}]
 left:
-  description: Servers that stay on the dead host, recoverable, and what keeps each there.
-  returned: success
+  description: Servers that stay on the dead host, by uuid, and what keeps each there.
+  returned: when the run has ended
   type: dict
   sample: {}
-findings:
-  description: What was found wrong in this round.
-  returned: success
-  type: list
-  elements: dict
-  sample: []
+placements:
+  description: By server, where it goes and why; or what speaks against every host.
+  returned: when the run has ended
+  type: dict
+  sample:
+    8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute3, wave: 1, why: 9000 MiB of real memory before it}
+plan:
+  description: Every step, with what it changes.
+  returned: when the run has ended
+  type: dict
+  sample: {kind: evacuate-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}
 report:
-  description: The findings of this round, as in C(report.json), with those who stay.
-  returned: success
+  description: The findings, as in C(report.json).
+  returned: when the run has ended
   type: dict
   sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
-riding:
-  description: Servers that are still on their way, to be kept in the journal for the next round.
-  returned: success
-  type: list
-  elements: dict
-  sample:
-    - {uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, target: compute3, size_mib: 4096, started: 5123.7}
-tried:
-  description: By server, the hosts on which it failed in this operation, to be kept in the journal.
-  returned: success
-  type: dict
-  sample: {}
-again:
-  description: Whether another round has something to do.
-  returned: success
-  type: bool
-  sample: true
 """

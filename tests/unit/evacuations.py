@@ -11,13 +11,15 @@ from __future__ import annotations
 import dataclasses
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import FenceProof
+from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import FenceProof, blocklist_proof
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest, healthy, node
 
 FLAVOR = facts.ServerFlavor(1, 1024, 10, 0, 0, "m1.small", {})
 OPERATION = "0123456789ab"
+#: Where the cluster's monitor is.
+MONITOR = "203.0.113.1"
 #: Read just now: :attr:`Scene.request` has the same time.
 FENCE = FenceProof("power", "compute1", OPERATION, "power state Off and Off", AT, "localhost")
 
@@ -32,7 +34,32 @@ def image(name, watchers=(), **changes):
 
 def disks(*images, **changes):
     """What a host sees in the pool."""
-    return dataclasses.replace(facts.RbdFacts("library", "fsid", "vms", [], list(images), None), **changes)
+    base = facts.RbdFacts("library", "fsid", "vms", [], list(images), None, infrastructure=[MONITOR], volumes=[])
+    base = dataclasses.replace(base, blocklist_word="blocklist", rights=facts.CephRights(True, True))
+    return dataclasses.replace(base, **changes)
+
+
+def lock(number):
+    """The exclusive lock of a QEMU, at an address or on a host with that number."""
+    address = number if isinstance(number, str) else builders.address(number)
+    return facts.RbdLock("client.1", f"{address}:0/77", "auto 1")
+
+
+def locked(name, holder=1, **changes):
+    """An image whose QEMU had it open on a host, and has no watcher any more."""
+    return image(name, locks=[lock(holder)], **changes)
+
+
+def volume(uuid, watchers=(), pool="volumes", **changes):
+    """A Cinder volume in Ceph."""
+    return facts.RbdVolume(pool, image(f"volume-{uuid}", watchers, **changes))
+
+
+def listed(some, *addresses, fsid="fsid"):
+    """The same scene, fenced by the OSD blocklist of a cluster just now."""
+    wanted = {fsid: list(addresses)}
+    proof = blocklist_proof("compute1", OPERATION, wanted, wanted, AT, "compute2")
+    return some.asked(fence=proof, fence_kind="blocklist")
 
 
 def target(number, **changes):

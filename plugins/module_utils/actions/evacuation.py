@@ -65,7 +65,7 @@ class Outcome:
 
 
 @dataclasses.dataclass(frozen=True)
-class Riding:
+class InTransit:
     """A server on its way when a wave begins or ends. ``target``, ``size_mib`` (all its memory): None: not known.
 
     ``started``: by the controller's monotonic clock, seconds; None: now.
@@ -83,7 +83,7 @@ class Wave:
     """What came of one: those that ended, in the order they did, and those that are still on their way."""
 
     outcomes: t.List[Outcome]
-    riding: t.List[Riding]
+    riding: t.List[InTransit]
 
 
 @dataclasses.dataclass
@@ -99,14 +99,14 @@ class _Trip:
     busy: int = 0
 
 
-def _adopted(entry: Riding, now: float) -> _Trip:
+def _adopted(entry: InTransit, now: float) -> _Trip:
     # A moment to come is of an earlier start of this machine.
     started = now if entry.started is None or entry.started > now else entry.started
     return _Trip(entry.uuid, entry.name, entry.target, entry.size_mib, True, started)
 
 
-def _left(trip: _Trip) -> Riding:
-    return Riding(trip.uuid, trip.name, trip.target, trip.size_mib, trip.started)
+def _left(trip: _Trip) -> InTransit:
+    return InTransit(trip.uuid, trip.name, trip.target, trip.size_mib, trip.started)
 
 
 class Evacuator:
@@ -137,6 +137,7 @@ class Evacuator:
         self.ago = ago
         self.outcomes: t.List[Outcome] = []
         self._blind = 0
+        self._good: t.Callable[[str], bool] = lambda _host: True
         #: When the first of a wave was sent, and how many it has.
         self._first, self._total = 0.0, 0
         self._finishing: t.Optional[t.Set[str]] = None
@@ -145,19 +146,20 @@ class Evacuator:
         self,
         seats: t.Sequence[Seat],
         parallel: int = 8,
-        fresh: t.Optional[float] = None,
-        riding: t.Sequence[Riding] = (),
+        good: t.Callable[[str], bool] = lambda _host: True,
+        riding: t.Sequence[InTransit] = (),
     ) -> Wave:
-        """Send servers in their order, and follow those that are on their way already.
+        """Send servers in their order, and follow those that are in transit already.
 
-        ``parallel``: how many may be on their way to one destination. ``fresh``: seconds after which no further one
-        begins, because what was measured is too old by then: if somebody still waits for a place, the wave is left to
-        itself there. Where nobody was on the way, as many as may go at once always do. A destination on which one
-        failed gets no further one: whether it takes any is judged by what is read of it next.
+        ``parallel``: how many may be in transit to one destination. ``good``: whether what the sending rests on still
+        holds for a destination: the fence is proven, the host was measured. Where it holds for no destination that a
+        server waits for, the wave ends with the others in transit. A destination on which one failed gets no further
+        server: what is read of it next decides.
 
-        Raises :class:`ApiError` where Nova is mute.
+        Raises :class:`ApiError` where Nova does not answer.
         """
         self.outcomes = []
+        self._good = good
         waiting = [_Trip(seat.uuid, seat.name, seat.host, seat.memory_mib) for seat in seats]
         begin = self.monotonic()
         active = [_adopted(entry, begin) for entry in riding]
@@ -165,13 +167,15 @@ class Evacuator:
         self._total = len(waiting) + len(active)
         while True:
             now = self.monotonic()
-            stale = fresh is not None and now - begin >= fresh
-            if not stale or not (active or self.outcomes):
-                begun = self._beginners(waiting, active, parallel)
-                for trip in begun:
-                    trip.started = now
-                active += begun
-                waiting = [trip for trip in waiting if trip not in begun]
+            fit = [trip for trip in waiting if good(str(trip.target))]
+            begun = self._beginners(fit, active, parallel)
+            for trip in begun:
+                trip.started = now
+            active += begun
+            waiting = [trip for trip in waiting if trip not in begun]
+            stale = not fit
+            # What has not been asked for is left alone when the proof or the measurement has expired meanwhile.
+            active = [trip for trip in active if trip.asked or trip.busy or good(str(trip.target))]
             if not active:
                 return Wave(self._recorded(), [])
             seen = self._look(active)
@@ -230,7 +234,11 @@ class Evacuator:
 
     def _requests(self, active: t.Sequence[_Trip], seen: Seen) -> t.Dict[str, t.Optional[ApiError]]:
         """Ask for those that are at rest on the dead host, a few at the same time; None: Nova has taken it."""
-        targets = {trip.uuid: str(trip.target) for trip in active if not trip.asked and self._ready(seen[trip.uuid])}
+        targets = {
+            trip.uuid: str(trip.target)
+            for trip in active
+            if not trip.asked and self._ready(seen[trip.uuid]) and self._good(str(trip.target))
+        }
 
         def ask(uuid: str) -> t.Optional[ApiError]:
             try:
@@ -260,6 +268,9 @@ class Evacuator:
 
     def _asked(self, trip: _Trip, server: ApiServer, answers: t.Mapping[str, t.Optional[ApiError]]) -> bool:
         if trip.uuid not in answers:
+            if self._ready(server):
+                # The proof or the measurement expired while Nova was asked how it is: the next wave sends it.
+                return True
             return self._end(trip, FAILED, server.host, server.status, f"it is {server.status}")
         error = answers[trip.uuid]
         if error is None:

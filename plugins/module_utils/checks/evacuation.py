@@ -14,7 +14,14 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import fencing, memory, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
+    clients,
+    evacuation_servers,
+    fencing,
+    memory,
+    storage,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.clients import Elsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
     OURS,
     Index,
@@ -27,6 +34,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import (
     Destination,
     Guest,
+    Reason,
     Sent,
     by_nova_name,
     destinations,
@@ -38,12 +46,17 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     EvacuationTarget,
     MigrationRow,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import BLOCKLIST, PROVABLE
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+    BLOCKER,
+    CATALOGUE,
+    WARNING,
     Checked,
     Finding,
     Override,
     Subject,
     finding,
+    standing,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seating, Tried, seat
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
@@ -62,8 +75,10 @@ class Decision:
     seating: Seating
     guests: t.Tuple[Guest, ...] = ()
     destinations: t.Tuple[Destination, ...] = ()
-    #: For a fence by the OSD blocklist.
+    #: What Ceph would refuse. Its problems are among the findings only where the fence is the blocklist.
     addresses: t.Optional[fencing.Addresses] = None
+    #: Servers that must not be sent now, each with code and reason, whatever becomes of the others.
+    barred: t.Mapping[str, t.Tuple[str, str]] = dataclasses.field(default_factory=dict)
 
 
 def preflight(
@@ -74,8 +89,12 @@ def preflight(
     fence: t.Optional[str] = None,
     sent: t.Sequence[Sent] = (),
     tried: t.Optional[Tried] = None,
+    elsewhere: t.Optional[Elsewhere] = None,
 ) -> Decision:
-    """Return every finding and the plan. ``fence``: how the source will be fenced; None: not said.
+    """Return every finding and the plan. ``fence``: how the source will be fenced; None: as the request says.
+
+    ``elsewhere``: addresses that this reading does not show. With a fence in the request, that is judged, and not what
+    will be done.
 
     ``overrides`` decide only which memory and disk rules are passed over while hosts are chosen; what stands is the
     caller's to ask (C(findings.standing), with :func:`checks.storage.honoured`).
@@ -87,34 +106,49 @@ def preflight(
         item = finding("SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run it again.")
         return Decision(Checked((item,)), Seating([], []))
     if not leaving:
-        # Nobody is to be sent: nothing will be touched, so that nothing needs to be proven.
-        return Decision(gather([*_known(bundle, request, leaving), *_held(about, request)]), Seating([], []))
+        # Nobody is to be sent: nothing will be touched, so that nothing needs to be proven, but that there is nobody.
+        items = [*_known(bundle, request, leaving), *_held(about, request)]
+        return Decision(gather([*items, *evacuation_servers.accounted(about, request)]), Seating([], []))
+    moving = _moving(bundle, leaving, overrides)
+    # A migration that is open keeps its own server, not everybody's.
+    leaving = [
+        dataclasses.replace(guest, problems=(*guest.problems, moving[guest.uuid])) if guest.uuid in moving else guest
+        for guest in leaving
+    ]
     hosts = destinations(bundle, about, request, sent)
     where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
     seating = seat(leaving, hosts, where, request, _passed(leaving, overrides), tried)
-    refused = None
-    if fence == "blocklist":
-        refused = fencing.addresses(bundle, about, {guest.uuid for guest in leaving}, request.host, request.blocklist)
+    kind = fence or request.fence_kind
+    refused = fencing.addresses(bundle, about, leaving, request, request.blocklist, elsewhere)
+    # The findings of these migrations say it already, each with its way out.
+    telling = Seating(seating.seats, [entry for entry in seating.unseated if not _only_moving(entry.problems)])
     items = [
         *_options(bundle, request, fence),
         *_known(bundle, request, leaving),
         *_held(about, request),
         *_not_down(about, request),
         *_blast(about, request),
-        *migrations(bundle, {guest.uuid for guest in leaving}),
-        *storage.writers(bundle, leaving, request),
+        *_migrations(bundle, leaving, request),
+        *evacuation_servers.check(bundle, about, request, leaving, seating),
+        *storage.writers(bundle, about, leaving, request, elsewhere),
         *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
-        *(() if request.partial else memory.seats(leaving, hosts, seating, request.host)),
+        *(() if request.partial else memory.seats(leaving, hosts, telling, request.host)),
         *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
         *memory.overcommitted(bundle, about, request, seating),
-        *_fence(bundle, leaving, request, fence),
-        *(refused.problems if refused else ()),
+        *_fence(bundle, about, leaving, request, kind, refused, elsewhere),
+        *fencing.rights(bundle, clients.clusters(bundle, leaving), kind),
     ]
-    return Decision(gather(items), seating, tuple(leaving), tuple(hosts), refused)
+    checked = gather(items)
+    return Decision(checked, seating, tuple(leaving), tuple(hosts), refused, barred(checked, overrides, leaving))
 
 
-def death(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -> Checked:
-    """After the fence: the source is fenced with proof, down for Nova, and nobody has a disk of its guests open."""
+def death(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    request: EvacuationRequest,
+    elsewhere: t.Optional[Elsewhere] = None,
+) -> Checked:
+    """After the fence: the source is fenced with proof, down for Nova, and no client has a disk of its guests open."""
     leaving = guests(bundle, about, request)
     if leaving is None or about.targets is None:
         evidence = {"not read": ["servers" if leaving is None else "services"]}
@@ -123,8 +157,8 @@ def death(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) ->
     return gather(
         [
             *_not_down(about, request),
-            *storage.fenced(bundle, leaving, request),
-            *storage.writers(bundle, leaving, request),
+            *storage.fenced(bundle, about, leaving, request, elsewhere),
+            *storage.writers(bundle, about, leaving, request, elsewhere),
             *_looked(bundle, leaving),
         ]
     )
@@ -192,7 +226,7 @@ def held(about: EvacuationFacts, host: str, mine: t.Container[str] = ()) -> Item
     for target in about.targets or []:
         reason = target.disabled_reason or ""
         if target.host == host and reason.startswith(OURS) and reason not in mine:
-            remedy = "Wait for it, or carry on with it where its journal is (stackguard_state_host)."
+            remedy = "Wait for it, or resume it where its journal is (stackguard_state_host)."
             yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
 
 
@@ -211,43 +245,107 @@ def _down(target: EvacuationTarget) -> bool:
     return target.state != "up" or target.forced_down
 
 
+#: nova-compute disables itself with such a reason where it has lost libvirt: that is a failure, not maintenance.
+AUTOMATIC = "AUTO:"
+
+
+def _unexplained(target: EvacuationTarget, request: EvacuationRequest) -> bool:
+    """Whether a host that is down counts for the blast radius: nobody said that it would be, and somebody is on it.
+
+    One that an operation of this collection holds is known to be dead. One that is disabled and empty is in repair. How
+    many are on it is what holds something of its resources: unread counts as somebody.
+    """
+    reason = target.disabled_reason or ""
+    if target.host == request.host:
+        return True
+    if target.status == "disabled" and reason.startswith(OURS):
+        return False
+    return not (target.status == "disabled" and not reason.startswith(AUTOMATIC) and target.consumers == 0)
+
+
 def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
-    """SG514: many hosts of one zone down at once are a network fault or worse, not one dead host."""
+    """SG514: many hosts of one zone down at once are a network fault or worse, not one dead host.
+
+    Once the host is fenced it is a warning: the servers have left nothing alive behind, and stopping helps nobody.
+    """
     targets = about.targets or []
     zone = next((target.zone for target in targets if target.host == request.host), None)
     same = [target for target in targets if target.zone == zone]
-    down = sorted(target.host for target in same if _down(target))
-    share = len(down) / len(same) if same else 0.0
-    too_many = len(down) > request.max_hosts or (len(down) > 1 and share > request.max_share)
-    if too_many:
+    down = sorted(target.host for target in same if _down(target) and _unexplained(target, request))
+    allowed = max(request.max_hosts, int(len(same) * request.max_share))
+    if len(down) > allowed:
         evidence = {
             "zone": zone,
             "down": down[:20],
             "hosts": len(same),
+            "allowed": allowed,
             "evacuate_max_hosts": request.max_hosts,
             "evacuate_max_share": request.max_share,
         }
-        remedy = "Look at the network and the control plane first. If all of them are dead, raise evacuate_max_hosts."
-        yield finding("SG514", Subject("host", request.host), evidence, remedy)
+        remedy = "Check the network and the control plane first. If all of them are dead, raise evacuate_max_hosts."
+        severity = BLOCKER if request.fence is None else WARNING
+        yield finding("SG514", Subject("host", request.host), evidence, remedy, severity)
 
 
 def migrations(bundle: Bundle, there: t.Container[t.Optional[str]]) -> Items:
     """SG702, SG703: something is under way with one of these servers already."""
     for place, row in Index(bundle).migrations:
-        if row.instance_uuid in there and in_progress(row):
-            yield finding("SG702", migration_subject(row), migration_evidence(row, place), _way_out(row))
-        elif row.instance_uuid in there and not row.deleted and row.status == "finished":
-            remedy = "Have its resize confirmed or reverted."
-            yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy)
+        code = _open(row) if row.instance_uuid in there else None
+        if code:
+            yield finding(code, migration_subject(row), migration_evidence(row, place), _way_out(row))
+
+
+def _migrations(bundle: Bundle, leaving: t.Sequence[Guest], request: EvacuationRequest) -> Items:
+    """The same for an evacuation: where those that can go may go without the others, it is a warning."""
+    for item in migrations(bundle, {guest.uuid for guest in leaving}):
+        if request.partial and isinstance(item, Finding):
+            yield finding(item.code, item.object, item.evidence, item.remedy, WARNING)
+        else:
+            yield item
+
+
+def _open(row: MigrationRow) -> t.Optional[str]:
+    if in_progress(row):
+        return "SG702"
+    return "SG703" if not row.deleted and row.status == "finished" else None
+
+
+def _moving(bundle: Bundle, leaving: t.Sequence[Guest], overrides: t.Sequence[Override]) -> t.Dict[str, Reason]:
+    """Return by server what its open migration says against its evacuation, but where the operator passes it."""
+    names = {guest.uuid: guest.name for guest in leaving}
+    found: t.Dict[str, Reason] = {}
+    for _place, row in Index(bundle).migrations:
+        uuid, code = row.instance_uuid, _open(row)
+        if uuid is None or uuid not in names or code is None:
+            continue
+        words = (row.uuid, str(row.id), uuid, names[uuid])
+        if not any(entry.code == code and entry.object in words for entry in overrides):
+            text = f"migration {row.uuid or row.id} ({row.migration_type}) of it is {row.status}"
+            found.setdefault(uuid, Reason(code, text))
+    return found
+
+
+def _only_moving(problems: t.Sequence[Reason]) -> bool:
+    return bool(problems) and all(reason.code in ("SG702", "SG703") for reason in problems)
 
 
 def _way_out(row: MigrationRow) -> str:
     """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
+    leave = "Leave the server out (evacuate_partial=true): it stays, recoverable."
+    by_name = f"or pass this finding by name: object {row.uuid or row.id} in stackguard_overrides."
+    if row.status == "finished":
+        return (
+            f"Have the resize confirmed where {row.dest_compute} lives (openstack server resize confirm "
+            f"{row.instance_uuid}). A revert ends on {row.source_compute}, and never while that is dead. {leave}"
+        )
     if row.migration_type != "evacuation":
-        return "Wait for its end; if its destination died too, evacuate or reset that one first."
+        return (
+            f"A host of it is dead, so that it may never end. {leave} Else verify that no domain of the server runs on "
+            f"{row.dest_compute} (virsh list --all), {by_name}"
+        )
     return (
         f"Wait for its end. Where nova-compute of {row.dest_compute} died or was restarted since, it never ends: "
-        "fence that host if it does not answer, else see that no domain of the server is there (virsh list --all); "
+        "fence that host if it does not answer, else verify that no domain of the server is there (virsh list --all); "
         f"give the server back its state (openstack server set --state active {row.instance_uuid}), "
         "run again and pass this finding by name."
     )
@@ -256,31 +354,91 @@ def _way_out(row: MigrationRow) -> str:
 # --- fence ----------------------------------------------------------------------------------------------------
 
 
-def _fence(bundle: Bundle, leaving: t.Sequence[Guest], request: EvacuationRequest, fence: t.Optional[str]) -> Items:
-    """What lives is drained, not evacuated; what was cut off (it has watchers) is what a fence is for."""
-    found = list(storage.fenced(bundle, leaving, request))
-    ends_it = request.fence is None and fence in ("power", "command", "blocklist")
-    for item in found:
-        if (
-            not isinstance(item, Finding)
-            or item.code != "SG506"
-            or not ends_it
-            or storage.live_domains(bundle, request)
-        ):
-            yield item
+def _fence(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    leaving: t.Sequence[Guest],
+    request: EvacuationRequest,
+    kind: t.Optional[str],
+    planned: fencing.Addresses,
+    elsewhere: t.Optional[Elsewhere],
+) -> Items:
+    """What lives is drained, not evacuated; what was cut off (it has watchers) is what a fence is for.
+
+    Before the fence, what a blocklist would not cover is reported: nothing has been touched yet.
+    """
+    if kind == BLOCKLIST:
+        yield from planned.problems
+    found = storage.fenced(bundle, about, leaving, request, elsewhere)
+    if request.fence is not None or kind not in PROVABLE:
+        yield from found
+        return
+    yield from (item for item in found if not isinstance(item, Finding) or item.code != "SG506")
+    domains = storage.live_domains(bundle, request, leaving)
+    if domains:
+        remedy = "It lives: no override passes this. Drain it (drain_host), or end what runs there, then run it again."
+        yield finding("SG506", Subject("host", request.host), {storage.ALIVE: domains}, remedy)
+    elif kind == BLOCKLIST:
+        yield from storage.bare(leaving, planned.uncovered)
 
 
 def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:
-    """SG709: nobody looked at a guest's images at all, so that nobody can say who has them open."""
+    """SG709: no host looked for a guest's images at all, so that it is not known who has them open."""
+    looked = [facts.rbd for facts in by_nova_name(bundle).values() if facts.rbd and facts.rbd.images is not None]
+    everything = any(not rbd.instances for rbd in looked)
+    asked = {uuid for rbd in looked for uuid in rbd.instances}
     for guest in leaving:
-        if not guest.images:
-            continue
-        looked = [
-            facts.rbd
-            for facts in by_nova_name(bundle).values()
-            if facts.rbd is not None and facts.rbd.images is not None
-        ]
-        if not any(not rbd.instances or guest.uuid in rbd.instances for rbd in looked):
+        if guest.images and not everything and guest.uuid not in asked:
             evidence = {"images": list(guest.images)}
             remedy = "Let at least one host with Ceph access be read."
             yield finding("SG709", Subject("instance", guest.uuid, guest.name), evidence, remedy)
+
+
+# --- one server, or all? --------------------------------------------------------------------------------------
+
+#: What keeps its own server only, whatever the operator says: somebody else has the disk.
+ALWAYS_ALONE = ("SG507",)
+#: What keeps its own server only where the operator lets the others go (evacuate_partial).
+ALONE = ("SG501", "SG502", "SG503", "SG504", "SG506", "SG512", "SG513", "SG701", "SG702", "SG703", "SG710")
+
+
+def server_of(item: Finding, servers: t.Container[t.Optional[str]]) -> t.Optional[str]:
+    """Return which of these servers a finding is about; None: about none of them, so about all.
+
+    A migration has its server's uuid as a name; an image is named after its server, a volume's bears it beside.
+    """
+    words = (item.object.id, item.object.name, item.object.id.rpartition("/")[2].partition("_")[0])
+    return next((word for word in words if word in servers), None)
+
+
+def barred(
+    checked: Checked, overrides: t.Sequence[Override], leaving: t.Sequence[Guest]
+) -> t.Dict[str, t.Tuple[str, str]]:
+    """Return the servers that something of their own keeps, with the first code and the reason in words."""
+    servers = {guest.uuid for guest in leaving}
+    found: t.Dict[str, t.Tuple[str, str]] = {}
+    stands = standing(checked.findings, storage.honoured(checked, overrides))
+    for item in sorted(stands, key=lambda item: item.code not in ALWAYS_ALONE):
+        uuid = server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None
+        if uuid is not None:
+            shown = "; ".join(f"{key}: {value}" for key, value in item.evidence.items())
+            found.setdefault(uuid, (item.code, f"{CATALOGUE[item.code].summary} {shown}"))
+    return found
+
+
+def refusing(
+    checked: Checked, overrides: t.Sequence[Override], partial: bool, leaving: t.Sequence[Guest]
+) -> t.List[Finding]:
+    """Return the standing blockers that refuse the whole run; empty: it may go on, without those that are barred.
+
+    SG507 keeps its own server. With ``partial`` so does what else is about one server only; without it that refuses,
+    unless its server stays anyhow. Where no server is left at all, everything that stands refuses.
+    """
+    servers = {guest.uuid for guest in leaving}
+    stands = standing(checked.findings, storage.honoured(checked, overrides))
+    about = [(item, server_of(item, servers) if item.code in (*ALWAYS_ALONE, *ALONE) else None) for item in stands]
+    anyhow = {uuid for item, uuid in about if item.code in ALWAYS_ALONE}
+    stay = {uuid for _item, uuid in about if uuid is not None and (partial or uuid in anyhow)}
+    if servers and stay == servers:
+        return stands
+    return [item for item, uuid in about if uuid not in stay]

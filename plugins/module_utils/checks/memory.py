@@ -38,9 +38,13 @@ _REMEDIES = {
     "SG512": "Bring another compute host of its zone up and enable it, or make room there.",
     "SG513": "Its disk died with its host, or is still on it: bring the host back. An override by name lets it be "
     "rebuilt from its image, with all its data gone.",
-    "SG701": "Wait until its task is over. That of an evacuation whose destination died never is: see SG702.",
+    "SG701": "The host is dead, so that most tasks never end: evacuate_reset_states=[task] resets those once it is proven "
+    "dead. That of an evacuation, migration or deletion is not reset: see SG702.",
     "SG709": "Make what is named readable, then run it again: nothing is guessed.",
-    "SG710": "Only ACTIVE, SHUTOFF and ERROR servers can be evacuated; bring the host back for the others.",
+    "SG702": "A migration of it is open: see the migration's own remedy in docs/codes/SG702.md.",
+    "SG703": "Its resize waits for its owner: it stays on the dead host, where nothing is reverted until that is back.",
+    "SG710": "Nova evacuates ACTIVE, SHUTOFF and ERROR servers. PAUSED, SUSPENDED and RESCUE go with "
+    "evacuate_reset_states, at the loss that is named; leave the others out (evacuate_partial=true).",
 }
 
 

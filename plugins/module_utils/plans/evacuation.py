@@ -24,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import 
     Guest,
     Reason,
     demand_mib,
+    refused_by_scheduler,
     take_pages,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import ServerGroup
@@ -34,8 +35,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.requests import Ev
 #: group, state, placement) is not among them: Nova would turn the server to ERROR.
 PASSABLE = ("SG501", "SG503", "SG504", "SG505", "SG513")
 
-#: How many hosts a guest is tried on.
+#: How many hosts a guest is tried on. A host that the scheduler refused was not tried: nothing happened there; but
+#: after so many refusals there is a reason that nobody knows.
 ATTEMPTS = 3
+REFUSALS = 20
 
 #: By guest, the hosts on which it failed, and why.
 Tried = t.Mapping[str, t.Mapping[str, str]]
@@ -94,21 +97,35 @@ class _Board:
         self.free = {host.host: dict(host.free) for host in hosts}
         self.where = dict(member_hosts)
         self.count = dict.fromkeys(self.hosts, 0)
+        #: A guest that must stay in a zone is not compared with the hosts of all others.
+        self._zones: t.Dict[t.Optional[str], t.List[str]] = {}
+        for entry in hosts:
+            self._zones.setdefault(entry.zone, []).append(entry.host)
 
     def against(self, guest: Guest, host: str, passed: t.Container[str] = ()) -> t.List[Reason]:
         """Return every reason against a host, but those that the operator passes."""
-        there = self.hosts[host]
-        found = [
-            *there.problems,
-            *_own(guest, there),
-            *_zone(guest, there),
-            *self._groups(guest, host),
-            *self._placement(guest, there),
-            *self._memory(guest, host),
-            *self._pages(guest, host),
-            *_disks(guest, there),
+        return [reason for reason in self._reasons(guest, self.hosts[host]) if reason.code not in passed]
+
+    def fitting(self, guest: Guest, passed: t.Container[str], failed: t.Container[str]) -> t.List[str]:
+        """Return the hosts that nothing speaks against. Only the first reason is looked for: most hosts have one."""
+        near = list(self.hosts) if guest.zone is None else self._zones.get(guest.zone, [])
+        return [
+            host
+            for host in near
+            if host not in failed
+            and not any(reason.code not in passed for reason in self._reasons(guest, self.hosts[host]))
         ]
-        return [reason for reason in found if reason.code not in passed]
+
+    def _reasons(self, guest: Guest, there: Destination) -> t.Iterator[Reason]:
+        yield from there.problems
+        yield from _own(guest, there)
+        yield from _zone(guest, there)
+        yield from _aggregates(guest, there)
+        yield from self._groups(guest, there.host)
+        yield from self._placement(guest, there)
+        yield from self._memory(guest, there.host)
+        yield from self._pages(guest, there.host)
+        yield from _disks(guest, there)
 
     def _groups(self, guest: Guest, host: str) -> t.Iterator[Reason]:
         for group in guest.groups:
@@ -158,6 +175,8 @@ class _Board:
         wave = 1 + self.count[host] // max(1, self.request.parallel)
         self.count[host] += 1
         why = f"{room} MiB of real memory before it, {left} MiB after it"
+        if host in guest.avoided:
+            why += f"; no better host is left: {guest.avoided[host]}"
         return Seat(guest.uuid, guest.name, host, wave, guest.size, why)
 
 
@@ -177,6 +196,11 @@ def _own(guest: Guest, there: Destination) -> t.Iterator[Reason]:
 def _zone(guest: Guest, there: Destination) -> t.Iterator[Reason]:
     if guest.zone is not None and there.zone != guest.zone:
         yield Reason("SG512", f"it is in zone {there.zone}, the server must stay in {guest.zone}")
+
+
+def _aggregates(guest: Guest, there: Destination) -> t.Iterator[Reason]:
+    if there.host in guest.barred:
+        yield Reason("SG512", guest.barred[there.host])
 
 
 def _disks(guest: Guest, there: Destination) -> t.Iterator[Reason]:
@@ -217,28 +241,32 @@ def seat(
         waived = [code for code in PASSABLE if code in (passed or {}).get(guest.uuid, ())]
         failed = (tried or {}).get(guest.uuid, {})
         problems = tuple(reason for reason in (*guest.problems, *_worn_out(failed)) if reason.code not in waived)
+        fitting = [] if problems else board.fitting(guest, waived, failed)
+        if fitting:
+            seats.append(board.seat(guest, _best(fitting, guest, board)))
+            continue
         against = {host: board.against(guest, host, waived) for host in board.hosts}
         for host, why in failed.items():
             against.setdefault(host, []).append(Reason("SG512", f"it failed there in this run: {why}"))
-        fitting = [host for host, reasons in against.items() if not reasons]
-        if problems or not fitting:
-            unseated.append(Unseated(guest.uuid, guest.name, _telling(problems, against), against, problems))
-            continue
-        seats.append(board.seat(guest, _best(fitting, guest, board)))
+        unseated.append(Unseated(guest.uuid, guest.name, _telling(problems, against), against, problems))
     return Seating(seats, unseated)
 
 
 def _worn_out(failed: t.Mapping[str, str]) -> t.List[Reason]:
-    if len(failed) < ATTEMPTS:
-        return []
-    return [Reason("SG512", f"it failed on {', '.join(sorted(failed))}: no further host is tried")]
+    refused = [host for host, why in failed.items() if refused_by_scheduler(why)]
+    tried = [host for host in failed if host not in refused]
+    if len(tried) >= ATTEMPTS:
+        return [Reason("SG512", f"it failed on {', '.join(sorted(tried))}: no further host is tried")]
+    if len(refused) >= REFUSALS:
+        return [Reason("SG512", f"the scheduler refused {len(refused)} hosts: no further host is tried")]
+    return []
 
 
 def _best(fitting: t.Sequence[str], guest: Guest, board: _Board) -> str:
-    """Most room left, soft policies first; by name where that is equal."""
+    """Most room left; before that soft policies, before these what aggregates say; by name where all is equal."""
 
-    def order(host: str) -> t.Tuple[int, int, str]:
-        return -_liking(guest, host, board), -(board.room[host] or 0), host
+    def order(host: str) -> t.Tuple[bool, int, int, str]:
+        return host in guest.avoided, -_liking(guest, host, board), -(board.room[host] or 0), host
 
     return min(fitting, key=order)
 
@@ -258,7 +286,7 @@ def _telling(problems: t.Sequence[Reason], against: t.Mapping[str, t.Sequence[Re
     for group in _TELLING:
         if any(found <= set(group) for found in codes):
             return group[0]
-    # Something unread is all that keeps a host from it: that is what must be mended.
+    # Something unread is all that keeps a host from it: that is what must be made readable.
     if any("SG709" in found and "SG512" not in found for found in codes):
         return "SG709"
     return "SG512"
@@ -293,11 +321,12 @@ def plan(
     seating: Seating,
     images: t.Mapping[str, t.Collection[str]],
     reason: str,
-    refused: t.Mapping[str, str],
+    refused: t.Mapping[str, t.Mapping[str, str]],
 ) -> Plan:
     """Return the steps of an evacuation, for people and for the journal.
 
-    ``images``: by server, those to be guarded; ``refused``: addresses that go on the OSD blocklist, and why each.
+    ``images``: by server, those to be guarded; ``refused``: Ceph fsid to the addresses that go on its OSD blocklist,
+    and why each.
     """
     guarded = sum(len(names) for names in images.values())
     rounds = waves(seating.seats)
@@ -310,8 +339,9 @@ def plan(
             "fence",
             {"fence": fence},
             [
-                Change("Ceph", f"OSD blocklist: {address}", "let in", f"refused ({refused[address]})")
-                for address in sorted(refused)
+                Change(f"Ceph {fsid}", f"OSD blocklist: {address}", "let in", f"refused ({why})")
+                for fsid, addresses in sorted(refused.items())
+                for address, why in sorted(addresses.items())
             ],
         ),
         Step(
@@ -344,7 +374,7 @@ def plan(
         Step("unguard", "remove the guards", CONTROLLER, "unguard", {"operation_id": request.operation_id}),
     ]
     notes = [f"{entry.name} ({entry.uuid}) stays where it is: {entry.code}" for entry in seating.unseated]
-    return Plan(KIND, request.operation_id, request.host, steps, notes)
+    return Plan(f"{KIND}-{request.host.casefold()}", request.operation_id, request.host, steps, notes)
 
 
 def explained(seating: Seating, hosts: t.Sequence[Destination]) -> t.Dict[str, t.Dict[str, t.Any]]:

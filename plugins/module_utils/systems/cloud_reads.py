@@ -347,6 +347,7 @@ def list_aggregates(connection: t.Any) -> t.List[facts.ApiAggregate]:
             name=item["name"],
             availability_zone=item.get("availability_zone"),
             hosts=list(item["hosts"]),
+            metadata={str(key): str(value) for key, value in (item.get("metadata") or {}).items()},
         )
         for item in http.items(connection, http.COMPUTE, "/os-aggregates", "aggregates", AGGREGATES)
     ]

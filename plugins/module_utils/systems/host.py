@@ -42,6 +42,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     identity_file,
     libvirt,
     network_agent,
+    processes,
     rbd,
     units,
 )
@@ -81,6 +82,11 @@ class HostOptions:
     rbd: bool = False
     rbd_instances: t.Tuple[str, ...] = ()
     rbd_blocklist: bool = False
+    #: False: images are listed by name only. Details: what a fence by the blocklist needs. Volumes, and where they are.
+    rbd_open: bool = True
+    rbd_details: bool = False
+    rbd_volumes: t.Tuple[str, ...] = ()
+    rbd_volume_pools: t.Tuple[str, ...] = ()
     #: Instead of what nova.conf says; words put before rbd and ceph.
     rbd_user: t.Optional[str] = None
     rbd_conf: t.Optional[str] = None
@@ -129,7 +135,13 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         definitions=parts.read("definitions", lambda: _definitions(options, read_at, texts))
         if options.definitions
         else None,
+        qemu_processes=parts.read("qemu_processes", qemu_processes),
     )
+
+
+def qemu_processes() -> t.Dict[str, int]:
+    """Return domain uuid to the first QEMU that runs here for it: of the kernel, where libvirt is silent too."""
+    return {uuid: min(pids) for uuid, pids in processes.qemu_by_uuid().items()}
 
 
 def _definitions(options: HostOptions, read_at: str, texts: t.Optional[t.Dict[str, str]]) -> t.List[GuestDefinition]:
@@ -163,7 +175,8 @@ def _rbd(options: HostOptions, nova: t.Optional[NovaConf]) -> RbdFacts:
         conf=options.rbd_conf or nova.images_rbd_ceph_conf,
         command=options.ceph_command,
     )
-    return rbd.read_rbd(where, options.rbd_instances, options.rbd_blocklist)
+    more = rbd.More(options.rbd_open, options.rbd_details, options.rbd_volumes, options.rbd_volume_pools)
+    return rbd.read_rbd(where, options.rbd_instances, options.rbd_blocklist, more)
 
 
 # --- the host itself --------------------------------------------------------------------------------------------

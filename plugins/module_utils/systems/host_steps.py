@@ -543,6 +543,9 @@ class Runner:
             "journal_mark": lambda request: journal.mark(
                 state_dir, request["kind"], request["operation_id"], request["note"]
             ),
+            "journal_put": lambda request: {
+                "others": journal.put(state_dir, request["journal"], request.get("before"), request.get("counted"))
+            },
             "journal_close": lambda request: {"path": journal.close(state_dir, request["journal"])},
             "batch_write": lambda request: batches.write(
                 self._batches(request), int(request["number"]), request["rows"]

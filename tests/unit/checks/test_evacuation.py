@@ -13,14 +13,24 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.clients import Elsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import Sent, expected_images
+from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import Attestation
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import why_not
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest, node
-from ansible_collections.stackguard.nova.tests.unit.evacuations import FENCE, FLAVOR, disks, image, scene
+from ansible_collections.stackguard.nova.tests.unit.evacuations import (
+    FENCE,
+    FLAVOR,
+    disks,
+    image,
+    listed,
+    locked,
+    scene,
+)
 
 ONE, TWO = guest(1, 1), guest(1, 2)
-DISK = f"{ONE}_disk"
+DISK, OTHER = f"{ONE}_disk", f"{TWO}_disk"
 SOURCE = f"{address(1)}:0/77"
 
 
@@ -286,9 +296,236 @@ def test_a_blast_radius():
     some = scene(hosts=7).target(3, state="down").target(5, forced_down=True)
     (item,) = told(some, "SG514")
     assert item.evidence["down"] == ["compute1", "compute3", "compute5"]
-    assert told(some.asked(max_hosts=3), "SG514"), "three of four hosts of a zone"
-    assert told(some.asked(max_hosts=3, max_share=0.8), "SG514") == []
+    assert told(some.asked(max_hosts=2), "SG514"), "three of four hosts of a zone"
+    assert told(some.asked(max_hosts=3), "SG514") == []
+    assert told(some.asked(max_share=0.8), "SG514") == []
     assert told(scene(hosts=7).target(2, state="down"), "SG514") == [], "another zone"
+
+
+# --- proof ----------------------------------------------------------------------------------------------------
+
+HOST_WORD = [Override("SG506", "compute1", "I am sure"), Override("SG709", "compute1", "I am sure")]
+
+
+def dead(some, overrides=(), **given):
+    """What stands against sending anyone after the fence."""
+    checked = evacuation.death(some.bundle, some.about, some.request, **given)
+    return findings.standing(checked.findings, storage.honoured(checked, overrides))
+
+
+def codes(items):
+    return sorted({(item.code, item.object.id) for item in items})
+
+
+def living(some, **changes):
+    """The source answers, its libvirt as it is said; its guests' images are under its locks."""
+    some = some.images(locked(DISK), locked(OTHER))
+    return some.at(1, **{"domains": [], "qemu_processes": {}, **changes})
+
+
+def running(uuid=ONE):
+    return dataclasses.replace(scene().bundle.hosts["compute3"].domains[0], uuid=uuid, state="running")
+
+
+BLOCKED = Override("SG506", ONE, "I am sure")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"at": "2020-01-01T00:00:00+00:00"},
+        {"at": "2026-11-21T05:57:59+00:00"},
+        {"at": "2026-11-21T06:00:03+00:00"},
+        {"operation_id": "another"},
+        {"host": "compute2"},
+        {"kind": "command"},
+    ],
+)
+def test_a_proof_that_is_old_or_of_something_else_counts_as_none(changes):
+    """D5: death with a proof of 2020: ()."""
+    some = scene().asked(fence=dataclasses.replace(FENCE, **changes), fence_kind="power")
+    (item,) = dead(some, HOST_WORD)
+    assert item.code == "SG506"
+    assert storage.NO_PROOF in item.evidence
+    assert dead(scene().asked(fence=FENCE, fence_kind="power")) == []
+    almost = dataclasses.replace(FENCE, at="2026-11-21T05:58:01+00:00")
+    assert dead(scene().asked(fence=almost, fence_kind="power")) == []
+
+
+def test_another_fence_on_the_second_try_is_not_proven_by_the_first():
+    """D1: the power fence failed, blocklist was asked for, and the journal said that addresses were read back."""
+    some = scene().asked(fence=FENCE, fence_kind="blocklist")
+    (item,) = dead(some, HOST_WORD)
+    assert "blocklist is requested now" in item.evidence[storage.NO_PROOF]
+
+
+def test_an_attestation_is_good_for_the_host_that_it_names():
+    word = Attestation("compute1", "Ada", "I pulled its plug")
+    assert dead(scene().asked(fence=word, fence_kind="attested")) == []
+    assert codes(dead(scene().asked(fence=dataclasses.replace(word, host="compute2")))) == [("SG506", "compute1")]
+    for some in (
+        living(scene(alive=True), domains=[running()]),
+        living(scene(alive=True), domains=None, qemu_processes={ONE: 4711}),
+        scene().images(image(DISK, [SOURCE]), image(OTHER)),
+    ):
+        (item,) = dead(some.asked(fence=word, fence_kind="attested"), HOST_WORD)
+        assert storage.ALIVE in item.evidence
+
+
+@pytest.mark.parametrize("kind", ["power", "command"])
+def test_a_machine_that_is_on_again_contradicts_the_proof(kind):
+    """D5: a watchdog or a colleague switches it on again while the rounds go on."""
+    proof = dataclasses.replace(FENCE, kind=kind)
+    for changes in (
+        {"domains": [running()]},
+        {"domains": None, "qemu_processes": {guest(1, 7): 4711}},
+        {"qemu_processes": {ONE: 4711}},
+    ):
+        some = living(scene(alive=True), **changes).asked(fence=proof, fence_kind=kind)
+        (item,) = dead(some, HOST_WORD)
+        assert (item.code, item.object.id) == ("SG506", "compute1")
+        assert item.evidence["contradicts"] == proof.read
+        assert "the machine is on" in item.remedy
+    watched = scene().images(locked(DISK, watchers=[SOURCE]), locked(OTHER))
+    assert codes(dead(watched.asked(fence=proof, fence_kind=kind), HOST_WORD)) == [("SG506", "compute1")]
+
+
+def test_a_host_that_answers_after_it_was_read_as_off_is_on():
+    some = living(scene(alive=True)).asked(fence=FENCE)
+    assert dead(some) == []
+    (item,) = dead(some.at(1, read_at="2026-11-21T06:00:05+00:00"), HOST_WORD)
+    assert "it answered at" in item.evidence["alive"][0]
+    # A confirming command may say that a machine is cut off, which still answers.
+    some = some.asked(fence=dataclasses.replace(FENCE, kind="command"))
+    assert dead(some.at(1, read_at="2026-11-21T06:00:05+00:00")) == []
+
+
+@pytest.mark.parametrize("kind", ["power", "command"])
+def test_a_reader_of_one_disk_does_not_keep_the_others_on_a_host_that_is_off(kind):
+    """H3: SG506 alive: vms/UUID_disk has a watcher at 10.99.2.1; no override passes this; all five servers stayed."""
+    some = scene().images(locked(DISK, watchers=["10.99.2.1:0/3"]), locked(OTHER))
+    some = some.asked(fence=dataclasses.replace(FENCE, kind=kind), fence_kind=kind)
+    assert codes(dead(some)) == [("SG507", ONE)]
+    decision = decide(some, kind)
+    assert list(decision.barred) == [ONE]
+    assert evacuation.refusing(decision.checked, (), False, decision.guests) == []
+
+
+# --- a source whose libvirt is silent ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fence", ["power", "command", "blocklist", "attested", None])
+def test_a_source_whose_libvirt_is_silent_is_not_one_without_domains(fence):
+    """D6: with domains readable it was refused, with libvirt dead it was accepted, and all running guests killed."""
+    some = living(scene(alive=True), domains=None, qemu_processes=None)
+    checked = decide(some, fence, HOST_WORD).checked
+    stands = findings.standing(checked.findings, storage.honoured(checked, HOST_WORD))
+    assert ("SG709", "compute1") in codes(stands)
+    # Its processes were read: one of QEMU is a sign of life, none is none.
+    lives = living(scene(alive=True), domains=None, qemu_processes={ONE: 4711})
+    checked = decide(lives, fence, HOST_WORD).checked
+    assert ("SG506", "compute1") in codes(findings.standing(checked.findings, storage.honoured(checked, HOST_WORD)))
+    gone = living(scene(alive=True), domains=None)
+    checked = decide(gone, fence, HOST_WORD).checked
+    assert findings.standing(checked.findings, storage.honoured(checked, HOST_WORD)) == []
+
+
+def test_after_an_attestation_a_source_that_says_nothing_still_refuses():
+    """D6: servers on volumes and attested: 0 standing, death (): two writers."""
+    word = Attestation("compute1", "Ada", "I pulled its plug")
+    some = living(scene(alive=True), domains=None, qemu_processes=None).asked(fence=word)
+    assert codes(dead(some, HOST_WORD)) == [("SG709", "compute1")]
+
+
+def test_a_qemu_that_libvirt_has_lost_is_seen():
+    some = living(scene(alive=True), qemu_processes={ONE: 4711})
+    (item,) = told(some, "SG506", fence="power")
+    assert "libvirt does not show" in item.evidence["alive"][0]
+    assert told(living(scene(alive=True), qemu_processes={guest(9, 9): 4711}), "SG506", fence="power") == []
+
+
+# --- a blocklist and what it covers -----------------------------------------------------------------------------
+
+
+def test_a_link_that_heals_does_not_stop_servers_whose_disks_refuse_the_host():
+    """H7: the run ended at SG506, no override passes this, and every rerun was refused with the same words."""
+    some = living(scene(alive=True), domains=[running(ONE), running(TWO)])
+    fenced = listed(some, address(1))
+    assert dead(fenced) == []
+    assert decide(fenced, "blocklist").barred == {}
+    assert evacuation.refusing(decide(fenced, None).checked, (), False, decide(fenced, None).guests) == []
+    # Unfenced, or with a proof that has expired, they do.
+    assert codes(dead(some, HOST_WORD)) == [("SG506", "compute1")]
+    assert codes(dead(fenced.asked(now="2026-11-21T06:10:00+00:00"), HOST_WORD)) == [("SG506", "compute1")]
+
+
+def test_with_an_uncovered_disk_what_runs_on_the_source_stops_that_server():
+    some = living(scene(alive=True), domains=[running(TWO)]).server(1, volumes=["v1"])
+    (item,) = dead(listed(some, address(1)), [*HOST_WORD, BLOCKED])
+    assert (item.code, item.object.kind, item.object.id) == ("SG506", "instance", ONE)
+    assert storage.ALIVE in item.evidence
+    # Where nothing runs there, a word by the server's name passes it; the host's name does not.
+    quiet = listed(some.at(1, domains=[]), address(1))
+    assert codes(dead(quiet, HOST_WORD)) == [("SG506", ONE)]
+    assert dead(quiet, [BLOCKED]) == []
+    # Where libvirt is silent, it is not known that nothing does.
+    silent = listed(some.at(1, domains=None, qemu_processes=None), address(1))
+    assert codes(dead(silent, [*HOST_WORD, BLOCKED])) == [("SG709", "compute1")]
+
+
+@pytest.mark.parametrize(("addresses", "fsid"), [(["198.51.100.1"], "fsid"), ([address(1)], "another")])
+def test_a_blocklist_of_another_cluster_or_address_proves_nothing(addresses, fsid):
+    """D2: the blocklist was written to az1's cluster, and read back there."""
+    some = scene().images(locked(DISK), locked(OTHER))
+    assert codes(dead(listed(some, *addresses, fsid=fsid))) == sorted([("SG506", ONE), ("SG506", TWO)])
+    assert dead(listed(some, address(1))) == []
+
+
+def test_a_client_that_goes_on_watching_under_the_blocklist_contradicts_it():
+    some = scene().images(locked(DISK, watchers=[SOURCE]), locked(OTHER))
+    (item,) = dead(listed(some, address(1)), [*HOST_WORD, BLOCKED])
+    assert (item.object.id, storage.ALIVE in item.evidence) == (ONE, True)
+    assert dead(listed(scene().images(locked(DISK), locked(OTHER)), address(1))) == []
+
+
+def test_the_last_stopped_server_is_still_covered_when_those_that_showed_the_host_have_left():
+    some = scene(guests=1).server(1, status="SHUTOFF").images(image(DISK))
+    assert codes(dead(listed(some, address(1)))) == [("SG506", ONE)]
+    journal = Elsewhere(earlier=((address(1), "fsid"),))
+    assert dead(listed(some, address(1)), elsewhere=journal) == []
+
+
+# --- one server, or all? ----------------------------------------------------------------------------------------
+
+RESIZED = scene().having(scene().cloud.migrate(ONE, "compute1", "compute3", "finished"))
+MOVING = scene().having(scene().cloud.migrate(ONE, "compute1", "compute3", "running", "live-migration"))
+
+
+def stopping(some, partial, fence="power", overrides=()):
+    decision = decide(some.asked(partial=partial), fence, overrides)
+    return [item.code for item in evacuation.refusing(decision.checked, overrides, partial, decision.guests)]
+
+
+@pytest.mark.parametrize(("some", "code"), [(RESIZED, "SG703"), (MOVING, "SG702")])
+def test_one_unconfirmed_resize_does_not_keep_everyones_servers(some, code):
+    """H9: evacuate_partial=true does not help: refused, SG703 only."""
+    assert stopping(some, partial=False) == [code]
+    assert stopping(some, partial=True) == []
+    decision = decide(some.asked(partial=True))
+    assert {uuid: reason[0] for uuid, reason in decision.barred.items()} == {ONE: code}
+
+
+def test_what_is_about_the_host_refuses_a_partial_run_too():
+    assert stopping(scene().target(1, state="up"), partial=True) == ["SG510"]
+    assert stopping(scene(), partial=True, fence=None) == ["SG506"]
+    assert stopping(scene().asked(servers=(ONE, guest(2, 1))), partial=True) == ["SG710"]
+
+
+def test_a_partial_run_in_which_no_server_can_go_is_refused():
+    some = scene(guests=1).having(scene(guests=1).cloud.migrate(ONE, "compute1", "compute3", "finished"))
+    assert stopping(some, partial=True) == ["SG703"]
+    name = some.cloud.rows("migrations")[0].uuid
+    assert stopping(some, partial=True, overrides=[Override("SG703", name, "it is dead")]) == []
 
 
 # --- disks ----------------------------------------------------------------------------------------------------
@@ -369,6 +606,98 @@ def test_leaked_guards_and_images():
     assert [type(item).__name__ for item in storage.leaks(blind.bundle, set(), gone=set())] == ["Unchecked"]
 
 
+# --- which cluster, which reader --------------------------------------------------------------------------------
+
+
+def listing(*names, **changes):
+    """A host that only listed names."""
+    why = facts.Unread("image", "not opened")
+    named = [facts.RbdImage(name, unread=[why]) for name in names]
+    return disks(*named, opened=False, **changes)
+
+
+def leavers(some):
+    return evacuation.guests(some.bundle, some.about, some.request)
+
+
+def test_what_one_reader_opened_is_read_though_others_listed_names_only():
+    some = scene().at(3, rbd=listing(DISK, OTHER, client_address=address(3)))
+    assert blockers(some) == []
+    assert dead(some.asked(fence=FENCE)) == []
+    (entry,) = storage.seen(some.bundle)[DISK]
+    assert (entry.image.watchers, entry.image.unread, entry.by) == ([], [], ("compute2", "compute3"))
+    # Where no host opened them, it is not known who has them open.
+    blind = some.at(2, rbd=listing(DISK, OTHER, client_address=address(2)))
+    assert blockers(blind) == ["SG709"]
+    # A reader of another pool with the same names is no reader of this one.
+    assert "SG709" in blockers(some.at(2, rbd=disks(image(DISK), image(OTHER), pool="other")))
+
+
+def test_readers_are_those_of_the_cluster_and_never_the_source():
+    """D2, D14: the first inventory name did the work, whatever its cluster, dead or not."""
+    some = scene(hosts=5, alive=True).at(1, rbd=disks(image(DISK))).at(5, rbd=disks(fsid="az2"))
+    some = some.at(4, rbd=disks(fsid=None))
+    assert storage.readers(some.bundle, "compute1") == {
+        ("fsid", "vms"): ["compute2", "compute3"],
+        ("az2", "vms"): ["compute5"],
+    }
+    assert storage.readers(some.bundle, "COMPUTE1") == storage.readers(some.bundle, "compute1")
+    assert storage.readers(some.at(3, rbd=disks(images=None)).bundle, "compute1")[("fsid", "vms")] == ["compute2"]
+
+
+def test_homes_of_images():
+    some = scene().at(2, rbd=disks(image(DISK))).at(3, rbd=disks(image(OTHER), fsid="az2", pool="ssd"))
+    assert storage.homes(some.bundle, leavers(some)) == {DISK: ("fsid", "vms"), OTHER: ("az2", "ssd")}
+    two = scene().at(2, rbd=disks(image(DISK))).at(3, rbd=disks(image(DISK), pool="ssd"))
+    assert storage.homes(two.bundle, leavers(two)) == {}
+    assert "SG505" in blockers(two)
+    unnamed = scene().images(image(DISK), image(OTHER), fsid=None)
+    assert storage.homes(unnamed.bundle, leavers(unnamed)) == {}
+    assert "SG709" in blockers(unnamed)
+
+
+GUARDED = dataclasses.replace(image(DISK), snapshots=[facts.RbdSnapshot("stackguard-op")])
+HOME = {DISK: ("fsid", "vms")}
+
+
+def unguarded(some, homes=None, images=None):
+    servers = {ONE: images or {DISK: f"id-{DISK}"}}
+    return storage.guarded(some.bundle, servers, HOME if homes is None else homes, "stackguard-op")
+
+
+def test_a_server_whose_images_are_all_under_guard_is_sent():
+    assert unguarded(scene().images(GUARDED)) == {}
+    assert unguarded(scene().images(GUARDED, on=(2,)).at(3, rbd=listing(DISK))) == {}
+    assert storage.guarded(scene().bundle, {ONE: {}}, {}, "stackguard-op") == {}
+
+
+@pytest.mark.parametrize(
+    ("some", "reason"),
+    [
+        # D2: rbd_guard found no image of these servers in its pool, and succeeded.
+        (scene().images(GUARDED, fsid="other"), "was not seen in pool vms of cluster fsid"),
+        (scene().images(GUARDED, pool="other"), "was not seen"),
+        (scene().images(GUARDED, fsid=None), "was not seen"),
+        (scene().images(), "was not seen"),
+        (scene().images(image(DISK)), "has no guard snapshot"),
+        (scene().images(dataclasses.replace(GUARDED, snapshots=[facts.RbdSnapshot("stackguard-old")])), "has no guard"),
+        (scene().images(dataclasses.replace(GUARDED, snapshots=None)), "were not read"),
+        (scene().images(dataclasses.replace(GUARDED, id=None)), "were not read"),
+        (scene().images(dataclasses.replace(GUARDED, id="new")), "its id was"),
+        (scene().at(2, rbd=listing(DISK)).at(3, rbd=listing(DISK)), "not opened"),
+        (scene().images(GUARDED).at(2, rbd=disks(GUARDED, fsid="other")), "two places"),
+    ],
+)
+def test_a_server_with_an_image_that_is_not_under_guard_is_not_sent(some, reason):
+    assert reason in unguarded(some)[ONE]
+
+
+def test_a_server_with_an_image_of_no_known_home_is_not_sent():
+    assert "no known cluster" in unguarded(scene().images(GUARDED), homes={})[ONE]
+    both = {DISK: f"id-{DISK}", f"{DISK}.swap": "id-swap"}
+    assert f"{DISK}.swap" in unguarded(scene().images(GUARDED), images=both)[ONE]
+
+
 # --- after a guest has landed ---------------------------------------------------------------------------------
 
 
@@ -405,6 +734,21 @@ def test_a_guest_has_landed():
 )
 def test_a_guest_that_has_not_landed_as_it_should(images, domains, running, codes):
     assert landing(images, domains, running) == codes
+
+
+def test_a_destination_that_listed_names_only_is_read_by_another_host():
+    some = scene().images(image(DISK, [HERE]), on=(2,)).at(3, rbd=listing(DISK), domains=[running_there()])
+    before = storage.Before(ONE, {DISK: f"id-{DISK}"})
+    assert [item.code for item in storage.landed(some.bundle, before, "compute3", True)] == []
+    # The same name in another cluster is another disk.
+    other = some.at(2, rbd=disks(image(DISK, [HERE]), fsid="other"))
+    assert {item.code for item in storage.landed(other.bundle, before, "compute3", True)} == {"SG504"}
+    unnamed = some.at(3, rbd=listing(DISK, fsid=None))
+    assert {item.code for item in storage.landed(unnamed.bundle, before, "compute3", True)} == {"SG709"}
+
+
+def test_a_watcher_of_another_host_is_not_the_one_that_landed():
+    assert landing([image(DISK, [f"{address(2)}:0/5"])], [running_there()]) == ["SG507"]
 
 
 def test_ceph_addresses():

@@ -2,29 +2,49 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which addresses Ceph is to refuse: only with evidence, and never one of a host that lives."""
+"""Which addresses Ceph is to refuse, which disks that covers, and who else has them: only with evidence."""
 
 from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation, fencing
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, evacuation, fencing
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.clients import Elsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import guests
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
-from ansible_collections.stackguard.nova.tests.unit.evacuations import image, scene
+from ansible_collections.stackguard.nova.tests.unit.evacuations import (
+    MONITOR,
+    disks,
+    image,
+    lock,
+    locked,
+    scene,
+    volume,
+)
 
 ONE, TWO = guest(1, 1), guest(1, 2)
 DISK, OTHER = f"{ONE}_disk", f"{TWO}_disk"
 #: Networks of a cloud whose hosts reach Ceph by another one than Nova's.
 STORAGE = "198.51.100.{}"
+READER = "10.99.2.1"
+OWN = address(1)
 
 
-def decided(some, given=()):
-    return fencing.addresses(some.bundle, some.about, {ONE, TWO}, "compute1", given)
+def decided(some, given=(), **elsewhere):
+    leaving = guests(some.bundle, some.about, some.request)
+    return fencing.addresses(some.bundle, some.about, leaving, some.request, given, Elsewhere(**elsewhere))
+
+
+def strange(some, **elsewhere):
+    leaving = guests(some.bundle, some.about, some.request)
+    return list(fencing.strangers(some.bundle, some.about, leaving, some.request, Elsewhere(**elsewhere)))
 
 
 def known(some, own=address):
-    """Nova says the host_ip of each host, and each that was read reaches Ceph from an address of its own (or None)."""
+    """Each host that was read reaches Ceph from an address of its own (or None)."""
     for number in (2, 3):
         rbd = some.bundle.hosts[f"compute{number}"].rbd
         some = some.at(number, rbd=dataclasses.replace(rbd, client_address=own(number)))
@@ -35,76 +55,474 @@ def elsewhere(number):
     return STORAGE.format(number)
 
 
-def test_a_watcher_and_a_lock_tell_where_the_host_writes_from():
-    watched = known(scene().images(image(DISK, [f"{elsewhere(1)}:0/77"])), elsewhere)
-    assert decided(watched).refused == [elsewhere(1)]
-    locked = known(
-        scene().images(image(DISK, locks=[facts.RbdLock("client.1", f"{elsewhere(1)}:0/77", "auto 1")])), elsewhere
+def both(holder=1, **changes):
+    """Both servers' images under the lock of one client."""
+    return [locked(DISK, holder, **changes), locked(OTHER, holder, **changes)]
+
+
+def refusals(answer):
+    return [(item.code, item.evidence) for item in answer.problems]
+
+
+def preflight(some, fence="blocklist", overrides=()):
+    return evacuation.preflight(some.bundle, some.about, some.request, overrides, fence)
+
+
+def stands(some, fence="blocklist", overrides=(), partial=False):
+    decision = preflight(some, fence, overrides)
+    return evacuation.refusing(decision.checked, overrides, partial, decision.guests)
+
+
+# --- whose address? -------------------------------------------------------------------------------------------
+
+
+def test_the_host_is_blocked_where_its_own_servers_show_it():
+    for images in (both(), [image(DISK, [f"{OWN}:0/77"]), image(OTHER)]):
+        answer = decided(scene().images(*images))
+        assert answer.wanted == {"fsid": [OWN]}
+        assert answer.proven == {"fsid": (OWN,)}
+        assert (answer.uncovered, answer.problems, answer.strangers) == ({}, (), ())
+    assert decided(scene().images(*both())).why == {OWN: f"lock of vms/{min(DISK, OTHER)}"}
+
+
+def test_a_backup_reader_is_never_put_on_the_list_and_keeps_only_its_own_server():
+    """H2: the reader's address was put on the list for five years, exit 0, verdict pass."""
+    some = scene().images(locked(DISK, watchers=[f"{READER}:0/3"]), locked(OTHER))
+    answer = decided(some)
+    assert answer.wanted == {"fsid": [OWN]}
+    (stranger,) = answer.strangers
+    assert (stranger.uuid, stranger.kind, stranger.ip, stranger.image) == (ONE, "watcher", READER, DISK)
+    decision = preflight(some)
+    assert stands(some) == []
+    assert list(decision.barred) == [ONE]
+    assert decision.barred[ONE][0] == "SG507"
+    (item,) = [item for item in decision.checked.findings if item.code == "SG507"]
+    assert (item.object.kind, item.object.id, item.object.name) == (
+        "instance",
+        ONE,
+        scene().cloud.rows("servers")[0].name,
     )
-    assert decided(locked).refused == [elsewhere(1)]
-    assert "lock of vms/" in decided(locked).why[elsewhere(1)]
+    assert (item.evidence["image"], item.evidence["client"]) == (f"vms/{DISK}", f"{READER}:0/3")
+    assert item.absolute
+    assert item.severity == findings.BLOCKER
 
 
-def test_without_any_its_host_ip_counts_where_all_others_reach_ceph_from_theirs():
-    some = known(scene())
-    assert decided(some).why == {address(1): "its host_ip, and the other hosts reach Ceph from theirs"}
-    assert decided(some).problems == ()
+def test_a_reader_that_is_alone_with_the_disks_is_no_dead_host():
+    """D4: a watcher 198.51.100.250 on one image was to be blocked, since nothing else was seen."""
+    some = scene().images(image(DISK, [f"{elsewhere(250)}:0/77"]), image(OTHER))
+    answer = decided(some)
+    assert elsewhere(250) not in answer.refused
+    assert set(answer.uncovered) == {ONE, TWO}
+    assert [client.ip for client in answer.strangers] == [elsewhere(250)]
 
 
-def test_host_ip_proves_nothing_where_ceph_is_reached_by_another_network():
-    for some in (
-        known(scene(), elsewhere),
-        # One of two is enough of a doubt.
-        known(scene(), lambda number: address(number) if number == 2 else elsewhere(number)),
-        # Nobody says from where it reaches Ceph; Nova does not say the host_ip.
-        known(scene(), lambda number: None),
-        known(scene()).target(1, host_ip=None),
-    ):
+def test_the_lock_of_a_stranger_on_a_stopped_server_is_no_dead_host():
+    """D4: a stale lock of a host that is gone, whose address has a new owner."""
+    some = scene().server(1, status="SHUTOFF").server(2, status="SHUTOFF").images(*both(elsewhere(250)))
+    assert elsewhere(250) not in decided(some).refused
+    assert set(decided(some).uncovered) == {ONE, TWO}
+
+
+def test_a_storage_network_of_its_own_is_found_by_the_locks_of_all_running_servers():
+    some = known(scene().images(*both(elsewhere(1))), elsewhere)
+    answer = decided(some)
+    assert answer.wanted == {"fsid": [elsewhere(1)]}
+    assert answer.uncovered == {}
+    assert "all 2 running servers" in answer.why[elsewhere(1)]
+    # The peers' network is not needed where two agree; one alone has to be in it.
+    assert decided(scene().images(*both(elsewhere(1)))).proven == {"fsid": (elsewhere(1),)}
+    single = scene(guests=1).images(locked(DISK, elsewhere(1)))
+    assert decided(known(single, elsewhere)).proven == {"fsid": (elsewhere(1),)}
+    assert decided(known(single, lambda number: f"203.0.113.{number}")).proven == {}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        # One more that is not known: which of the two is the host?
+        lambda some: some.images(locked(DISK, elsewhere(1)), locked(OTHER, elsewhere(9))),
+        lambda some: some.images(locked(DISK, elsewhere(1), watchers=[f"{READER}:0/3"]), locked(OTHER, elsewhere(1))),
+        # One of the running servers shows nothing, or was not read.
+        lambda some: some.images(locked(DISK, elsewhere(1)), image(OTHER)),
+        lambda some: some.images(locked(DISK, elsewhere(1)), image(OTHER, locks=None)),
+        lambda some: some.images(
+            locked(DISK, elsewhere(1)), dataclasses.replace(locked(OTHER, elsewhere(1)), watchers=None)
+        ),
+        # They were made by hand.
+        lambda some: some.images(
+            *[image(n, locks=[facts.RbdLock("c", f"{elsewhere(1)}:0/1", "me")]) for n in (DISK, OTHER)]
+        ),
+        # It is a daemon's of the cluster.
+        lambda some: some.images(*both(elsewhere(1)), infrastructure=[elsewhere(1)]),
+        # An address of the host is known as a client there.
+        lambda some: some.asked(blocklist=(elsewhere(7),)).images(*both(elsewhere(1))),
+    ],
+)
+def test_locks_that_do_not_agree_prove_no_address(spoil):
+    some = known(spoil(scene()), elsewhere)
+    answer = decided(some, some.request.blocklist)
+    assert elsewhere(1) not in answer.refused
+    assert answer.uncovered
+
+
+def test_host_ip_may_be_on_the_list_and_covers_no_disk():
+    """A management address proves nothing about Ceph, even where all other hosts use theirs."""
+    answer = decided(scene())
+    assert answer.why == {OWN: "its host_ip, and the other hosts reach this cluster from theirs"}
+    assert answer.proven == {}
+    assert set(answer.uncovered) == {ONE, TWO}
+    assert sorted(item.object.id for item in stands(scene())) == sorted([ONE, TWO])
+    for some in (known(scene(), elsewhere), known(scene(), lambda number: None), scene().target(1, host_ip=None)):
         answer = decided(some)
         assert answer.refused == []
         (item,) = answer.problems
         assert item.code == "SG506"
         assert "evacuate_blocklist_addresses" in item.remedy
-    assert decided(known(scene(), elsewhere), [elsewhere(1)]).refused == [elsewhere(1)]
-    assert decided(known(scene(), elsewhere), [elsewhere(1)]).problems == ()
 
 
-def test_an_address_of_another_host_is_never_refused():
-    mine = known(scene().images(image(DISK, [f"{address(2)}:0/77"])))
+def test_a_run_with_nothing_to_block_is_refused_whatever_is_overridden():
+    """D1: block([]) returned ok, and was recorded as proof."""
+    word = [findings.Override("SG506", name, "sure") for name in ("compute1", ONE, TWO)]
+    some = known(scene(), elsewhere)
+    assert [item.object.id for item in stands(some, overrides=word)] == ["compute1"]
+    assert stands(some.asked(blocklist=(elsewhere(1),)), overrides=word) == []
+
+
+def test_the_operator_names_the_address():
+    some = known(scene(), elsewhere)
+    answer = decided(some, [elsewhere(1)])
+    assert (answer.wanted, answer.uncovered, answer.problems) == ({"fsid": [elsewhere(1)]}, {}, ())
+    assert answer.why == {elsewhere(1): "named by the operator"}
+    assert stands(some.asked(blocklist=(elsewhere(1),))) == []
+
+
+def test_an_address_typed_wrong_does_not_cover_a_disk_that_another_client_holds():
+    some = known(scene().images(*both(elsewhere(1))), elsewhere)
+    answer = decided(some, [elsewhere(11)])
+    assert set(answer.uncovered) == {ONE, TWO}
+    assert elsewhere(1) in answer.uncovered[ONE]
+    assert decided(some, [elsewhere(1), elsewhere(11)]).uncovered == {}
+
+
+def test_what_was_read_on_the_host_earlier_counts_in_that_cluster_only():
+    some = known(scene(), elsewhere)
+    assert decided(some, earlier=((elsewhere(1), "fsid"),)).uncovered == {}
+    for cluster in ("another", None):
+        answer = decided(some, earlier=((elsewhere(1), cluster),))
+        assert (answer.refused, set(answer.uncovered)) == ([], {ONE, TWO})
+    # An address of the host that a lock shows.
+    locks = known(scene().images(locked(DISK, elsewhere(1)), image(OTHER)), elsewhere)
+    assert decided(locks).refused == []
+    assert decided(locks, earlier=((elsewhere(1), None),)).proven == {"fsid": (elsewhere(1),)}
+
+
+def test_what_is_read_on_the_host_now_counts():
+    some = scene(alive=True)
+    some = some.at(1, domains=[], rbd=disks(image(DISK), image(OTHER), client_address=elsewhere(1)))
+    assert decided(some).proven == {"fsid": (elsewhere(1),)}
+    # The machine in the inventory calls itself another host: nothing of it is the dead host's.
+    other = some.having(some.cloud.part("nova_conf", "compute1", host="compute7"))
+    assert decided(other).proven == {}
+
+
+# --- never listed ---------------------------------------------------------------------------------------------
+
+
+def test_an_address_of_another_host_is_never_listed():
+    mine = scene().images(image(DISK, [f"{address(2)}:0/77"]), image(OTHER))
     assert address(2) not in decided(mine).refused
     for number, given in ((2, address(2)), (3, elsewhere(3))):
-        (item,) = decided(known(scene(), elsewhere), [given]).problems
-        assert item.code == "SG506"
-        assert item.evidence["is of"] == f"compute{number}"
+        answer = decided(known(scene(), elsewhere), [given])
+        assert [item.evidence.get("is of") for item in answer.problems] == [f"compute{number}", None]
+        assert answer.refused == []
     # Nova knows it, though it was not read.
-    gone = known(scene())
+    gone = scene()
     gone = gone.having(gone.cloud.unreachable("compute3", "timed out"))
     assert [item.evidence["is of"] for item in decided(gone, [address(3)]).problems] == ["compute3"]
+    # An inventory host that is no compute host for Nova.
+    bare = scene()
+    bare = bare.having(bare.cloud.host("compute2", nova_conf=None)).target(2, host_ip=None)
+    assert decided(bare, [address(2)]).problems[0].evidence["is of"] == "compute2"
 
 
-def test_two_clients_that_nobody_knows_are_a_question():
-    two = [image(DISK, [f"{elsewhere(1)}:0/77"]), image(OTHER, [f"{elsewhere(9)}:0/77"])]
-    some = known(scene().images(*two), elsewhere)
-    (item,) = decided(some).problems
-    assert item.evidence == {"clients of its guests' disks": [elsewhere(1), elsewhere(9)]}
-    assert decided(some, [elsewhere(1)]).problems == ()
+@pytest.mark.parametrize("where", ["controllers", "gateways"])
+def test_the_controller_and_gateways_are_never_listed(where):
+    some = scene().images(*both(READER))
+    assert decided(some).refused == [READER, OWN]
+    answer = decided(some, **{where: (f"::ffff:{READER}",)})
+    assert READER not in answer.refused
+    assert (
+        decided(some, [READER], **{where: (READER,)}).problems[0].evidence["is of"].startswith(("the contr", "a gate"))
+    )
+    assert decided(some, [READER], **{where: (READER,)}).refused == [OWN]
+
+
+def test_monitors_managers_osds_and_mds_are_never_listed():
+    some = scene().images(*both(elsewhere(5)), infrastructure=[MONITOR, elsewhere(5)])
+    answer = decided(some)
+    assert elsewhere(5) not in answer.refused
+    assert set(answer.uncovered) == {ONE, TWO}
+    (item,) = decided(some, [elsewhere(5)]).problems
+    assert "monitor, manager, OSD or MDS" in item.evidence["is of"]
+    assert decided(some, [elsewhere(5)]).refused == [OWN]
+
+
+def test_a_hyperconverged_host_is_refused_and_says_what_would_stop():
+    some = scene().images(*both(), infrastructure=[MONITOR, OWN])
+    answer = decided(some)
+    assert answer.refused == []
+    assert [item.code for item in answer.problems] == ["SG506", "SG506"]
+    assert "radosgw" in answer.problems[0].evidence["would stop"]
+    assert "SG506" in {item.code for item in stands(some)}
+    assert stands(some, "power") == []
+
+
+def test_without_the_addresses_of_the_daemons_nothing_is_blocked():
+    some = scene().images(*both(), infrastructure=None)
+    assert {item.code for item in stands(some)} == {"SG709"}
+    assert stands(some, "power") == []
+    # One host that could read them is enough.
+    assert stands(some.at(3, rbd=disks(*both(), client_address=address(3)))) == []
 
 
 def test_what_is_no_address_is_said_by_name():
-    (item,) = decided(known(scene()), ["compute1"]).problems
-    assert item.evidence == {"evacuate_blocklist_addresses": "compute1"}
+    some = scene().images(*both())
+    assert refusals(decided(some, ["compute1"])) == [("SG506", {"evacuate_blocklist_addresses": "compute1"})]
+    assert refusals(decided(some, ["192.0.2.0/24"])) == [("SG506", {"evacuate_blocklist_addresses": "192.0.2.0/24"})]
 
 
-def test_it_is_asked_before_anything_is_touched_and_only_for_a_blocklist():
-    some = known(scene(), elsewhere)
+# --- several clusters, several networks, IPv6 -----------------------------------------------------------------
 
-    def codes(fence):
-        decision = evacuation.preflight(some.bundle, some.about, some.request, (), fence)
-        return {item.code for item in decision.checked.findings}
 
-    assert codes("blocklist") == {"SG506"}
-    assert codes("power") == set()
-    named = some.asked(blocklist=(elsewhere(1),))
-    decision = evacuation.preflight(named.bundle, named.about, named.request, (), "blocklist")
-    assert decision.checked.findings == ()
-    assert decision.addresses.refused == [elsewhere(1)]
+def two_clusters(*second, **changes):
+    """The second server's disk is in a cluster that only compute3 reaches."""
+    some = scene().images(locked(DISK), on=(2,))
+    return some.images(*(second or (locked(OTHER),)), on=(3,), **{"fsid": "other", **changes})
+
+
+def test_each_cluster_has_its_own_addresses():
+    """D2: the blocklist was written to the cluster of the first inventory name, and read back there."""
+    some = two_clusters()
+    assert decided(some).wanted == {"fsid": [OWN], "other": [OWN]}
+    assert decided(some).uncovered == {}
+    apart = two_clusters(locked(OTHER, elsewhere(1)), client_address=elsewhere(3))
+    assert decided(apart).wanted == {"fsid": [OWN], "other": [elsewhere(1)]}
+    assert decided(apart).uncovered == {}
+
+
+def test_a_client_of_one_cluster_covers_no_disk_in_another():
+    some = two_clusters(image(OTHER), client_address=elsewhere(3))
+    answer = decided(some)
+    assert answer.wanted == {"fsid": [OWN]}
+    assert list(answer.uncovered) == [TWO]
+    assert "cluster other" in answer.uncovered[TWO]
+    assert decided(some, [elsewhere(1)]).uncovered == {}
+    assert [item.object.id for item in stands(some) if item.code == "SG506"] == [TWO]
+    assert preflight(some).barred[TWO][0] == "SG506"
+
+
+def test_a_cluster_without_a_name_is_equal_to_none():
+    some = scene().images(*both(), fsid=None)
+    assert decided(some).refused == []
+    assert set(decided(some).uncovered) == {ONE, TWO}
+    assert "SG709" in {item.code for item in stands(some)}
+
+
+def test_a_stopped_server_beside_one_that_shows_the_host_is_covered():
+    some = scene().server(2, status="SHUTOFF").images(locked(DISK), image(OTHER))
+    assert decided(some).uncovered == {}
+    assert set(decided(some.server(1, status="SHUTOFF").images(image(DISK), image(OTHER))).uncovered) == {ONE, TWO}
+
+
+def test_ipv6_and_mapped_addresses_are_one_address():
+    mapped = facts.RbdLock("client.1", f"[::ffff:{OWN}]:0/77", "auto 1")
+    answer = decided(scene().images(image(DISK, locks=[mapped]), locked(OTHER)))
+    assert (answer.wanted, answer.uncovered) == ({"fsid": [OWN]}, {})
+    assert decided(scene().images(*both()), [f"::ffff:{OWN}"]).wanted == {"fsid": [OWN]}
+    six = [image(name, locks=[facts.RbdLock("client.1", "[2001:DB8::1]:0/7", "auto 1")]) for name in (DISK, OTHER)]
+    some = scene().images(*six)
+    assert decided(some).proven == {"fsid": ("2001:db8::1",)}
+    assert decided(some, controllers=("2001:0db8::0001",)).proven == {}
+
+
+def test_a_host_with_two_storage_networks_is_blocked_at_both():
+    locks = [lock(1), facts.RbdLock("client.2", f"{elsewhere(1)}:0/9", "auto 2")]
+    some = scene().images(locked(DISK), image(OTHER, locks=locks))
+    answer = decided(some)
+    # The second is not known to be the host's: its server is not covered.
+    assert (answer.wanted, list(answer.uncovered)) == ({"fsid": [OWN]}, [TWO])
+    assert decided(some, [elsewhere(1)]).wanted == {"fsid": [OWN, elsewhere(1)]}
+    assert decided(some, [elsewhere(1)]).uncovered == {}
+
+
+@pytest.mark.parametrize(
+    ("entry", "refuses"),
+    [
+        ("192.0.2.2:0/0", True),
+        ("192.0.2.2", True),
+        ("192.0.2.0/24", True),
+        ("cidr:192.0.2.0:0/24", True),
+        ("[::ffff:192.0.2.2]:0/0", True),
+        ("192.0.2.2:0/1234", False),
+        ("192.0.2.3:0/0", False),
+        ("198.51.100.0/24", False),
+        ("[2001:db8::1]:0/0", False),
+        ("2001:db8::/32", False),
+        ("nonsense", False),
+        ("192.0.2.0/x", False),
+    ],
+)
+def test_entries_that_are_on_the_list_already(entry, refuses):
+    assert clients.on_list([entry], "192.0.2.2") is refuses
+    assert clients.on_list(["2001:db8::/32"], "2001:db8::7")
+    assert clients.on_list(["cidr:[2001:db8::]:0/32"], "2001:db8::7")
+    assert not clients.on_list([entry], "compute1")
+
+
+def test_without_netaddr_less_is_recognised_and_never_more(monkeypatch):
+    monkeypatch.setattr(clients, "HAS_NETADDR", False)
+    assert clients.on_list(["192.0.2.2:0/0"], "192.0.2.2")
+    assert not clients.on_list(["192.0.2.0/24"], "192.0.2.2")
+    single = scene(guests=1).images(locked(DISK, elsewhere(1)))
+    assert decided(known(single, elsewhere)).proven == {}
+
+
+# --- volumes --------------------------------------------------------------------------------------------------
+
+
+def on_volumes(*found, **changes):
+    """The first server boots from a volume, the second has its disk in Nova's pool."""
+    some = scene().server(1, image="", volumes=["v1"])
+    return some.images(locked(OTHER), **{"volumes": list(found), **changes})
+
+
+def test_a_server_on_iscsi_is_not_covered_by_a_blocklist():
+    """D3: two servers that boot from volumes, fence=blocklist: 0 findings, both seated; the LUN had two writers."""
+    some = on_volumes()
+    assert list(decided(some).uncovered) == [ONE]
+    (item,) = stands(some)
+    assert (item.code, item.object.kind, item.object.id) == ("SG506", "instance", ONE)
+    assert "volume v1" in item.evidence["not covered"]
+    assert stands(some, "power") == []
+    # It is passed by the server's name, and not by the host's.
+    assert stands(some, overrides=[findings.Override("SG506", "compute1", "sure")])
+    assert stands(some, overrides=[findings.Override("SG506", ONE, "sure")]) == []
+
+
+def test_volumes_that_were_not_read_are_not_covered():
+    assert list(decided(on_volumes(volumes=None)).uncovered) == [ONE]
+
+
+def test_a_volume_in_the_same_cluster_is_covered():
+    assert decided(on_volumes(volume("v1"))).uncovered == {}
+    assert stands(on_volumes(volume("v1"))) == []
+    data = scene().server(1, volumes=["v1"]).images(*both(), volumes=[volume("v1")])
+    assert decided(data).uncovered == {}
+    assert list(decided(data.images(*both())).uncovered) == [ONE]
+
+
+def test_volumes_show_their_clients_as_images_do():
+    watched = on_volumes(volume("v1", [f"{READER}:0/1"]))
+    assert list(preflight(watched).barred) == [ONE]
+    mine = scene(guests=1).server(1, image="", volumes=["v1"]).images(volumes=[volume("v1", [f"{OWN}:0/1"])])
+    assert decided(mine).proven == {"fsid": (OWN,)}
+    # Another compute host has it open.
+    theirs = on_volumes(volume("v1", [f"{address(3)}:0/1"]))
+    assert list(preflight(theirs, "power").barred) == [ONE]
+
+
+def test_a_multiattached_volume_may_be_open_on_the_host_of_its_other_server():
+    some = on_volumes(volume("v1", [f"{address(3)}:0/1"]))
+    other = some.having(some.cloud.change("servers", {"id": guest(3, 1)}, volumes=["v1"]))
+    assert preflight(other, "power").barred == {}
+
+
+# --- strangers ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fence", ["power", "command", "blocklist", "attested", None])
+def test_a_strangers_watcher_is_reported_before_anything_is_touched(fence):
+    """H3: the preflight had seen the watcher, and said nothing."""
+    some = scene().images(locked(DISK, watchers=[f"{READER}:0/3"]), locked(OTHER))
+    assert [item.object.id for item in preflight(some, fence).checked.findings if item.code == "SG507"] == [ONE]
+
+
+def test_a_stranger_is_named_where_it_is_known():
+    some = scene().images(locked(DISK, watchers=[f"{READER}:0/3"]), locked(OTHER))
+    assert strange(some)[0].evidence["is of"] == "not known"
+    assert strange(some, controllers=(READER,))[0].evidence["is of"] == "the controller"
+    manager = some.images(locked(DISK, watchers=[f"{MONITOR}:0/3"]), locked(OTHER))
+    assert "manager" in strange(manager)[0].evidence["is of"]
+
+
+def test_a_stale_lock_is_reported_and_keeps_no_server():
+    """Its holder has not the image open: a QEMU breaks such a lock, and Ceph refuses the former holder from then on."""
+    for holder in (elsewhere(9), address(3)):
+        some = scene().server(1, status="SHUTOFF").images(locked(DISK, holder), locked(OTHER))
+        (item,) = strange(some)
+        assert (item.code, item.severity, item.object.id) == ("SG507", findings.WARNING, ONE)
+        assert preflight(some).barred == {}
+        assert stands(some) == []
+    assert strange(scene().images(*both())) == []
+
+
+def test_a_server_that_everyone_of_is_a_strangers_refuses_the_run():
+    watchers = [f"{READER}:0/3"]
+    some = scene().images(locked(DISK, watchers=watchers), locked(OTHER, watchers=watchers))
+    assert {item.code for item in stands(some, "power")} == {"SG507"}
+    assert set(preflight(some, "power").barred) == {ONE, TWO}
+
+
+def test_the_operator_says_that_a_stranger_is_the_dead_host():
+    watched = [image(name, [f"{elsewhere(1)}:0/77"]) for name in (DISK, OTHER)]
+    some = known(scene().images(*watched), elsewhere)
+    assert {item.code for item in stands(some, "power")} == {"SG507"}
+    assert stands(some.asked(blocklist=(elsewhere(1),)), "power") == []
+
+
+# --- rights ---------------------------------------------------------------------------------------------------
+
+
+def rights(some, kind="blocklist"):
+    return [(item.code, item.severity, item.remedy) for item in fencing.rights(some.bundle, ["fsid"], kind)]
+
+
+def test_a_user_that_may_not_change_the_list_is_refused_before_anything_is_touched():
+    assert rights(scene()) == []
+    for changes in (
+        {"rights": facts.CephRights(False, False, "EACCES")},
+        {"rights": facts.CephRights(None, None, "not read")},
+        {"rights": None},
+        {"blocklist_word": None},
+    ):
+        some = scene().images(*both(), **changes)
+        ((code, severity, remedy),) = rights(some)
+        assert (code, severity) == ("SG518", findings.BLOCKER)
+        assert "ceph auth caps client." in remedy
+        assert rights(some, "power") == []
+        assert fencing.fencers(some.bundle, "fsid", "compute1") == []
+        assert {item.code for item in stands(some)} == {"SG518"}
+        # One host whose user may is enough.
+        able = some.at(3, rbd=disks(*both(), client_address=address(3)))
+        assert rights(able) == []
+        assert fencing.fencers(able.bundle, "fsid", "compute1") == ["compute3"]
+
+
+def test_a_user_that_may_not_remove_entries_is_a_warning():
+    for remove in (False, None):
+        some = scene().images(*both(), rights=facts.CephRights(True, remove))
+        ((code, severity, remedy),) = rights(some)
+        assert (code, severity) == ("SG518", findings.WARNING)
+        assert "with blocklistop=rm" in remedy
+        assert stands(some) == []
+
+
+def test_a_cluster_that_no_host_reaches():
+    assert [item.code for item in fencing.rights(scene().bundle, ["other"], "blocklist")] == ["SG518"]
+    assert fencing.fencers(scene().bundle, "other", "compute1") == []
+
+
+def test_the_source_is_never_the_one_that_blocks_itself():
+    """D14: compute1 sorts first: it was to refuse its own address, on every run."""
+    some = scene(alive=True).at(1, domains=[], rbd=disks(*both()))
+    assert fencing.fencers(some.bundle, "fsid", "compute1") == ["compute2", "compute3"]

@@ -1,0 +1,1204 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The evacuation of one dead host: its whole life, from the first look to the report.
+
+:meth:`Evacuation.advance` takes the answers to what was needed last, does what it can, and returns what is needed next.
+Phases follow one another:
+
+    survey   which cluster and pool each host reaches; who opens the images
+    judge    every reason against, at once; a refused run has changed nothing; the journal is opened
+    fence    the fence acts and is read back: that makes the proof
+    death    no sign of life, by what was read after the fence
+    guard    a snapshot on every image, verified by id
+    round    verify who arrived, remove their guards, send the next wave; again and again
+    leave    remove the guards that nobody needs any more; close the journal, or leave it open
+    abort    the way back
+
+The proof is read again before every look that something rests on. Nothing in here is remembered but in the journal and
+in the scratch of this run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils import (
+    evacuation_options,
+    evidence,
+    fence_proof,
+    findings,
+    moving,
+    text,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import SKEW, Evacuator
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import storage
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import NumaCell, Sent
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    Bundle,
+    EvacuationFacts,
+    FactsError,
+    from_plain,
+    to_plain,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import Attestation, FenceProof, ProofError
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_round as rounds
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import fences, lifecycle, needs
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
+    DiskImage,
+    PlannedServer,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused, Run, Stopped
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations, moves
+
+Json = t.Dict[str, t.Any]
+Answers = t.Sequence[t.Mapping[str, t.Any]]
+Home = t.Tuple[str, str]
+
+FENCE, HOLD, GUARD, EVACUATE, UNGUARD = "fence", "hold_down", "guard", "evacuate", "unguard"
+#: Every step of the plan, and the method of :class:`Evacuation` that carries it out. A test holds them together.
+STEPS = {FENCE: "_fence", HOLD: "_hold", GUARD: "_guard", EVACUATE: "_round", UNGUARD: "_leave"}
+
+#: Seconds between two looks at a host that is not dead yet.
+LOOK = 10.0
+#: The least seconds for which a measurement is good: a round that measures and may not use it would never end.
+MEASURED_LEAST = 60.0
+#: Seconds from the begin of a round in which that counts.
+FIRST = 30.0
+#: Files of the evidence directory.
+SCRATCH = "run/scratch.json"
+
+
+@dataclasses.dataclass
+class Scratch:
+    """What a run remembers between two calls, in its evidence directory."""
+
+    phase: str = "survey"
+    operation_id: str = ""
+    #: Kind of the journal that is open for this host; empty: none.
+    kind: str = ""
+    uuids: t.List[str] = dataclasses.field(default_factory=list)
+    volumes: t.List[str] = dataclasses.field(default_factory=list)
+    #: Readers that were asked to open the images: (fsid, pool) as ``fsid/pool`` to inventory names, the last in use.
+    readers: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
+    proof: t.Optional[Json] = None
+    act: bool = True
+    looks_since: t.Optional[float] = None
+    #: Servers whose guards this run has verified.
+    guarded: t.List[str] = dataclasses.field(default_factory=list)
+    #: Servers whose guards were found gone in this run.
+    free: t.List[str] = dataclasses.field(default_factory=list)
+    rounds: int = 0
+    #: What was found, look by look, for the report; of the rounds only the last.
+    before: Json = dataclasses.field(default_factory=dict)
+    last: Json = dataclasses.field(default_factory=dict)
+    stopping: Json = dataclasses.field(default_factory=dict)
+    arrived: t.List[Json] = dataclasses.field(default_factory=list)
+    left: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    status: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    #: What ends this run: empty while it goes on.
+    message: str = ""
+    state: str = ""
+    resumed: bool = False
+    changed: bool = False
+    collected_at: str = ""
+    hosts: int = 0
+    placements: Json = dataclasses.field(default_factory=dict)
+    plan: t.Optional[Json] = None
+    diff: t.List[Json] = dataclasses.field(default_factory=list)
+    warned: t.List[str] = dataclasses.field(default_factory=list)
+    ended_well: bool = False
+    over: bool = False
+    #: Whether the journal is in the hands of this run.
+    owned: bool = False
+    names: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Inventory names of the hosts that matter in rounds; empty: all.
+    near: t.List[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What one call came to. ``needs`` empty: the run has ended, and the rest says how."""
+
+    needs: t.List[Json]
+    scratch: Scratch
+    report: t.Optional[Json] = None
+
+
+class Evacuation:
+    """One call of the operation."""
+
+    def __init__(self, run: Run, connection: t.Any, directory: str, operation_id: t.Callable[[], str]) -> None:
+        self.run = run
+        self.options = run.options
+        self.host = str(run.options["evacuate_host"])
+        self.connection = connection
+        self.directory = directory
+        self.new_id = operation_id
+        self.scratch = Scratch()
+        self.answers: Answers = ()
+        self._book: t.Optional[Book] = None
+        self._looked: t.Optional[t.Tuple[Bundle, EvacuationFacts]] = None
+
+    # --- one call
+
+    def begin(self) -> Outcome:
+        """Find what is open and who is on the host. Raises Refused, StackguardError: nothing was changed."""
+        journal = self._open_journal()
+        action = self.options["action"]
+        if action == lifecycle.STATUS:
+            return self._status(journal)
+        if journal is None and action != lifecycle.APPLY:
+            said = f"no evacuation of {self.host} is open: there is nothing to {action}"
+            if action == lifecycle.RESUME:
+                raise Refused(said)
+            return self._end("none", said, over=True)
+        servers = moves.servers_on(self.connection, self.host)
+        planned = [] if journal is None else records.servers_of(journal)
+        self.scratch.uuids = sorted({server.id for server in servers} | {entry.uuid for entry in planned})
+        self.scratch.volumes = sorted({volume for server in servers for volume in server.volumes or []})
+        if journal is not None:
+            self.scratch.kind, self.scratch.operation_id = str(journal["kind"]), str(journal["operation_id"])
+        return self._need([needs.read_hosts(self.scratch.uuids)])
+
+    def advance(self, scratch: Scratch, answers: Answers) -> Outcome:
+        """Take the answers and go on. Raises StackguardError only where the report can not be made either."""
+        self.scratch, self.answers = scratch, answers
+        try:
+            return t.cast("Outcome", getattr(self, f"_{scratch.phase}")())
+        except Refused as refused:
+            return self._end("refused", refused.message, over=True)
+        except Stopped as stopped:
+            return self._stop(stopped.message, stopped.checked)
+        except (StackguardError, FactsError, journals.JournalError, findings.OverrideError) as error:
+            return self._stop(str(error))
+
+    def leave(self, scratch: Scratch, answers: Answers, failure: str) -> Outcome:
+        """End a run that something outside has ended: a task failed, a host of the role does not answer."""
+        self.scratch, self.answers = scratch, answers
+        if scratch.over:
+            return self._ended()
+        if scratch.phase in ("leave", "abort", "aborting"):
+            return self._end(journals.OPEN, failure or "the run was ended before its end")
+        return self._stop(failure or "the run was ended before its end")
+
+    # --- what is open
+
+    def _open_journal(self) -> t.Optional[Json]:
+        found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
+        if len(found) > 1:
+            ids = ", ".join(str(entry["operation_id"]) for entry in found)
+            raise Refused(f"SG706 operation-open: several evacuations of {self.host} are open: {ids}")
+        return found[0] if found else None
+
+    def _status(self, journal: t.Optional[Json]) -> Outcome:
+        if journal is None:
+            return self._end("none", f"no evacuation of {self.host} is open", over=True)
+        memory = journal.get("memory") or {}
+        proof = memory.get("proof") or {}
+        moving_ = [f"{entry.name} -> {entry.target}" for entry in records.in_transit(journal)]
+        more = [
+            f"fence: {journal['about'].get('fence')}; last proof: {proof.get('read', 'none')} ({proof.get('at', '-')})",
+            f"servers: {len(journal['about']['servers'])}, arrived: {len(memory.get('arrived') or [])}",
+            f"in transit: {', '.join(moving_) or 'none'}",
+            f"guarded: {len(memory.get('guarded') or [])} servers; on a blocklist: {records.blocklisted(journal)}",
+            f"resume: {self.run.variable('action')}=resume; leave: {self.run.variable('action')}=abort",
+        ]
+        self.scratch.operation_id = str(journal["operation_id"])
+        return self._end(str(journal["state"]), lifecycle.status_text(journal, more), over=True)
+
+    @property
+    def book(self) -> Book:
+        """The open journal. Raises StackguardError where it is not open any more, or another run has it."""
+        if self._book is None:
+            journal = self._open_journal()
+            if journal is None or str(journal["operation_id"]) != self.scratch.operation_id:
+                raise StackguardError(f"the journal of operation {self.scratch.operation_id} is not open any more")
+            if journal.get("run") != self.run.mine:
+                raise StackguardError(
+                    f"operation {self.scratch.operation_id} was taken up by another run: this one ends"
+                )
+            self._book = Book(self.run, journal)
+        return self._book
+
+    @property
+    def opened(self) -> bool:
+        """Whether this run has an operation of its own: opened, or taken up."""
+        return self.scratch.owned
+
+    def _own(self, book: Book) -> None:
+        self._book = book
+        self.scratch.kind, self.scratch.operation_id = str(book.journal["kind"]), book.operation_id
+        self.scratch.owned, self.scratch.changed = True, True
+        self.scratch.names = {entry.uuid: entry.name for entry in records.servers_of(book.journal)}
+
+    # --- reading
+
+    def _collect(self, parts: t.Sequence[str] = rounds.PARTS) -> t.Tuple[Bundle, EvacuationFacts]:
+        if self._looked is None:
+            planned = records.servers_of(self.book.journal) if self.opened else []
+            self._looked = rounds.collect(self.connection, self.host, self.directory, planned, parts)
+            bundle = self._looked[0]
+            self.scratch.collected_at, self.scratch.hosts = bundle.collected_at, len(bundle.hosts)
+            for server in (bundle.cloud.servers if bundle.cloud else None) or []:
+                self.scratch.status[server.id] = server.status
+        return self._looked
+
+    def _bundle(self) -> Bundle:
+        return evidence.load_dir(self.directory)
+
+    @property
+    def source(self) -> t.Optional[str]:
+        """The dead host's name in the inventory."""
+        name = self.options["inventory_name"]
+        return str(name) if name else None
+
+    def _readers(self) -> t.Dict[Home, t.List[str]]:
+        """Return, by cluster and pool, the inventory hosts that reach it, in the order in which they are asked."""
+        found = storage.readers(self._bundle(), self.source)
+        first = self.options["ceph_host"]
+        return {home: sorted(names, key=lambda name: (name != first, name)) for home, names in found.items()}
+
+    def _survey(self) -> Outcome:
+        """Choose who opens the images: one host for each cluster and pool that has any."""
+        wanted = self._wanted_homes()
+        chosen = {
+            f"{fsid}/{pool}": names[:1] for (fsid, pool), names in self._readers().items() if (fsid, pool) in wanted
+        }
+        self.scratch.readers = chosen
+        self.scratch.phase = "abort" if self.options["action"] == lifecycle.ABORT else "judge"
+        if not chosen:
+            return self.advance(self.scratch, ())
+        return self._need([self._reading(only_readers=True)])
+
+    def _wanted_homes(self) -> t.Set[Home]:
+        bundle = self._bundle()
+        homes = {
+            (place.fsid, place.pool)
+            for places in storage.seen(bundle, set(self.scratch.uuids)).values()
+            for place in places
+            if place.fsid is not None
+        }
+        # Without any image, volumes may still be seen; and an aborted operation has something on a blocklist.
+        return t.cast("t.Set[Home]", homes) or set(self._readers())
+
+    def _reading(self, only_readers: bool = False) -> Json:
+        readers = sorted({names[-1] for names in self.scratch.readers.values() if names})
+        near = sorted({*self.scratch.near, *readers}) if self.scratch.near else None
+        hosts = readers if only_readers else near
+        return needs.read_hosts(self.scratch.uuids, readers, hosts, self.scratch.volumes)
+
+    def _near(self, bundle: Bundle, about: EvacuationFacts, zones: t.Sequence[t.Optional[str]]) -> t.List[str]:
+        """Return the hosts that rounds read: the source, and those that answered and are in a zone of the servers."""
+        if None in zones:
+            return []
+        zone_of = {target.host: target.zone for target in about.targets or []}
+        names = {
+            facts.inventory_name
+            for name, facts in storage.by_nova_name(bundle).items()
+            if zone_of.get(name) is None or zone_of[name] in zones
+        }
+        return sorted({*names, *([self.source] if self.source else [])})
+
+    def _another_reader(self) -> t.Optional[Outcome]:
+        """Ask the next host where one that was to open the images did not; None: all did, or no other is left."""
+        bundle = self._bundle()
+        again = False
+        for (fsid, pool), names in self._readers_known().items():
+            asked = self.scratch.readers[f"{fsid}/{pool}"]
+            facts = bundle.hosts.get(asked[-1]) if asked else None
+            opened = facts is not None and facts.rbd is not None and facts.rbd.images is not None and facts.rbd.opened
+            more = [name for name in names if name not in asked]
+            if not opened and more:
+                asked.append(more[0])
+                again = True
+        return self._need([self._reading(only_readers=True)]) if again else None
+
+    def _readers_known(self) -> t.Dict[Home, t.List[str]]:
+        found = self._readers()
+        return {home: names for home, names in found.items() if f"{home[0]}/{home[1]}" in self.scratch.readers}
+
+    def _reader(self, home: Home) -> t.Optional[str]:
+        """Return who works in a cluster and pool; None: no host reaches it now."""
+        asked = self.scratch.readers.get(f"{home[0]}/{home[1]}") or []
+        reach = self._readers().get(home, [])
+        return next((name for name in reversed(asked) if name in reach), None) or next(iter(reach), None)
+
+    # --- judge
+
+    def _judge(self) -> Outcome:
+        other = self._another_reader()
+        if other is not None:
+            return other
+        journal = self._open_journal()
+        if journal is not None:
+            return self._resume(journal)
+        if self.options["action"] == lifecycle.RESUME:
+            raise Refused(f"no evacuation of {self.host} is open: there is nothing to resume")
+        bundle, about = self._collect()
+        servers = moving.guests_of(bundle.cloud, self.host) if bundle.cloud else None
+        request = self._request(self.new_id(), servers or [])
+        decision = self._preflight(bundle, about, request)
+        self.scratch.before = _plain_checked(decision.checked)
+        self.scratch.placements = plans.explained(decision.seating, decision.destinations)
+        refusing = checks.refusing(decision.checked, self.run.overrides, request.partial, decision.guests)
+        if refusing:
+            told = text.findings_text(decision.checked, storage.honoured(decision.checked, self.run.overrides))
+            raise Refused(f"refused, nothing was changed: {len(refusing)} reasons\n{told}")
+        if not decision.guests:
+            return self._end("clear", f"0 of 0 servers of {self.host} can be evacuated: it has none", over=True)
+        return self._planned(bundle, about, request, decision)
+
+    def _request(
+        self, operation_id: str, servers: t.Optional[t.Sequence[t.Any]], fence: t.Optional[fence_proof.Fence] = None
+    ) -> EvacuationRequest:
+        """Return the request. ``servers``: those on the host, of which some may be chosen; None: all of the journal."""
+        closed = [str(entry["operation_id"]) for entry in self._closed()]
+        chosen = {} if servers is not None else {"servers": None, "order": None}
+        options = {**self.options, **chosen, "closed": closed}
+        request = evacuation_options.request_of(options, operation_id, servers or [], fence)
+        return dataclasses.replace(
+            request,
+            fence_kind=self.options["fence"],
+            now=self.run.clock.now(),
+            proof_max_age=float(self.options["proof_max_age"]),
+        )
+
+    def _closed(self) -> t.List[Json]:
+        return [entry for entry in lifecycle.closed_journals(self.run, records.KIND) if records.is_of(entry, self.host)]
+
+    def _preflight(
+        self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, sent: t.Sequence[Sent] = ()
+    ) -> checks.Decision:
+        others = self._others(bundle, about)
+        return checks.preflight(bundle, about, request, self.run.overrides, self.options["fence"], [*sent, *others])
+
+    def _others(self, bundle: Bundle, about: EvacuationFacts) -> t.List[Sent]:
+        """Return what other operations have in transit, by their journals and by Nova's own records."""
+        mine = self.scratch.operation_id
+        found: t.Dict[str, Sent] = {}
+        for journal in lifecycle.open_journals(self.run):
+            if str(journal["operation_id"]) == mine:
+                continue
+            for entry in journals.in_transit(journal):
+                if entry.get("target"):
+                    found[str(entry["uuid"])] = Sent(
+                        str(entry["uuid"]),
+                        str(entry["target"]),
+                        int(entry.get("size_mib") or 0),
+                        tuple(from_plain(NumaCell, cell, "journal") for cell in entry.get("cells") or ()),
+                        dict(entry.get("needs") or {}),
+                    )
+        return list(found.values())
+
+    def _planned(
+        self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, decision: checks.Decision
+    ) -> Outcome:
+        homes = storage.homes(bundle, decision.guests)
+        servers = self._servers(bundle, about, decision, homes)
+        addresses = decision.addresses.by_cluster if decision.addresses else {}
+        reason = checks.reason_of(request.operation_id)
+        images = {entry.uuid: list(entry.images) for entry in servers}
+        fence = str(self.options["fence"])
+        plan = plans.plan(request, fence, decision.seating, images, reason, addresses)
+        self.run.say(text.plan_text(plan))
+        if decision.checked.findings or decision.checked.unchecked:
+            self.run.say(text.findings_text(decision.checked, self.run.overrides))
+        seated = {seat.uuid for seat in decision.seating.seats} - set(decision.barred)
+        said = f"{len(seated)} of {len(decision.guests)} servers of {self.host} can be evacuated"
+        self.scratch.plan, self.scratch.diff = t.cast("Json", to_plain(plan)), text.plan_diff(plan)
+        self.scratch.operation_id = request.operation_id
+        if self.run.check_mode:
+            self.scratch.changed = bool(seated)
+            return self._end("planned", said, over=True)
+        about_ = {
+            "host": self.host,
+            "inventory_name": self.source,
+            "fence": fence,
+            "addresses": {fsid: dict(found) for fsid, found in addresses.items()},
+            "blocklisted": {},
+            "order": [guest.uuid for guest in decision.guests],
+            "servers": records.plain(servers),
+            "overrides": to_plain(list(self.run.overrides)),
+        }
+        self._own(Book.open(self.run, plan, about_))
+        self.scratch.near = self._near(bundle, about, [guest.zone for guest in decision.guests])
+        self.run.say(said)
+        return self._to_fence(act=True)
+
+    def _servers(
+        self, bundle: Bundle, about: EvacuationFacts, decision: checks.Decision, homes: t.Mapping[str, t.Any]
+    ) -> t.List[PlannedServer]:
+        earlier = records.powers_before(self._closed(), self.host)
+        seen = storage.seen(bundle, {guest.uuid for guest in decision.guests})
+        images: t.Dict[str, t.Dict[str, DiskImage]] = {}
+        for name, (fsid, pool) in homes.items():
+            place = next(entry for entry in seen[name] if (entry.fsid, entry.pool) == (fsid, pool))
+            if place.image.id is not None:
+                images.setdefault(name.partition("_")[0], {})[name] = DiskImage(place.image.id, fsid, pool)
+        return [
+            PlannedServer(
+                guest.uuid,
+                guest.name,
+                guest.status,
+                images.get(guest.uuid, {}),
+                (about.numa or {}).get(guest.uuid),
+                records.power_of(guest.status) or earlier.get(guest.uuid) or self._power(bundle, guest.uuid),
+            )
+            for guest in decision.guests
+        ]
+
+    @staticmethod
+    def _power(bundle: Bundle, uuid: str) -> t.Optional[str]:
+        servers = (bundle.cloud.servers if bundle.cloud else None) or []
+        server = next((entry for entry in servers if entry.id == uuid), None)
+        known = getattr(server, "power_state", None)
+        return {1: records.RUNNING, 4: records.STOPPED}.get(t.cast("int", known)) if known is not None else None
+
+    # --- resume
+
+    def _resume(self, journal: Json) -> Outcome:
+        if journal["state"] == journals.ROLLING_BACK:
+            raise Refused(
+                f"SG706 operation-open: operation {journal['operation_id']} is being aborted: end it with "
+                f"{self.run.variable('action')}=abort"
+            )
+        self._same_servers(journal)
+        if self.run.check_mode:
+            self.scratch.operation_id, self.scratch.changed = str(journal["operation_id"]), True
+            return self._end(
+                "resumed",
+                f"operation {journal['operation_id']} is open and would be resumed\n" + lifecycle.status_text(journal),
+                over=True,
+            )
+        fence = str(self.options["fence"])
+        bundle, about = self._collect()
+        addresses = self._addresses_again(bundle, about, journal) if fence == fence_proof.BLOCKLIST else {}
+        said = f"operation {journal['operation_id']}: evacuation of {self.host} is resumed"
+        book = Book.take_up(self.run, journal, bool(self.options["take_over"]), said)
+        self._own(book)
+        self.scratch.resumed = True
+        self.run.say(said)
+        fenced_before = records.was_fenced(journal) and journal["about"].get("fence") == fence
+        servers = self._completed(bundle, records.servers_of(journal))
+        # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
+        book.tell(
+            fence=fence,
+            addresses={fsid: dict(found) for fsid, found in addresses.items()}
+            or journal["about"].get("addresses")
+            or {},
+            blocklisted={fsid: found for fsid, found in records.blocklisted(journal).items() if fsid},
+            servers=records.plain(servers),
+        )
+        tried = {
+            uuid: {host: why for host, why in hosts.items() if host != rounds.STUCK}
+            for uuid, hosts in records.tried(journal).items()
+        }
+        book.remember(tried=tried, in_transit=[to_plain(entry) for entry in records.in_transit(journal)])
+        return self._to_fence(act=not fenced_before or bool(self.options["refence"]))
+
+    def _same_servers(self, journal: Json) -> None:
+        """An option that would be ignored is refused: which servers leave was decided when the operation began."""
+        given = self.options["servers"]
+        if given in (None, "", []):
+            return
+        known = {entry.uuid: entry.name for entry in records.servers_of(journal)}
+        here = moves.servers_on(self.connection, self.host)
+        chosen = set(evacuation_options.chosen_servers(given, here) or [])
+        if chosen != {uuid for uuid in known if any(server.id == uuid for server in here)}:
+            raise Refused(
+                f"SG706 operation-open: operation {journal['operation_id']} is about "
+                f"{', '.join(sorted(known.values()))}: leave {self.run.variable('servers')} out to resume it, or end "
+                f"it with {self.run.variable('action')}=abort"
+            )
+
+    def _addresses_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json) -> t.Mapping[str, t.Any]:
+        """Judge the addresses from scratch: the fence may be another one than before. Raises Refused."""
+        request = self._request(str(journal["operation_id"]), None)
+        planned = {entry.uuid for entry in records.servers_of(journal)}
+        decision = self._preflight(bundle, about, dataclasses.replace(request, servers=tuple(planned), partial=True))
+        found = decision.addresses
+        problems = [item for item in (found.problems if found else ()) if item.severity == findings.BLOCKER]
+        if found is None or (problems and findings.standing(problems, self.run.overrides)):
+            checked = Checked(tuple(problems))
+            self.scratch.before = _plain_checked(checked)
+            raise Refused(
+                f"refused, nothing was changed: operation {journal['operation_id']} stays open\n"
+                + text.findings_text(checked, self.run.overrides)
+            )
+        return found.by_cluster
+
+    def _completed(self, bundle: Bundle, servers: t.Sequence[PlannedServer]) -> t.List[PlannedServer]:
+        """Return servers with the cluster and pool of each image: journals of version 0.1 have none."""
+        seen = storage.seen(bundle, {entry.uuid for entry in servers})
+
+        def complete(name: str, image: DiskImage) -> DiskImage:
+            places = [place for place in seen.get(name, []) if place.image.id == image.id]
+            if image.fsid is not None or len(places) != 1:
+                return image
+            return DiskImage(image.id, places[0].fsid, places[0].pool)
+
+        return [
+            dataclasses.replace(entry, images={name: complete(name, image) for name, image in entry.images.items()})
+            for entry in servers
+        ]
+
+    # --- fence
+
+    def _to_fence(self, act: bool) -> Outcome:
+        self.scratch.act = act
+        self.scratch.phase = "fence"
+        if self.options["fence"] == fence_proof.ATTESTED:
+            return self.advance(self.scratch, ())
+        if self.book.state_of(FENCE) != journals.DONE:
+            self.book.mark(FENCE, journals.APPLYING)
+        if act and self._clusters():
+            # Noted before it is done: whatever is listed from now on is to be lifted again.
+            self._note_listed()
+        return self._need(self._fence_needs(act))
+
+    def _fence_needs(self, act: bool, extra: bool = True) -> t.List[Json]:
+        """Return what the fence needs; the extra line of defence, too."""
+        kind = fences.FENCES[str(self.options["fence"])]
+        try:
+            found = kind.need(self._target(), act)
+        except ProofError as error:
+            raise self._not_fenced(str(error)) from error
+        if extra and act and self.options["also_blocklist"] and kind.name != fence_proof.BLOCKLIST:
+            clusters = self._clusters()
+            if clusters:
+                found = [*found, needs.fence(fence_proof.BLOCKLIST, True, clusters, extra=True)]
+            else:
+                self._warn("no address of the host is known as a client of Ceph: no blocklist entry beside the fence")
+        return found
+
+    def _target(self) -> fences.Target:
+        clusters = tuple(self._clusters()) if self.options["fence"] == fence_proof.BLOCKLIST else ()
+        return fences.Target(self.host, self.scratch.operation_id, self.options, clusters)
+
+    def _clusters(self) -> t.List[Json]:
+        """Return each cluster with the addresses that it is to refuse. Raises Stopped where no host reaches one."""
+        found = []
+        for fsid, addresses in sorted((self.book.about.get("addresses") or {}).items()):
+            homes = [home for home in self._readers() if home[0] == fsid]
+            reader = next((self._reader(home) for home in homes if self._reader(home)), None)
+            if reader is None:
+                raise self._not_fenced(f"no host reaches Ceph cluster {fsid}: evacuate_ceph_host names one")
+            pool = next(home[1] for home in homes if self._reader(home) == reader)
+            found.append({"fsid": fsid, "pool": pool, "reader": reader, "addresses": sorted(addresses)})
+        return found
+
+    def _note_listed(self) -> None:
+        if self.options["fence"] != fence_proof.BLOCKLIST and not self.options["also_blocklist"]:
+            return
+        listed = {fsid: set(found) for fsid, found in records.blocklisted(self.book.journal).items()}
+        for cluster in self._clusters():
+            listed.setdefault(str(cluster["fsid"]), set()).update(cluster["addresses"])
+        self.book.tell(blocklisted={fsid: sorted(found) for fsid, found in listed.items() if fsid})
+
+    def _not_fenced(self, why: str) -> Stopped:
+        evidence_ = {"fence": self.options["fence"], "read": why}
+        remedy = (
+            f"Repair the fence, or choose another one ({self.run.variable('fence')}), and run it again; "
+            f"{self.run.variable('action')}=abort ends the operation."
+        )
+        if not self.scratch.act:
+            remedy = (
+                f"Find out why the host is not fenced any more. {self.run.variable('refence')}=true fences it again; "
+                f"{self.run.variable('action')}=abort ends the operation."
+            )
+        item = finding("SG506", Subject("host", self.host), evidence_, remedy)
+        return Stopped(f"{self.host} is not fenced: {why}", Checked((item,)))
+
+    def _proven(self) -> fence_proof.Fence:
+        """Make the proof from the answers; an attestation from the override. Raises Stopped where there is none."""
+        kind = str(self.options["fence"])
+        if kind == fence_proof.ATTESTED:
+            return self._attestation()
+        read = [answer for answer in needs.answers_of(self.answers, needs.FENCE) if not answer.get("extra")]
+        try:
+            if not read:
+                raise ProofError("it was not read back")
+            proof = fences.FENCES[kind].prove(self._target(), read, self.run.clock.now())
+        except ProofError as error:
+            raise self._not_fenced(str(error)) from error
+        self.scratch.proof = t.cast("Json", to_plain(proof))
+        return proof
+
+    def _attestation(self) -> Attestation:
+        words = [
+            entry.reason
+            for entry in self.run.overrides
+            if entry.code == "SG506" and entry.object.casefold() == self.host.casefold()
+        ]
+        try:
+            return Attestation(self.host, str(self.options["attested_by"] or ""), words[0] if words else "")
+        except ProofError as error:
+            raise self._not_fenced(
+                f"{error}: evacuate_fence=attested needs {self.run.variable('attested_by')} and an entry of "
+                f"stackguard_overrides: {{code: SG506, object: {self.host}, reason: how you know that it is dead}}"
+            ) from error
+
+    def _stored_fence(self) -> t.Optional[fence_proof.Fence]:
+        """Return the proof of this very run; of an earlier run it counts as none."""
+        if self.options["fence"] == fence_proof.ATTESTED:
+            return self._attestation()
+        return None if self.scratch.proof is None else from_plain(FenceProof, self.scratch.proof, "proof")
+
+    def _fence(self) -> Outcome:
+        """The fence has acted and was read back: keep the proof, tell Nova, and look whether the host is dead."""
+        fence = self._proven()
+        self._extra_fence()
+        if isinstance(fence, FenceProof):
+            self.book.remember(write=False, proof=to_plain(fence))
+            self.run.say(f"{self.host} is fenced: {fence.read}")
+        else:
+            self.book.tell(attested={"by": fence.person, "reason": fence.reason, "at": self.run.clock.now()})
+            self.run.say(f"{self.host} is attested dead by {fence.person}: {fence.reason}")
+        if self.book.state_of(FENCE) != journals.DONE:
+            self.book.mark(FENCE, journals.DONE, fence.read if isinstance(fence, FenceProof) else "attested")
+        self._hold()
+        self.scratch.phase, self.scratch.looks_since = "death", self.run.clock.monotonic()
+        return self._need(self._look_again())
+
+    def _extra_fence(self) -> None:
+        extra = [answer for answer in needs.answers_of(self.answers, needs.FENCE) if answer.get("extra")]
+        if not extra:
+            return
+        try:
+            target = fences.Target(self.host, self.scratch.operation_id, self.options, tuple(self._clusters()))
+            fences.FENCES[fence_proof.BLOCKLIST].prove(target, extra, self.run.clock.now())
+        except ProofError as error:
+            self._warn(f"the blocklist entry beside the fence could not be made: {error}")
+
+    def _warn(self, said: str) -> None:
+        self.run.say(f"warning: {said}")
+        self.scratch.warned.append(said)
+
+    def _hold(self) -> None:
+        """Force the compute service down and disable it with our reason, in one request."""
+        reason = checks.reason_of(self.scratch.operation_id)
+        closed = {checks.reason_of(str(entry["operation_id"])) for entry in self._closed()}
+        if self.book.state_of(HOLD) != journals.DONE:
+            self.book.mark(HOLD, journals.APPLYING)
+        service = moves.find_service(self.connection, self.host)
+        held = (service.disabled_reason if service else None) or ""
+        if held.startswith(checks.OURS) and held != reason and held not in closed:
+            raise Stopped(f"SG707 lock-held: another operation holds {self.host}: {held}")
+        if service is not None and held != reason and "service" not in self.book.about:
+            before = {"status": service.status, "reason": service.disabled_reason, "forced_down": service.forced_down}
+            if held not in closed:
+                self.book.tell(service=before)
+        evacuations.hold_down(self.connection, self.host, reason)
+        if self.book.state_of(HOLD) != journals.DONE:
+            self.book.mark(HOLD, journals.DONE)
+
+    def _look_again(self, wait: float = 0.0) -> t.List[Json]:
+        """Return what is needed before anything is judged again: the proof, and what hosts say now."""
+        first = [needs.wait(wait)] if wait else []
+        if self.options["fence"] == fence_proof.ATTESTED:
+            return [*first, self._reading()]
+        proofs = self._fence_needs(act=False, extra=False)
+        # Hosts are read between two readings of the power state.
+        return [*first, proofs[0], self._reading(), *proofs[1:]]
+
+    # --- dead?
+
+    def _death(self) -> Outcome:
+        self._proven()
+        other = self._another_reader()
+        if other is not None:
+            return other
+        bundle, about = self._collect(rounds.ROUND_PARTS)
+        planned = records.servers_of(self.book.journal)
+        moving_ = rounds.on_the_way(bundle, planned, records.in_transit(self.book.journal))
+        self.book.remember(in_transit=[to_plain(entry) for entry in moving_])
+        away = {entry.uuid for entry in moving_}
+        here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []} - away
+        staying = tuple(entry.uuid for entry in planned if entry.uuid in here)
+        request = dataclasses.replace(self._round_request(), servers=staying)
+        checked = checks.death(bundle, about, request)
+        honoured = storage.honoured(checked, self.run.overrides)
+        against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
+        if not against_all:
+            self.run.say(f"{self.host} is fenced and down, and no client of it has a disk of its servers open")
+            return self._to_guard()
+        waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
+        if waited >= float(self.options["death_timeout"]):
+            said = text.findings_text(Checked(tuple(against_all)), honoured)
+            raise Stopped(f"{self.host} is not proven dead:\n{said}", Checked(tuple(against_all), checked.unchecked))
+        return self._need(self._look_again(LOOK))
+
+    def _round_request(self) -> EvacuationRequest:
+        base = self._request(self.scratch.operation_id, None, self._stored_fence())
+        order = tuple(self.book.about.get("order") or ())
+        return dataclasses.replace(base, servers=None, order=order)
+
+    # --- guards
+
+    def _to_guard(self) -> Outcome:
+        """Guard every image of the servers that are still to be sent or in transit."""
+        homes = self._homes(self._unarrived())
+        if not homes:
+            self.run.say("no server has an image in Ceph: no guard is needed, Nova deletes no volume")
+            self.scratch.guarded = sorted(entry.uuid for entry in self._unarrived())
+            self.book.mark(GUARD, journals.DONE, "no image")
+            return self._to_round()
+        self.book.remember(
+            write=False, guarded=sorted({*(self.book.memory.get("guarded") or []), *self._with_images()})
+        )
+        self.book.mark(GUARD, journals.APPLYING)
+        self.scratch.phase = "guard"
+        return self._need([needs.guard(homes, self.scratch.operation_id)])
+
+    def _unarrived(self) -> t.List[PlannedServer]:
+        arrived = set(self.book.memory.get("arrived") or [])
+        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid not in arrived]
+
+    def _with_images(self) -> t.List[str]:
+        return [entry.uuid for entry in self._unarrived() if entry.images]
+
+    def _homes(self, servers: t.Iterable[PlannedServer]) -> t.List[Json]:
+        """Return images by cluster and pool, with the host that works there. Without one: left out, and not guarded."""
+        found: t.Dict[Home, t.Dict[str, str]] = {}
+        for entry in servers:
+            for name, image in entry.images.items():
+                if image.fsid is not None and image.pool is not None:
+                    found.setdefault((image.fsid, image.pool), {})[name] = image.id
+        return [
+            {"fsid": home[0], "pool": home[1], "reader": self._reader(home), "images": images}
+            for home, images in sorted(found.items())
+            if self._reader(home) is not None
+        ]
+
+    def _guard(self) -> Outcome:
+        """Take what the guard answered: a server is guarded when each of its images was read back with its id."""
+        self._proven_if_read()
+        verified = self._verified_guards(needs.GUARD)
+        servers = self._unarrived()
+        self.scratch.guarded = sorted(entry.uuid for entry in servers if set(entry.images) <= verified)
+        lacking = [entry for entry in servers if entry.uuid not in self.scratch.guarded]
+        problems = self._guard_problems(lacking)
+        if lacking and not self.scratch.guarded:
+            raise Stopped("no server could be guarded, so none was sent", Checked(tuple(problems)))
+        self.scratch.last = _plain_checked(Checked(tuple(problems)))
+        count = sum(len(entry.images) for entry in servers if entry.uuid in self.scratch.guarded)
+        self.book.mark(GUARD, journals.DONE, f"{count} images guarded")
+        self.run.say(f"{count} images are guarded by snapshot stackguard-{self.scratch.operation_id}")
+        return self._to_round()
+
+    def _proven_if_read(self) -> None:
+        if needs.answers_of(self.answers, needs.FENCE):
+            self._proven()
+
+    def _verified_guards(self, kind: str) -> t.Set[str]:
+        """Return the images that the host which made their guard read back with id and snapshot, in the right pool."""
+        found = set()
+        for answer in needs.answers_of(self.answers, kind):
+            for home in answer.get("homes") or []:
+                result = home.get("result")
+                if not needs.ended_well(result):
+                    self._warn(_home_failed(home))
+                    continue
+                if (result.get("fsid"), result.get("pool")) != (home.get("fsid"), home.get("pool")):
+                    continue
+                wanted = dict(home.get("images") or {})
+                for image in result.get("images") or []:
+                    if image.get("guarded") and wanted.get(str(image.get("image"))) == image.get("id"):
+                        found.add(str(image["image"]))
+        return found
+
+    def _guard_problems(self, lacking: t.Sequence[PlannedServer]) -> t.List[Finding]:
+        return [
+            finding(
+                "SG504",
+                Subject("instance", entry.uuid, entry.name, self.host),
+                {
+                    "images": sorted(entry.images),
+                    "guard": "could not be verified on each",
+                    "said": self.scratch.warned[-3:],
+                },
+                "It is not sent. Make its pool reachable from a host that is read, then run it again.",
+            )
+            for entry in lacking
+        ]
+
+    # --- rounds
+
+    def _to_round(self) -> Outcome:
+        self.scratch.phase = "round"
+        if self.book.state_of(EVACUATE) != journals.DONE:
+            self.book.mark(EVACUATE, journals.APPLYING)
+        return self._need(self._look_again())
+
+    def _round(self) -> Outcome:
+        self._unguarded()
+        self._proven()
+        other = self._another_reader()
+        if other is not None:
+            return other
+        self.scratch.rounds += 1
+        bundle, about = self._collect(rounds.ROUND_PARTS)
+        planned = records.servers_of(self.book.journal)
+        known = [entry for entry in planned if entry.uuid not in set(self.book.memory.get("arrived") or [])]
+        result = rounds.run(bundle, about, self._evacuator(), self._passes(bundle, about, known))
+        self._note_round(result)
+        if result.stopped:
+            raise Stopped(f"{self.host} shows signs of life: no further server is sent", result.checked)
+        done = self._finished_guards(result)
+        if result.again and self.scratch.rounds < int(self.options["max_rounds"]):
+            homes = self._homes(done)
+            return self._need(
+                [*([needs.guard(homes, self.scratch.operation_id, False)] if homes else []), *self._look_again()]
+            )
+        if not result.again:
+            self.book.mark(EVACUATE, journals.DONE, _summary(result))
+            self.scratch.ended_well = True
+        else:
+            self.scratch.message = f"{self.run.variable('max_rounds')} rounds have passed"
+        return self._to_leave()
+
+    def _evacuator(self) -> Evacuator:
+        clock = self.run.clock
+        return Evacuator(
+            self.connection,
+            self.host,
+            self.run.say,
+            clock.sleep,
+            clock.monotonic,
+            self.options["target_state"],
+            float(self.options["server_timeout"]),
+            self._ago,
+        )
+
+    def _ago(self, seconds: float) -> str:
+        moment = datetime.datetime.fromtimestamp(self.run.clock.epoch() - seconds, datetime.timezone.utc)
+        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def _passes(self, bundle: Bundle, about: EvacuationFacts, known: t.Sequence[PlannedServer]) -> rounds.Passes:
+        others = self._others(bundle, about)
+        began = fence_proof.moment(str(self.book.journal["started_at"]))
+        since = None if began is None else self._ago(self.run.clock.epoch() - began.timestamp() + SKEW)
+        return rounds.Passes(
+            self.connection,
+            known,
+            self._round_request(),
+            self.run.overrides,
+            records.tried(self.book.journal),
+            records.in_transit(self.book.journal, clocks=True),
+            others,
+            set(self.scratch.guarded),
+            f"stackguard-{self.scratch.operation_id}",
+            lambda seats: self._claim(seats, known, others),
+            self._good(bundle),
+            since,
+            set(self.book.memory.get("to_stop") or []),
+        )
+
+    def _good(self, bundle: Bundle) -> t.Callable[[str], bool]:
+        """Return whether proof and measurement still hold for a destination."""
+        read_at = evidence.read_times(self.directory)
+        by_name = {name: read_at.get(facts.inventory_name, 0.0) for name, facts in storage.by_nova_name(bundle).items()}
+        measured_for = float(self.options["measured_for"])
+        begin = self.run.clock.epoch()
+        fence = self._stored_fence()
+
+        def good(host: str) -> bool:
+            now = self.run.clock.now()
+            age = float(self.options["proof_max_age"])
+            if fence_proof.refusal(fence, self.host, self.scratch.operation_id, self.options["fence"], now, age):
+                return False
+            epoch, read = self.run.clock.epoch(), by_name.get(host, 0.0)
+            # What a round has read it may use at once, however short the operator's time is.
+            return epoch - read <= measured_for or (begin - read <= MEASURED_LEAST and epoch - begin <= FIRST)
+
+        return good
+
+    def _claim(self, seats: t.Sequence[t.Any], known: t.Sequence[PlannedServer], others: t.Sequence[Sent]) -> bool:
+        """Note who is about to be sent, unless another operation has sent something that was not counted."""
+        numa = {entry.uuid: entry for entry in known}
+        intended = [
+            {"uuid": seat.uuid, "name": seat.name, "target": seat.host, "size_mib": seat.memory_mib} for seat in seats
+        ]
+        stopped = {
+            seat.uuid
+            for seat in seats
+            if numa[seat.uuid].power == records.STOPPED and self.scratch.status.get(seat.uuid) == "ERROR"
+        }
+        memory = self.book.memory
+        self.book.remember(
+            write=False,
+            intended=intended,
+            sent=sorted({*(memory.get("sent") or []), *(seat.uuid for seat in seats)}),
+            to_stop=sorted({*(memory.get("to_stop") or []), *stopped}),
+        )
+        uncounted = self.book.write(counted=[f"{entry.uuid} {entry.host}" for entry in others])
+        if uncounted:
+            self.run.say("another operation has sent servers meanwhile: hosts are read again")
+            self.book.remember(write=False, intended=[])
+        return bool(uncounted)
+
+    def _note_round(self, result: rounds.Round) -> None:
+        memory = self.book.memory
+        arrived = {entry.uuid for entry in result.arrived if entry.state != rounds.WRONG}
+        kept = {entry["uuid"]: entry for entry in self.scratch.arrived}
+        kept.update({entry.uuid: t.cast("Json", to_plain(entry)) for entry in result.arrived})
+        self.scratch.arrived = list(kept.values())
+        self.scratch.left = dict(result.left)
+        self.scratch.last = _plain_checked(result.checked)
+        if result.checked.findings:
+            self.run.say(text.findings_text(result.checked))
+        self.book.remember(
+            tried=result.tried,
+            in_transit=[to_plain(entry) for entry in result.in_transit],
+            intended=[],
+            to_stop=sorted(set(memory.get("to_stop") or []) - set(result.put_out)),
+            arrived=sorted({*(memory.get("arrived") or []), *arrived}),
+        )
+
+    def _finished_guards(self, result: rounds.Round) -> t.List[PlannedServer]:
+        """Return servers whose guard is not needed any more: verified elsewhere, or deleted by their owners."""
+        arrived = {entry.uuid for entry in result.arrived if entry.state != rounds.WRONG}
+        guarded = set(self.book.memory.get("guarded") or [])
+        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in arrived & guarded]
+
+    # --- the end
+
+    def _stop(self, message: str, checked: t.Optional[Checked] = None) -> Outcome:
+        """Something ends the run: report it, remove the guards that are not needed, leave the journal open."""
+        self.scratch.stopping, self.scratch.message = _plain_checked(checked or Checked()), message
+        if not self.opened:
+            return self._end("failed", message, over=True)
+        if self.scratch.phase in ("abort", "aborting", "leave"):
+            return self._end(journals.OPEN, message)
+        try:
+            return self._to_leave()
+        except (StackguardError, FactsError, journals.JournalError) as error:
+            self.scratch.warned.append(f"guards could not be looked at: {error}")
+            return self._end(journals.OPEN, message)
+
+    def _to_leave(self) -> Outcome:
+        """Remove every guard but those of servers that may be in transit: a failed spawn would delete their disks."""
+        guarded = set(self.book.memory.get("guarded") or []) - self._maybe_in_transit()
+        servers = [entry for entry in records.servers_of(self.book.journal) if entry.uuid in guarded]
+        self.scratch.phase = "leave"
+        homes = self._homes(servers)
+        if not homes:
+            return self.advance(self.scratch, ())
+        self.book.mark(UNGUARD, journals.APPLYING)
+        return self._need([needs.guard(homes, self.scratch.operation_id, False)])
+
+    def _maybe_in_transit(self) -> t.Set[str]:
+        """Return servers at which Nova may still be. Where that was not read after a resume: all that were sent."""
+        memory = self.book.memory
+        noted = {str(entry["uuid"]) for entry in journals.in_transit(self.book.journal)}
+        stuck = {uuid for uuid, hosts in records.tried(self.book.journal).items() if rounds.STUCK in hosts}
+        arrived = set(memory.get("arrived") or [])
+        if self.scratch.resumed and not self.scratch.rounds:
+            noted |= records.sent(self.book.journal)
+        return (noted | stuck) - arrived
+
+    def _unguarded(self) -> None:
+        """Take what the removal of guards answered, and note who has none any more."""
+        answered = needs.answers_of(self.answers, needs.UNGUARD)
+        if not answered:
+            return
+        free = set()
+        asked: t.Set[str] = set()
+        for answer in answered:
+            for home in answer.get("homes") or []:
+                asked |= set(home.get("images") or {})
+                result = home.get("result")
+                if not needs.ended_well(result) or (result.get("fsid"), result.get("pool")) != (
+                    home["fsid"],
+                    home["pool"],
+                ):
+                    self._warn(_home_failed(home))
+                    continue
+                free |= {str(image["image"]) for image in result.get("images") or [] if not image.get("guarded")}
+        done = {
+            entry.uuid
+            for entry in records.servers_of(self.book.journal)
+            if entry.images and set(entry.images) & asked and set(entry.images) <= free
+        }
+        self.scratch.free = sorted({*self.scratch.free, *done})
+        self.book.remember(guarded=sorted(set(self.book.memory.get("guarded") or []) - done))
+
+    def _leave(self) -> Outcome:
+        """Close the journal of what has ended; say what is left of the rest."""
+        self._unguarded()
+        guarded = sorted(self.book.memory.get("guarded") or [])
+        kept = self._maybe_in_transit()
+        lasting = [uuid for uuid in guarded if uuid not in kept]
+        if lasting:
+            self._warn(f"guard snapshots may still be on the images of {', '.join(lasting)}")
+        if self.scratch.ended_well and not lasting and not kept & set(guarded):
+            self.book.mark(UNGUARD, journals.DONE)
+            self.book.close(journals.FINISHED, "ended")
+            return self._end("evacuated", self.scratch.message)
+        if self.scratch.ended_well and not lasting:
+            # Nova may still be at these: the operation stays open, so that the next run waits for them again.
+            self.book.note(f"guards are kept for {', '.join(sorted(kept))}")
+        return self._end(journals.OPEN, self.scratch.message)
+
+    # --- abort
+
+    def _abort(self) -> Outcome:
+        """Take the journal up, and ask for the removal of guards; of blocklist entries only if nothing was sent."""
+        journal = self._open_journal()
+        if journal is None:
+            return self._end("none", f"no evacuation of {self.host} is open: there is nothing to abort", over=True)
+        if self.run.check_mode:
+            self.scratch.changed = True
+            said = f"operation {journal['operation_id']} would be aborted\n{lifecycle.status_text(journal)}"
+            return self._end(str(journal["state"]), said, over=True)
+        bundle, _about = self._collect(rounds.ROUND_PARTS)
+        book = Book.take_up(self.run, journal, bool(self.options["take_over"]), "abort begins")
+        self._own(book)
+        self.scratch.resumed = True
+        planned = self._completed(bundle, records.servers_of(journal))
+        book.tell(servers=records.plain(planned))
+        moving_ = rounds.on_the_way(bundle, planned, [])
+        if moving_:
+            names = ", ".join(entry.name for entry in moving_)
+            raise Stopped(f"Nova is at the evacuation of {names}: abort it when that has ended")
+        book.note("abort begins", journals.ROLLING_BACK)
+        self.scratch.phase = "aborting"
+        found = self._abort_needs(planned)
+        return self._need(found) if found else self.advance(self.scratch, ())
+
+    def _abort_needs(self, planned: t.Sequence[PlannedServer]) -> t.List[Json]:
+        found = []
+        homes = self._homes(planned)
+        if homes:
+            self.book.mark(GUARD, journals.UNDOING)
+            found.append(needs.guard(homes, self.scratch.operation_id, False))
+        clusters = [] if records.sent(self.book.journal) else self._listed_clusters()
+        if clusters:
+            self.book.mark(FENCE, journals.UNDOING)
+            found.append(needs.lift(clusters))
+        return found
+
+    def _aborting(self) -> Outcome:
+        """Close the journal when guards and entries are gone."""
+        self._unguarded()
+        self._lifted()
+        return self._close_aborted()
+
+    def _listed_clusters(self) -> t.List[Json]:
+        """Return the clusters with addresses that this operation has listed. Raises Stopped where one is not read."""
+        found = []
+        listed = records.blocklisted(self.book.journal)
+        homes = self._readers()
+        if "" in listed:
+            # Version 0.1 listed them through one host, and did not note in which cluster: look in each.
+            listed = {fsid: listed[""] for fsid, _pool in homes}
+        for fsid, addresses in sorted(listed.items()):
+            home = next((entry for entry in sorted(homes) if entry[0] == fsid), None)
+            if home is None:
+                raise Stopped(f"no host reaches Ceph cluster {fsid}, whose blocklist has {', '.join(addresses)}")
+            found.append({"fsid": fsid, "pool": home[1], "reader": self._reader(home), "addresses": list(addresses)})
+        return found
+
+    def _lifted(self) -> None:
+        for answer in needs.answers_of(self.answers, needs.LIFT):
+            for cluster in answer.get("clusters") or []:
+                result = cluster.get("result")
+                if not needs.ended_well(result) or result.get("fsid") != cluster.get("fsid"):
+                    raise Stopped(f"the blocklist of {cluster.get('fsid')} was not lifted: {needs.why(result)}")
+                listed = {
+                    fsid: found
+                    for fsid, found in records.blocklisted(self.book.journal).items()
+                    if fsid not in ("", cluster["fsid"])
+                }
+                self.book.tell(blocklisted=listed)
+        if needs.answers_of(self.answers, needs.LIFT):
+            self.book.mark(FENCE, journals.UNDONE)
+
+    def _close_aborted(self) -> Outcome:
+        left = sorted(self.book.memory.get("guarded") or [])
+        if left:
+            raise Stopped(f"guards are still on the images of {', '.join(left)}: run the abort again")
+        if self.book.state_of(GUARD) == journals.UNDOING:
+            self.book.mark(GUARD, journals.UNDONE)
+        sent = records.sent(self.book.journal)
+        if sent:
+            said = (
+                f"{len(sent)} servers were sent: {self.host} stays held and fenced; return_host ends that before its "
+                "nova-compute starts"
+            )
+        else:
+            self._release()
+            said = f"nothing was sent: {self.host} is as it was before, but for what the fence switched off"
+        self.book.close(journals.ROLLED_BACK, said)
+        self.scratch.ended_well = True
+        return self._end("aborted", said)
+
+    def _release(self) -> None:
+        """Give the service back what it had before, if it is still ours."""
+        self.book.mark(HOLD, journals.UNDOING)
+        service = moves.find_service(self.connection, self.host)
+        if service is not None and service.disabled_reason == checks.reason_of(self.scratch.operation_id):
+            before = self.book.about.get("service") or {"status": "enabled", "reason": None, "forced_down": False}
+            evacuations.give_back(self.connection, self.host, before)
+        self.book.mark(HOLD, journals.UNDONE)
+
+    # --- answers
+
+    def _need(self, found: t.Sequence[Json]) -> Outcome:
+        return Outcome(list(found), self.scratch)
+
+    def _end(self, state: str, message: str, over: bool = False) -> Outcome:
+        """End the run. ``over``: what was decided is all there is to report; nothing was carried out."""
+        self.scratch.state, self.scratch.message = state, message
+        self.scratch.ended_well = self.scratch.ended_well or (over and state in ("clear", "planned", "none", "resumed"))
+        self.scratch.over = True
+        return self._ended()
+
+    def _ended(self) -> Outcome:
+        return Outcome([], self.scratch, self._report())
+
+    def _report(self) -> Json:
+        scratch = self.scratch
+        parts = [_checked(part) for part in (scratch.before, scratch.stopping, scratch.last) if part]
+        unchecked = [findings.Unchecked("SG506", self.host, said) for said in scratch.warned]
+        stays = rounds.stays(scratch.left, scratch.names, self.host, scratch.status)
+        checked = findings.merged([*parts, Checked(tuple(stays), tuple(unchecked))])
+        report = findings.report(
+            checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
+        )
+        return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
+
+
+def _summary(result: rounds.Round) -> str:
+    verified = sum(1 for entry in result.arrived if entry.state == rounds.VERIFIED)
+    return f"{verified} verified elsewhere in the last round, {len(result.left)} stay"
+
+
+def _home_failed(home: t.Mapping[str, t.Any]) -> str:
+    where = f"{home.get('fsid')}/{home.get('pool')} through {home.get('reader')}"
+    return f"guards in {where}: {needs.why(home.get('result'))}"
+
+
+def _plain_checked(checked: Checked) -> Json:
+    return {
+        "findings": [to_plain(item) for item in checked.findings],
+        "unchecked": [to_plain(item) for item in checked.unchecked],
+    }
+
+
+def _checked(plain: t.Mapping[str, t.Any]) -> Checked:
+    return Checked(
+        tuple(findings.from_report(item) for item in plain.get("findings") or []),
+        tuple(findings.Unchecked(**item) for item in plain.get("unchecked") or []),
+    )

@@ -1,0 +1,153 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the journal of an evacuation holds, typed. Also those of version 0.1, one for all hosts: C(evacuate.json).
+
+    about.servers       who was on the host when it began, with power state and images
+    about.fence         the kind of fence that was requested last
+    about.blocklisted   Ceph fsid to addresses that are on its OSD blocklist for this operation
+    memory.proof        the newest proof of the fence, for people: it is read again before each act
+    memory.in_transit   servers that were sent and have not arrived
+    memory.intended     servers that are about to be sent: other operations count them too
+    memory.arrived      servers that were verified elsewhere
+    memory.sent         servers that were ever sent
+    memory.tried        by server, the hosts on which it failed
+    memory.guarded      servers that may have a guard snapshot
+
+Of version 0.1: C(about.fence_proof) is a sentence and counts as no proof; images have an id, but no cluster and pool;
+C(memory.riding) and C(memory.evacuate) are what is now C(in_transit) and C(tried).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import InTransit
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import NumaCell, from_plain, to_plain
+
+Json = t.Dict[str, t.Any]
+
+KIND = "evacuate"
+RUNNING, STOPPED = "running", "stopped"
+
+
+@dataclasses.dataclass(frozen=True)
+class DiskImage:
+    """An image as it was when the operation began. ``fsid`` and ``pool`` None: a journal of version 0.1."""
+
+    id: str
+    fsid: t.Optional[str] = None
+    pool: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PlannedServer:
+    """A server of the operation, as it was when it began. ``numa``: None: unread."""
+
+    uuid: str
+    name: str
+    status: str
+    images: t.Dict[str, DiskImage] = dataclasses.field(default_factory=dict)
+    numa: t.Optional[t.List[NumaCell]] = None
+    #: C(running) or C(stopped) before the host died; None: not known.
+    power: t.Optional[str] = None
+
+    @property
+    def ids(self) -> t.Dict[str, str]:
+        """Image name to Ceph's id."""
+        return {name: image.id for name, image in self.images.items()}
+
+
+def kind_of(host: str) -> str:
+    """Return the kind of a host's journal: one for each dead host. Nova's databases compare names without case."""
+    return f"{KIND}-{host.casefold()}"
+
+
+def is_of(journal: t.Mapping[str, t.Any], host: str) -> bool:
+    """Whether a journal is that of an evacuation of this host, of whatever version."""
+    kind = str(journal.get("kind"))
+    about = journal.get("about") or {}
+    return (kind == KIND or kind.startswith(f"{KIND}-")) and str(about.get("host")).casefold() == host.casefold()
+
+
+def servers_of(journal: t.Mapping[str, t.Any]) -> t.List[PlannedServer]:
+    """Return the servers of an operation. Raises :class:`FactsError`."""
+    return [from_plain(PlannedServer, _converted(entry), "journal.servers") for entry in journal["about"]["servers"]]
+
+
+def _converted(entry: t.Mapping[str, t.Any]) -> Json:
+    images = {
+        name: {"id": image} if isinstance(image, str) else image for name, image in (entry.get("images") or {}).items()
+    }
+    return {**entry, "images": images, "power": entry.get("power") or power_of(str(entry.get("status")))}
+
+
+def power_of(status: str) -> t.Optional[str]:
+    """Return the power state that a status stands for; None: the status does not say."""
+    return {"ACTIVE": RUNNING, "SHUTOFF": STOPPED}.get(status)
+
+
+def in_transit(journal: t.Mapping[str, t.Any], clocks: bool = False) -> t.List[InTransit]:
+    """Return who was sent and has not arrived. ``clocks``: keep when each was sent, which says nothing in another run.
+
+    Raises :class:`FactsError`.
+    """
+    memory = journal.get("memory") or {}
+    noted = memory.get("in_transit") or memory.get("riding") or []
+    found = [from_plain(InTransit, entry, "journal.memory") for entry in noted]
+    return found if clocks else [dataclasses.replace(entry, started=None) for entry in found]
+
+
+def tried(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Dict[str, str]]:
+    """Return, by server, the hosts on which it failed."""
+    memory = journal.get("memory") or {}
+    found = memory.get("tried") or memory.get(KIND) or {}
+    return {str(uuid): dict(hosts) for uuid, hosts in found.items()}
+
+
+def sent(journal: t.Mapping[str, t.Any]) -> t.Set[str]:
+    """Return who was ever sent, as far as the journal says. Of version 0.1: all, for it does not say."""
+    memory = journal.get("memory") or {}
+    if "sent" in memory:
+        return set(map(str, memory["sent"]))
+    return set() if journal["kind"] != KIND else {str(entry["uuid"]) for entry in journal["about"]["servers"]}
+
+
+def was_fenced(journal: t.Mapping[str, t.Any]) -> bool:
+    """Whether the fence was read back at some time: then it is read again before anything is done."""
+    return journal.get("steps", {}).get("fence") == journals.DONE or bool(journal["about"].get("fence_proof"))
+
+
+def blocklisted(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.List[str]]:
+    """Return Ceph fsid to addresses that this operation has on a blocklist. Of version 0.1: the fsid is not known."""
+    about = journal["about"]
+    if "blocklisted" in about:
+        return {str(fsid): list(found) for fsid, found in about["blocklisted"].items()}
+    proof = about.get("fence_proof") or {}
+    return {"": list(proof.get("addresses") or [])} if proof.get("addresses") else {}
+
+
+def powers_before(closed: t.Sequence[t.Mapping[str, t.Any]], host: str) -> t.Dict[str, str]:
+    """Return, by server, the power state that earlier operations on this host noted: a failed spawn hides it.
+
+    ``closed``: journals that have ended, the oldest first. Only of servers that stayed on the host then: one that left
+    it and came back has a life in between.
+    """
+    found: t.Dict[str, str] = {}
+    for journal in closed:
+        if not is_of(journal, host) or journal["kind"] == KIND:
+            continue
+        left = set(map(str, (journal.get("memory") or {}).get("arrived") or []))
+        for entry in servers_of(journal):
+            found.pop(entry.uuid, None)
+            if entry.power is not None and entry.uuid not in left:
+                found[entry.uuid] = entry.power
+    return found
+
+
+def plain(servers: t.Iterable[PlannedServer]) -> t.List[Json]:
+    """Return servers as a journal keeps them."""
+    return [t.cast("Json", to_plain(entry)) for entry in servers]

@@ -1,0 +1,447 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One round of an evacuation: verify who has arrived, judge what was just read, send the next wave.
+
+Hosts are read anew before each round, also while servers of the last wave are in transit: those count against their
+destination, and are neither sent nor verified by what was read before they arrived or failed. A server is sent only if
+the fence is proven just now and covers all its disks, each of its images has its guard, no other client has one of
+them open, and no other operation has sent something to its destination that was not counted.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import (
+    ARRIVED,
+    FAILED,
+    FEW,
+    UNDER_WAY,
+    UNKNOWN,
+    Evacuator,
+    InTransit,
+    Outcome,
+    Wave,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import EVACUATION, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import SMALL_PAGE, Sent, of_flavor
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ApiServer,
+    Bundle,
+    EvacuationFacts,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+    BLOCKER,
+    WARNING,
+    Checked,
+    Finding,
+    Override,
+    Subject,
+    finding,
+    standing,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
+    RUNNING,
+    STOPPED,
+    PlannedServer,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seat, Tried
+from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, moves
+
+#: What is read of the APIs: agents decide nothing here; ports are asked for by themselves.
+PARTS = tuple(part for part in cloud_reads.PARTS if part not in ("agents", "ports"))
+#: The same in a round: what automation there is was judged before anything was touched.
+ROUND_PARTS = tuple(part for part in PARTS if part != "catalog")
+
+#: How the tasks are called that a server has while Nova is at its evacuation (compute/task_states.py).
+TASK = "rebuild"
+
+#: Stands for a host among those on which a server failed: Nova has not come to an end with it.
+STUCK = "(under way)"
+
+VERIFIED, GONE, WRONG = "verified", "gone", "wrong"
+_STATUS = {RUNNING: "ACTIVE", STOPPED: "SHUTOFF"}
+
+#: What keeps one server: a finding of these codes never refuses the others.
+ONE_SERVER = ("SG507",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Arrived:
+    """A server that has left: where it is, and whether it was verified there with its disks."""
+
+    uuid: str
+    name: str
+    host: t.Optional[str]
+    status: t.Optional[str]
+    #: ``verified``, ``gone`` (deleted by its owner), or ``wrong``: see the findings.
+    state: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """What one round came to. ``again``: another round has something to do."""
+
+    outcomes: t.List[Outcome]
+    arrived: t.List[Arrived]
+    #: Servers still on the dead host, with what keeps each there.
+    left: t.Dict[str, str]
+    checked: Checked
+    tried: t.Dict[str, t.Dict[str, str]]
+    again: bool
+    in_transit: t.List[InTransit]
+    #: Everything stops: what was read contradicts the fence.
+    stopped: bool = False
+    #: Servers that were stopped again in this round: verified in the next one.
+    put_out: t.Tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Passes:
+    """What a round is given beside the evidence.
+
+    ``claim``: note the servers that are about to be sent; returns what others have sent meanwhile, then nobody is sent.
+    ``good``: whether proof and measurement still hold for a destination.
+    """
+
+    connection: t.Any
+    planned: t.Sequence[PlannedServer]
+    request: EvacuationRequest
+    overrides: t.Sequence[Override]
+    tried: Tried
+    in_transit: t.Sequence[InTransit]
+    others: t.Sequence[Sent]
+    #: Servers whose images the guard was verified on by the host that made it.
+    guarded: t.Container[str]
+    snapshot: str
+    claim: t.Callable[[t.Sequence[Seat]], bool]
+    good: t.Callable[[str], bool]
+    began: t.Optional[str] = None
+    #: Servers that were stopped before the host died and were sent in ERROR: Nova starts them where they arrive.
+    to_stop: t.Container[str] = ()
+
+
+def collect(
+    connection: t.Any,
+    host: str,
+    directory: str,
+    planned: t.Sequence[PlannedServer] = (),
+    parts: t.Sequence[str] = PARTS,
+) -> t.Tuple[Bundle, EvacuationFacts]:
+    """Return what was read on the hosts, with the APIs read now. Raises :class:`FactsError` or :class:`ApiError`."""
+    cloud = cloud_reads.read_cloud(connection, [host], tuple(parts))
+    numa = {entry.uuid: entry.numa for entry in planned if entry.numa is not None}
+    about = evacuations.read_evacuation(connection, cloud, host, numa=numa)
+    bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
+    return bundle, about
+
+
+def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Passes) -> Round:
+    """Carry out one round. Raises :class:`ApiError` where Nova does not answer: then nothing is known; run it again."""
+    known = {uuid: dict(hosts) for uuid, hosts in given.tried.items()}
+    if bundle.cloud is None or bundle.cloud.servers is None:
+        raise ApiError("the servers of the dead host could not be read: who is still there is not known")
+    here = {server.id: server for server in bundle.cloud.servers}
+    # One that has used up its time is not waited for again: it would keep all the others where they are.
+    waited = [entry for entry in given.planned if STUCK not in known.get(entry.uuid, {})]
+    moving = on_the_way(bundle, waited, given.in_transit)
+    on_way = {entry.uuid for entry in moving}
+    others = [entry for entry in given.planned if entry.uuid not in on_way]
+    away = _away(given.connection, [entry for entry in others if entry.uuid not in here], given.began)
+    put_out = _stop(given, away)
+    arrived, found = _arrived(given, bundle, [pair for pair in away if pair[0].uuid not in put_out])
+    staying = [entry for entry in others if entry.uuid in here]
+    left: t.Dict[str, str] = {}
+    seats: t.List[Seat] = []
+    stopped = False
+    sent = sent_by(moving, here, {entry.uuid: entry for entry in given.planned})
+    if staying and sent is not None:
+        seats, left, judged, stopped = _judged(bundle, about, given, staying, [*sent, *given.others], known)
+        found = found + judged
+    if seats and given.claim(seats):
+        return Round([], arrived, left, found, known, True, list(moving), put_out=put_out)
+    wave = evacuator.send(seats, given.request.parallel, given.good, moving) if seats or moving else Wave([], [])
+    done = [entry.uuid for entry in wave.outcomes if entry.outcome == ARRIVED]
+    found = found + Checked(tuple(_ports(given.connection, given.request.host, done)))
+    again = bool(wave.outcomes or moving or wave.riding or put_out)
+    noted = _noted(known, wave.outcomes)
+    return Round(wave.outcomes, arrived, left, found, noted, again, wave.riding, stopped and not again, put_out)
+
+
+# --- who is where ---------------------------------------------------------------------------------------------
+
+
+def on_the_way(bundle: Bundle, planned: t.Sequence[PlannedServer], noted: t.Sequence[InTransit]) -> t.List[InTransit]:
+    """Return who is in transit, or was until just now: what was read on the hosts says nothing of them."""
+    here = {server.id: server for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+    known = {entry.uuid: entry for entry in noted}
+    rows = (bundle.cloud.migrations if bundle.cloud else None) or []
+    targets = {
+        row.instance_uuid: row.dest_compute
+        for row in rows
+        if row.migration_type == EVACUATION and row.status in UNDER_WAY
+    }
+    found = []
+    for entry in planned:
+        server = here.get(entry.uuid)
+        if entry.uuid in known:
+            trip = known[entry.uuid]
+            found.append(dataclasses.replace(trip, target=trip.target or targets.get(entry.uuid)))
+        elif server is not None and (server.task_state or "").startswith(TASK):
+            size = server.flavor.ram if server.flavor else None
+            found.append(InTransit(entry.uuid, entry.name, targets.get(entry.uuid), size))
+    return found
+
+
+def sent_by(
+    moving: t.Sequence[InTransit], here: t.Mapping[str, ApiServer], planned: t.Mapping[str, PlannedServer]
+) -> t.Optional[t.List[Sent]]:
+    """Return what servers in transit take, where they are going; None: not known of all, and nobody can be sent."""
+    found = []
+    for entry in moving:
+        numa, server = planned[entry.uuid].numa, here.get(entry.uuid)
+        if entry.target is None or entry.size_mib is None or numa is None:
+            return None
+        huge = tuple(cell for cell in numa if (cell.page_kib or SMALL_PAGE) > SMALL_PAGE)
+        needs = of_flavor(server.flavor, bool(server.image)) if server and server.flavor else {}
+        memory = max(0, entry.size_mib - sum(cell.memory_mib for cell in huge))
+        found.append(Sent(entry.uuid, entry.target, memory, huge, needs))
+    return found
+
+
+# --- who may be sent ------------------------------------------------------------------------------------------
+
+
+def _judged(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    given: Passes,
+    staying: t.Sequence[PlannedServer],
+    sent: t.Sequence[Sent],
+    known: Tried,
+) -> t.Tuple[t.List[Seat], t.Dict[str, str], Checked, bool]:
+    """Return who may be sent where, what keeps each of the others, what was found, and whether everything stops."""
+    uuids = tuple(entry.uuid for entry in staying)
+    request = dataclasses.replace(given.request, servers=uuids, partial=True)
+    decision = checks.preflight(bundle, about, request, given.overrides, request.fence_kind, sent, known)
+    dead = checks.death(bundle, about, request)
+    honoured = storage.honoured(dead, given.overrides)
+    against_all, by_server = split(standing(dead.findings, honoured), uuids)
+    if against_all:
+        codes = ", ".join(sorted({item.code for item in against_all}))
+        return [], dict.fromkeys(uuids, codes), Checked(tuple(against_all), dead.unchecked), True
+    barred: t.Dict[str, str] = {uuid: f"{code}: {why}" for uuid, (code, why) in decision.barred.items()}
+    barred.update({uuid: ", ".join(sorted({item.code for item in items})) for uuid, items in by_server.items()})
+    lasting, found = _barred(bundle, staying, decision.checked, given)
+    barred.update(lasting)
+    found += [item for items in by_server.values() for item in items if item not in found]
+    # Whoever has neither a seat nor a reason of its own stays for what stands against all.
+    everybody = ", ".join(sorted({item.code for item in decision.checked.findings if item.severity == BLOCKER}))
+    left = dict.fromkeys(uuids, everybody or "no place was found in this round")
+    left.update({entry.uuid: "; ".join(_reasons(entry)) for entry in decision.seating.unseated})
+    for seat in decision.seating.seats:
+        left.pop(seat.uuid, None)
+    left.update(barred)
+    return [seat for seat in decision.seating.seats if seat.uuid not in barred], left, Checked(tuple(found)), False
+
+
+def split(
+    items: t.Sequence[Finding], uuids: t.Collection[str]
+) -> t.Tuple[t.List[Finding], t.Dict[str, t.List[Finding]]]:
+    """Return what stands against all, and what keeps one server only, by its uuid."""
+    against_all: t.List[Finding] = []
+    by_server: t.Dict[str, t.List[Finding]] = collections.defaultdict(list)
+    for item in items:
+        named = [word for word in servers_named(item) if word in uuids]
+        if named:
+            by_server[str(named[0])].append(item)
+        else:
+            against_all.append(item)
+    return against_all, by_server
+
+
+def servers_named(item: Finding) -> t.Tuple[t.Optional[str], ...]:
+    """Return what names a server in a finding: an image begins with its uuid, a migration has it as its name."""
+    there = item.object
+    if there.kind in ("host", "service", "aggregate"):
+        return ()
+    moving = there.name if there.kind == "migration" else None
+    return there.id, moving, there.id.rpartition("/")[2].partition("_")[0]
+
+
+def _reasons(entry: t.Any) -> t.List[str]:
+    if entry.problems:
+        return [reason.text for reason in entry.problems]
+    return [
+        f"{host}: {', '.join(reason.text for reason in reasons)}" for host, reasons in sorted(entry.reasons.items())
+    ]
+
+
+def _noted(tried: t.Dict[str, t.Dict[str, str]], outcomes: t.Iterable[Outcome]) -> t.Dict[str, t.Dict[str, str]]:
+    for entry in outcomes:
+        if entry.outcome == FAILED and entry.target is not None:
+            tried.setdefault(entry.uuid, {})[entry.target] = entry.reason or "no reason given"
+        elif entry.outcome == UNKNOWN:
+            tried.setdefault(entry.uuid, {})[STUCK] = entry.reason or "no reason given"
+    return tried
+
+
+def _barred(
+    bundle: Bundle, staying: t.Sequence[PlannedServer], checked: Checked, given: Passes
+) -> t.Tuple[t.Dict[str, str], t.List[Finding]]:
+    """Servers that must not be sent now, whatever room there is.
+
+    Their disks are not what they were, not guarded or not free; or something is under way with them, though no task
+    says so.
+    """
+    uuids = {entry.uuid for entry in staying}
+    found = [item for item in checked.findings if item.severity == BLOCKER and item.code in ONE_SERVER]
+    found += [item for item in standing(checked.findings, given.overrides) if item.code in ("SG702", "SG703")]
+    now = storage.seen(bundle, uuids)
+    for entry in staying:
+        found += gather(storage.unchanged(bundle, storage.Before(entry.uuid, entry.ids), now)).findings
+    _all, by_server = split(found, uuids)
+    barred = {uuid: items[0].code for uuid, items in by_server.items()}
+    for uuid, why in unguarded(bundle, staying, given.guarded, given.snapshot).items():
+        barred.setdefault(uuid, f"not guarded: {why}")
+    return barred, found
+
+
+def unguarded(
+    bundle: Bundle, staying: t.Sequence[PlannedServer], guarded: t.Container[str], snapshot: str
+) -> t.Dict[str, str]:
+    """Return servers of which not every image has its guard, by what was just read, and why each."""
+    with_images = [entry for entry in staying if entry.images]
+    homes = {name: (image.fsid, image.pool) for entry in with_images for name, image in entry.images.items()}
+    why = dict(storage.guarded(bundle, {entry.uuid: entry.ids for entry in with_images}, homes, snapshot))
+    for entry in with_images:
+        if entry.uuid not in guarded:
+            why.setdefault(entry.uuid, "its guard snapshots were not made in this run")
+    return why
+
+
+# --- who has arrived ------------------------------------------------------------------------------------------
+
+Away = t.List[t.Tuple[PlannedServer, t.Optional[ApiServer]]]
+
+
+def _away(connection: t.Any, planned: t.Sequence[PlannedServer], began: t.Optional[str]) -> Away:
+    """Return those who have left, as Nova shows them; None: it no longer does."""
+    listed: t.Dict[str, ApiServer] = {}
+    if began is not None and len(planned) > FEW:
+        listed = {server.id: server for server in moves.servers_since(connection, None, began)}
+    missing = [entry.uuid for entry in planned if entry.uuid not in listed]
+    asked = evacuations.each(missing, lambda uuid: moves.server_as_listed(connection, uuid))
+    return [(entry, listed.get(entry.uuid) or asked.get(entry.uuid)) for entry in planned]
+
+
+def _stop(given: Passes, away: Away) -> t.Tuple[str, ...]:
+    """Stop servers that only Nova started: each was stopped before, and a failed spawn had made it an ERROR."""
+    found = [
+        entry.uuid
+        for entry, server in away
+        if server is not None and entry.uuid in given.to_stop and (server.status, server.task_state) == ("ACTIVE", None)
+    ]
+    if given.request.target_state != "keep":
+        return ()
+    evacuations.each(found, lambda uuid: evacuations.stop(given.connection, uuid))
+    stopping = [
+        entry.uuid
+        for entry, server in away
+        if server is not None and server.task_state == "powering-off" and entry.power == STOPPED
+    ]
+    return (*found, *stopping)
+
+
+def _arrived(given: Passes, bundle: Bundle, away: Away) -> t.Tuple[t.List[Arrived], Checked]:
+    arrived: t.List[Arrived] = []
+    problems: t.List[Finding] = []
+    for entry, server in away:
+        if server is None or server.status in ("DELETED", "SOFT_DELETED"):
+            arrived.append(Arrived(entry.uuid, entry.name, None, None, GONE))
+            problems += _left_images(bundle, entry)
+            continue
+        host, status = server.host, server.status
+        found = list(_verified(bundle, entry, str(host), status, given))
+        problems += found
+        wrong = any(item.severity == BLOCKER for item in found)
+        arrived.append(Arrived(entry.uuid, entry.name, host, status, WRONG if wrong else VERIFIED))
+    problems += _ports(given.connection, given.request.host, [entry.uuid for entry, _server in away])
+    return arrived, Checked(tuple(problems))
+
+
+def _left_images(bundle: Bundle, entry: PlannedServer) -> t.Iterator[Finding]:
+    """SG508: a server that its owner deleted while its guard was there: Nova said deleted, the images stay."""
+    for name, places in sorted(storage.seen(bundle, {entry.uuid}).items()):
+        for place in places:
+            if entry.ids.get(name) == place.image.id:
+                yield finding(
+                    "SG508",
+                    Subject("image", f"{place.pool}/{name}"),
+                    {"instance": "deleted by its owner during the evacuation", "server": entry.name},
+                    f"Nova could not delete it under its guard. Keep what is needed, then: rbd rm {place.pool}/{name}",
+                )
+
+
+def expected_status(entry: PlannedServer, target_state: str) -> t.Optional[str]:
+    """Return the status that a server must have afterwards; None: what it was before is not known."""
+    return "SHUTOFF" if target_state == "stopped" else _STATUS.get(entry.power or "")
+
+
+def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, given: Passes) -> t.Iterator[Finding]:
+    expected = expected_status(entry, given.request.target_state)
+    if status not in ((expected,) if expected else ("ACTIVE", "SHUTOFF")):
+        seen = {"status": status, "before": entry.power or entry.status, "expected": expected}
+        subject = Subject("instance", entry.uuid, entry.name, host)
+        # Its owner may have stopped or started it meanwhile.
+        severity = WARNING if status in ("ACTIVE", "SHUTOFF") else BLOCKER
+        remedy = f"It has left, but is not as it was: openstack server event list {entry.uuid}"
+        yield finding("SG710", subject, seen, remedy, severity)
+    before = storage.Before(entry.uuid, entry.ids)
+    items = gather(storage.landed(bundle, before, host, running=status == "ACTIVE"))
+    yield from items.findings
+
+
+def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Finding]:
+    """SG511: releases from 31 do not bind them again by themselves (heal_instance_info_cache_interval is -1)."""
+    if not uuids:
+        return []
+    try:
+        left = evacuations.ports_left(connection, source, uuids)
+    except ApiError as error:
+        evidence_ = {"ports": error.message}
+        return [finding("SG709", Subject("host", source), evidence_, "Make neutron answer, then look at the ports.")]
+    return [
+        finding(
+            "SG511",
+            Subject("port", port.id, port.device_id, source),
+            {"server": port.device_id, "binding:host_id": port.binding_host_id},
+            "Its server has left: bind it there (openstack port set --host), or reboot the server hard.",
+        )
+        for port in left
+    ]
+
+
+def stays(
+    left: t.Mapping[str, str], names: t.Mapping[str, str], source: str, now: t.Mapping[str, str]
+) -> t.List[Finding]:
+    """SG512: each server that is still on the dead host, for the report. ``now``: its status, as just read."""
+    remedy = "Repair what keeps it there, then run the same command again."
+    return [
+        finding(
+            "SG512",
+            Subject("instance", uuid, names.get(uuid), source),
+            {"stays, for": why, "status": now.get(uuid)},
+            remedy,
+        )
+        for uuid, why in sorted(left.items())
+    ]

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What only Ansible can provide, asked for as plain data: the role has one task file for each kind. Pure.
+
+Each need is answered by one mapping of the same ``kind`` with what the tasks registered, failures included. An answer
+is evidence: what is missing in it was not done.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+Json = t.Dict[str, t.Any]
+
+READ_HOSTS, FENCE, GUARD, UNGUARD, LIFT, WAIT = "read_hosts", "fence", "guard", "unguard", "lift", "wait"
+KINDS = (READ_HOSTS, FENCE, GUARD, UNGUARD, LIFT, WAIT)
+
+
+def read_hosts(
+    instances: t.Sequence[str],
+    readers: t.Sequence[str] = (),
+    hosts: t.Optional[t.Sequence[str]] = None,
+    volumes: t.Sequence[str] = (),
+) -> Json:
+    """Read compute hosts anew. ``hosts``: inventory names; None: all of the play.
+
+    ``readers``: those that open the images of ``instances`` and look at the cluster; the others list names only.
+    """
+    return {
+        "kind": READ_HOSTS,
+        "hosts": None if hosts is None else sorted(hosts),
+        "instances": sorted(instances),
+        "readers": sorted(readers),
+        "volumes": sorted(volumes),
+    }
+
+
+def fence(kind: str, act: bool, clusters: t.Sequence[t.Mapping[str, t.Any]] = (), extra: bool = False) -> Json:
+    """Fence the host and read it back; ``act`` false: only read. ``extra``: a second line of defence.
+
+    ``clusters``, for C(blocklist): each with C(fsid), C(pool), C(reader) (the inventory host that does it) and
+    C(addresses).
+    """
+    return {"kind": FENCE, "fence": kind, "act": act, "extra": extra, "clusters": [dict(entry) for entry in clusters]}
+
+
+def guard(homes: t.Sequence[t.Mapping[str, t.Any]], operation_id: str, present: bool = True) -> Json:
+    """Make or remove guard snapshots. ``homes``: each with C(fsid), C(pool), C(reader) and C(images), name to id."""
+    kind = GUARD if present else UNGUARD
+    return {"kind": kind, "operation_id": operation_id, "homes": [dict(entry) for entry in homes]}
+
+
+def lift(clusters: t.Sequence[t.Mapping[str, t.Any]]) -> Json:
+    """Take addresses off the blocklist: C(fsid), C(pool), C(reader), C(addresses)."""
+    return {"kind": LIFT, "clusters": [dict(entry) for entry in clusters]}
+
+
+def wait(seconds: float) -> Json:
+    """Wait."""
+    return {"kind": WAIT, "seconds": seconds}
+
+
+def answers_of(answers: t.Sequence[t.Mapping[str, t.Any]], kind: str) -> t.List[t.Mapping[str, t.Any]]:
+    """Return the answers to the needs of one kind, in their order."""
+    return [entry for entry in answers if entry.get("kind") == kind]
+
+
+def ended_well(result: t.Optional[t.Mapping[str, t.Any]]) -> bool:
+    """Whether a task was run and did not fail."""
+    return bool(result) and result is not None and not _bad(result)
+
+
+def _bad(result: t.Mapping[str, t.Any]) -> bool:
+    return bool(result.get("failed") or result.get("unreachable") or result.get("skipped"))
+
+
+def why(result: t.Optional[t.Mapping[str, t.Any]]) -> str:
+    """Say why a task did not do what was asked."""
+    if not result:
+        return "it was not run"
+    if result.get("unreachable"):
+        return f"it does not answer: {result.get('msg') or 'no reason given'}"
+    return str(result.get("msg") or result.get("stderr") or "no reason given")
