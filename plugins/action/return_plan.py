@@ -62,15 +62,15 @@ class ActionModule(ActionBase):
         overrides = [] if decision.undecided else findings.parse_overrides(args["overrides"])
         servers = len((bundle.cloud.servers if bundle.cloud else None) or [])
         report = findings.report(decision.checked, bundle.collected_at, 1, servers, overrides)
-        told = text.findings_text(decision.checked, overrides)
+        shown = text.findings_text(decision.checked, overrides)
         standing = findings.standing(decision.checked.findings, overrides)
         refused = [item for item in standing if item.code != checks.DEAD_DISK]
         if refused:
-            msg = f"refused, nothing was changed: {len(refused)} reasons to keep nova-compute stopped\n{told}"
+            msg = f"refused, nothing was changed: {len(refused)} reasons to keep nova-compute stopped\n{shown}"
             return {"changed": False, "report": report, "failed": True, "state": "refused", "msg": msg}
-        return {"report": report, **self._planned(args, request, decision, told, len(standing))}
+        return {"report": report, **self._planned(args, request, decision, shown, len(standing))}
 
-    def _planned(self, args: Result, request: ReturnRequest, decision: checks.Decision, told: str, dead: int) -> Result:
+    def _planned(self, args: Result, request: ReturnRequest, decision: checks.Decision, shown: str, dead: int) -> Result:
         waits = decision.clearing.held_until_start is not None
         plan = plans.plan(request.host, decision.clearing, args["status"], args["libvirt_uri"])
         answer: Result = {
@@ -85,9 +85,9 @@ class ActionModule(ActionBase):
             "msg": f"{count(len(plan.steps), 'step')} to clear on {request.host}; {'; '.join(plan.notes)}",
         }
         if dead and not plan.steps:
-            return {**answer, "failed": True, "state": "disks-not-open", "msg": _dead(request.host, dead, plan, told)}
-        if told:
-            Display().display(told)
+            return {**answer, "failed": True, "state": "disks-not-open", "msg": _dead(request.host, dead, plan, shown)}
+        if shown:
+            Display().display(shown)
         nothing = "; ".join([f"nothing to clear on {request.host}", *(plan.notes if waits else [])])
         Display().display(text.plan_text(plan) if plan.steps else nothing)
         if plan.steps and (self._play_context.diff or self._task.diff):
@@ -95,8 +95,8 @@ class ActionModule(ActionBase):
         return answer
 
 
-def _dead(host: str, dead: int, plan: Plan, told: str) -> str:
+def _dead(host: str, dead: int, plan: Plan, shown: str) -> str:
     return (
         f"nothing is left to clear on {host}, but {count(dead, 'running domain')} can not use its disks: each needs a "
-        f"hard reboot, for which nova-compute must run. {'; '.join(plan.notes)}\n{told}"
+        f"hard reboot, for which nova-compute must run. {'; '.join(plan.notes)}\n{shown}"
     )

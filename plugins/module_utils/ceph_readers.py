@@ -4,7 +4,7 @@
 
 """Which hosts look into Ceph: one for each cluster and pool that was seen. Pure.
 
-A host is chosen by the (fsid, pool) that it told, never by its name or place: the first host that answers may be of
+A host is chosen by the (fsid, pool) that it reported, never by its name or place: the first host that answers may be of
 another cluster.
 """
 

@@ -99,7 +99,7 @@ def _entry(index: Index, fsid: str, rbd: RbdFacts, entry: BlocklistEntry) -> Ite
     if any(record.open for record in journals):
         return
     living = [host for host in owners if _lives(index, host)]
-    # A range is an administrator's: it is told only where it keeps a living host from its disks.
+    # A range is an administrator's: it is reported only where it keeps a living host from its disks.
     if address is None and not living:
         return
     if not living and index.bundle.operations is None:

@@ -236,7 +236,7 @@ def _mine(request: ReturnRequest) -> t.List[OperationRecord]:
 
 
 def _unreached(bundle: Bundle, request: ReturnRequest) -> Items:
-    """SG709: a journal lists addresses on a cluster whose blocklist nobody read."""
+    """SG709: a journal lists addresses on a cluster whose blocklist no host read."""
     read = {fsid for (fsid, _pool), view in _views(bundle, request).items() if view.rbd.blocklist is not None}
     for record in _mine(request):
         for fsid in sorted(fsid for fsid, addresses in record.blocklisted.items() if addresses and fsid not in read):
@@ -516,7 +516,7 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
 
 
 def _sources(domain: Domain) -> t.List[str]:
-    """Return pool and image of a domain's disks in Ceph. A config drive is opened read-only, which nobody sees."""
+    """Return pool and image of a domain's disks in Ceph. A config drive is opened read-only and has no watcher."""
     sources = [disk.source for disk in domain.disks if disk.protocol == "rbd" and disk.source]
     return sorted({source for source in sources if not source.partition("_disk")[2].startswith(".config")})
 
