@@ -70,7 +70,9 @@ class ActionModule(ActionBase):
             return {"changed": False, "report": report, "failed": True, "state": "refused", "msg": msg}
         return {"report": report, **self._planned(args, request, decision, shown, len(standing))}
 
-    def _planned(self, args: Result, request: ReturnRequest, decision: checks.Decision, shown: str, dead: int) -> Result:
+    def _planned(
+        self, args: Result, request: ReturnRequest, decision: checks.Decision, shown: str, dead: int
+    ) -> Result:
         waits = decision.clearing.held_until_start is not None
         plan = plans.plan(request.host, decision.clearing, args["status"], args["libvirt_uri"])
         answer: Result = {
