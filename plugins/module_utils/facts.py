@@ -384,6 +384,26 @@ class OpenOperation:
 
 
 @dataclasses.dataclass(frozen=True)
+class OperationRecord:
+    """What a journal of the journal directory says of an operation, open or closed."""
+
+    operation_id: str
+    kind: str
+    state: str
+    started_at: str
+    #: Whether the operation is unfinished.
+    open: bool
+    #: What Nova calls the host that it is about; None: it is about none, or does not say.
+    host: t.Optional[str] = None
+    #: Ceph fsid to the addresses of the host that the operation put on its blocklist, or found there.
+    blocklisted: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
+    #: The same of an old journal, which does not say on which cluster.
+    addresses: t.List[str] = dataclasses.field(default_factory=list)
+    #: Ceph fsid to the pools of the images of its servers.
+    homes: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
 class HostFacts:
     """All that one call of C(compute_host_info) reads on one compute host."""
 
@@ -991,6 +1011,8 @@ class Bundle:
     failures: t.Dict[str, str] = dataclasses.field(default_factory=dict)
     #: Guest's uuid to its definitions as they were recorded last; None: no record was asked for.
     recorded: t.Optional[t.Dict[str, GuestDefinition]] = None
+    #: Operations by the journal directory; None: it was not read.
+    operations: t.Optional[t.List[OperationRecord]] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

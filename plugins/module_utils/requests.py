@@ -10,6 +10,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import fence_proof
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import OperationRecord
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,10 +118,11 @@ class ReturnRequest:
     host: str
     #: The host's key in the bundle.
     inventory_name: str
-    #: The key of the host that looked into Ceph: not the one that comes back, whose clients Ceph may refuse.
-    ceph_name: t.Optional[str] = None
-    #: Operation whose evacuation of this host is still open, if any.
-    open_operation: t.Optional[str] = None
+    #: Keys of the hosts that looked into Ceph, one for each cluster and pool: never the one that comes back, whose
+    #: clients Ceph may refuse.
+    ceph_names: t.Tuple[str, ...] = ()
+    #: Operations by the journal directory, open and closed, of whatever host.
+    records: t.Tuple[OperationRecord, ...] = ()
 
 
 #: Ways to keep a resize in its zone.
