@@ -288,7 +288,7 @@ def _list_strangers(lab: Lab, as_json: bool) -> int:
         print(json.dumps(found, indent=1))
         return 0
     for entry in found:
-        state = "open" if entry["runs"] else "ended by itself"
+        state = "held" if entry["runs"] else "ended by itself"
         print(f"{entry['image']} cluster {entry['cluster']}: {state}, from {entry['address']}")
     return 0
 

@@ -53,6 +53,7 @@ class MatrixPart:
     """One named run of pytest.
 
     ``whole``: files whose tests are one story, told in order: all of them run, not only those of the part.
+    ``beside``: its tests make a second lab, of the next instance.
     """
 
     text: str
@@ -60,6 +61,7 @@ class MatrixPart:
     lab: Shape | None = Shape()
     whole: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    beside: bool = False
 
 
 RENAME = "tests/integration/test_2_rename.py"
@@ -78,7 +80,7 @@ PARTS = {
     ),
     "evacuation": MatrixPart("evacuations and returns, broken off and attacked in every way"),
     "moves": MatrixPart("drains, migrations, resizes and zone pins, broken off and attacked in every way"),
-    "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH)),
+    "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
     "crash": MatrixPart("a rename killed at every boundary, forward and back", ("tests/crash",)),
     "evacuation-two-pools": MatrixPart("evacuations where each zone has its own pool", lab=Shape(computes=4, pools=2)),

@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
 import pathlib
+import sys
 import types
 
 import pytest
@@ -118,3 +121,42 @@ def test_every_file_with_marked_tests_is_run_by_some_part():
         text = path.read_text()
         if "mark.matrix" in text and name != "tests/unit/test_matrix_parts.py":
             assert of_file(name) or 'mark.matrix("' in text, f"{name}: its marks name no part"
+
+
+@pytest.fixture(scope="module")
+def runner():
+    """tests/matrix, which has no suffix, as a module."""
+    sys.path.insert(0, str(ROOT / "tests" / "gates"))
+    loader = importlib.machinery.SourceFileLoader("matrix_runner", str(ROOT / "tests" / "matrix"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("matrix_runner", loader))
+    loader.exec_module(module)
+    return module
+
+
+def test_a_lab_is_made_anew_where_the_part_before_had_another(runner):
+    first = runner.made("evacuation", PARTS["evacuation"], None, "8").command[-1]
+    same = runner.made("moves", PARTS["moves"], PARTS["evacuation"].lab, "8").command[-1]
+    other = runner.made("rename-2023.1", PARTS["rename-2023.1"], PARTS["moves"].lab, "8").command[-1]
+    assert "down --purge" in first
+    assert "down --purge" not in same
+    assert "down --purge" in other
+    assert all(" up --fast-stop " in command for command in (first, same, other))
+    assert "--release 2023.1" in other
+
+
+def test_a_part_without_a_lab_makes_none(runner):
+    command = runner.made("unit-long", PARTS["unit-long"], None, "8").command[-1]
+    assert "lab/lab" not in command
+    assert "-p labkit.longer" in command
+
+
+def test_only_labs_of_its_own_are_removed(runner):
+    assert runner.made_by({"evacuation": PARTS["evacuation"]}, 8) == [8]
+    assert runner.made_by({"unit-long": PARTS["unit-long"]}, 8) == []
+    assert runner.made_by({"rename": PARTS["rename"], "moves": PARTS["moves"]}, 9) == [9, 0]
+
+
+def test_the_same_lab_is_not_made_twice():
+    labs = [part.lab for part in PARTS.values() if part.lab]
+    changes = sum(one != other for one, other in zip(labs, labs[1:]))
+    assert changes + 1 == len(set(labs)), "parts with the same lab must follow one another"
