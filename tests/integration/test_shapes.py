@@ -46,8 +46,8 @@ def test_each_zone_has_its_disks_in_its_own_cluster(lab, spread):
 @two_clusters
 def test_a_dead_hosts_server_is_evacuated_within_its_cluster(lab, spread):
     server = spread[FAR]
-    evacuation.kill(lab, FAR)
     try:
+        evacuation.kill(lab, FAR)
         lab.compute("PUT", f"/os-services/{lab.service(FAR)['id']}", {"forced_down": True}, "2.53")
         lab.action(server, "evacuate", {"host": SPARE}, "2.94")
         guestkit.wait_for(lab, server, "ACTIVE", host=SPARE)
