@@ -45,7 +45,7 @@ unit: venv ## unit tests, on the checkout
 	@tests/gates/need.sh
 	@tests/gates/devlink.sh
 	@rm -rf .build/codes
-	STACKGUARD_CODES=.build/codes $(PYTEST) tests/unit $(XDIST) --junitxml=.build/junit/unit.xml $(PYTEST_ARGS)
+	STACKGUARD_CODES=.build/codes $(PYTEST) tests/unit lab/tests $(XDIST) --junitxml=.build/junit/unit.xml $(PYTEST_ARGS)
 	@test -n "$(PYTEST_ARGS)" || .venv/bin/python tests/gates/codes.py .build/codes
 
 lint: venv ## ruff, mypy --strict, Python 3.9, shellcheck, licences, changelog, ansible-lint, antsibull-docs

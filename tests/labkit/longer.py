@@ -15,7 +15,7 @@ import os
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-TIMES = int(os.environ.get("STACKGUARD_TEST_EXAMPLES") or 20)
+TIMES = int(os.environ.get("STACKGUARD_TEST_EXAMPLES") or 10)
 
 
 def _more(function):
