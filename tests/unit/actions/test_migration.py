@@ -44,6 +44,11 @@ OPTIONS = {
     "server_timeout": 600,
     "take_over": False,
     "nova_api_db_url": None,
+    "action": "apply",
+    "restore_state": True,
+    "probe": False,
+    "probes": [],
+    "prefix": "drain",
 }
 
 
@@ -66,9 +71,17 @@ class Cloud(FakeNova):
         patch(migration_run.migrations, "collect", self.collect)
         patch(migration_run.migrations, "candidates", lambda _cloud, _given: self.rows())
         patch(migration.moves, "find_service", lambda _cloud, _host: self.shown())
+        patch(migration.moves, "provider_consumers", self.consumers)
+        patch(migration.moves, "server_as_listed", self.as_listed)
         patch(migration.zones, "zones_of_hosts", lambda _cloud: dict(ZONES))
         patch(rename_actions.openstack, "set_service_status", self.set_status)
         patch(rename_actions.openstack, "get_provider_traits", self.traits)
+
+    def consumers(self, _cloud, _provider):
+        return sorted([row["id"] for row in self.servers.values() if row["OS-EXT-SRV-ATTR:host"] == "compute1"])
+
+    def as_listed(self, _cloud, uuid):
+        return next((row for row in self.rows() if row.id == uuid), None)
 
     def shown(self):
         return facts.ApiService(
@@ -102,7 +115,7 @@ class Cloud(FakeNova):
     def collect(self, _cloud, _directory, sources, wanted, _url):
         self.reads += 1
         rows = [row for row in self.rows() if row.host in sources]
-        scene = self.scene.servers(rows)
+        scene = self.scene.servers(rows).holding("compute1", [row.id for row in self.rows() if row.host == "compute1"])
         if self.service["status"] != "enabled":
             scene = scene.target(1, **self.service).service("compute1", **self.service)
         return scene.evidence(None, wanted and set(wanted), sources) if wanted else scene.evidence(sources[0])
@@ -197,7 +210,7 @@ def test_refused_nothing_is_changed(monkeypatch, state):
     nova = Cloud(monkeypatch, **{TWO: "ERROR"})
     with pytest.raises(resize_run.Refused) as refused:
         nova.apply(state)
-    assert [item["code"] for item in refused.value.data["report"]["findings"]] == ["SG710"]
+    assert [item["code"] for item in refused.value.data["report"]["findings"]] == ["SG711"]
     assert nova.calls == []
     assert not state.open
 
