@@ -94,7 +94,7 @@ class JournaledMove(ActionBase):
         return resize_run.Run(
             systems=Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection),
             options=args,
-            state=self._state(args["state_dir"]),
+            state=state_of(self, args["state_dir"], self._task_vars),
             say=_say,
             now=_now,
             operation_id=uuid.uuid4().hex[:12],
@@ -102,16 +102,6 @@ class JournaledMove(ActionBase):
             check_mode=bool(self._task.check_mode),
             diff=bool(self._play_context.diff or self._task.diff),
             overrides=findings.parse_overrides(args["overrides"]),
-        )
-
-    def _state(self, state_dir: str) -> Host:
-        if self._connection.transport == "local" and not self._play_context.become:
-            return LocalState(state_dir, bool(self._task.check_mode))
-        return RemoteState(
-            lambda arguments: dict(
-                self._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=self._task_vars)
-            ),
-            state_dir,
         )
 
 
@@ -139,6 +129,18 @@ class ActionModule(JournaledMove):
 
     def _carry_out(self, run: resize_run.Run) -> t.Dict[str, t.Any]:
         return resize_run.rollback(run) if run.options["action"] == "rollback" else resize_run.apply(run)
+
+
+def state_of(action: ActionBase, state_dir: str, task_vars: t.Mapping[str, t.Any]) -> Host:
+    """Return the host that keeps the journal: the one that the task runs on."""
+    if action._connection.transport == "local" and not action._play_context.become:
+        return LocalState(state_dir, bool(action._task.check_mode))
+    return RemoteState(
+        lambda arguments: dict(
+            action._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=task_vars)
+        ),
+        state_dir,
+    )
 
 
 def _say(text: str) -> None:

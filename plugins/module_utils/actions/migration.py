@@ -431,7 +431,7 @@ class MoveServers:
         mover = ZoneMover(self.systems, request, seats, past, reached.proven, self.context.keep)
         outcome.findings, outcome.stayed, outcome.explained = mover.findings, mover.stayed, mover.errors
         outcome.findings += [after_error.restored(uuid, *entry) for uuid, entry in sorted(past.restored.items())]
-        self._errors(errors, here, mover)
+        self._errors(errors, mover)
         self._stay(decision, mover)
         going = [
             ZoneMove(
@@ -495,7 +495,10 @@ class MoveServers:
         ]
         if problems:
             raise StepError(f"nobody else is sent:\n{findings_text(Checked(tuple(problems)))}")
-        return evidence, decision, errors
+        # What was examined here counts, not what the hosts alone say.
+        kept = [item for item in decision.checked.findings if item.code != after_error.CODE or item.object.id not in errors]
+        checked = Checked((*kept, *errors.values()), decision.checked.unchecked)
+        return evidence, dataclasses.replace(decision, checked=checked), errors
 
     # --- those in ERROR
 
@@ -527,6 +530,9 @@ class MoveServers:
                     servers[uuid] = dataclasses.replace(server, status="ACTIVE", vm_state="active")
             else:
                 errors[uuid] = after_error.told(state)
+                # Another one may end like it, and stay so.
+                for host in sorted(where - {server.host} if server.host in where else where):
+                    past.closed.setdefault(host, f"{server.name} is in ERROR since its move there")
         self.context.keep(past)
         return list(servers.values()), errors
 
@@ -546,10 +552,8 @@ class MoveServers:
         self.systems.remark(f"{server.name}: was ERROR, its QEMU runs on {server.host}: made ACTIVE again")
         return None
 
-    def _errors(
-        self, errors: t.Mapping[str, Finding], here: t.Mapping[str, ApiServer], mover: ZoneMover
-    ) -> None:
-        """Report those that stay in ERROR: those that Nova has on the source are among what was judged, too."""
+    def _errors(self, errors: t.Mapping[str, Finding], mover: ZoneMover) -> None:
+        """Those that stay in ERROR; the findings are among what was judged."""
         for uuid, item in errors.items():
             name, host = str(item.object.name), item.object.host
             why = f"SG711 error-after-move. {item.remedy}"
@@ -557,8 +561,6 @@ class MoveServers:
             mover.failed.append(f"{name} ({uuid}) {why}")
             mover.errors.add(uuid)
             self.systems.remark(f"{name}: {why}")
-            if uuid not in here:
-                mover.findings.append(item)
 
     @staticmethod
     def _drained(params: Params) -> t.Set[str]:

@@ -258,7 +258,7 @@ def _of_servers(
     for server in servers:
         if server.id in ours:
             continue
-        yield from _state(evidence.bundle, server, movable, request)
+        yield from _state(evidence, server, movable, request)
         for item in zones.milder(zones.pinned(facts, server), ("SG402",)):
             # The host is named: no pin is needed to stay, and hundreds of these would hide what matters.
             if item.code != "SG401":
@@ -274,13 +274,15 @@ def _zones_of(facts: ZoneFacts, host: str) -> t.List[str]:
     return zones.zones_by_host(facts.aggregates or []).get(host, [])
 
 
-def _state(bundle: Bundle, server: ApiServer, movable: t.Sequence[str], request: MigrationRequest) -> Items:
+def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], request: MigrationRequest) -> Items:
     if server.host is None:
         yield finding("SG710", zones.subject_of(server), {"host": None}, "It is on no host: there is nothing to move.")
         return
     if server.status == "ERROR":
         # Those that a move may have left so: the host itself says more than Nova's status.
-        found = after_error.examine(bundle, server, (), None)
+        zone = zones.zone_of(evidence.zones, server.host)
+        near = [target.host for target in evidence.about.targets or [] if target.zone == zone]
+        found = after_error.examine(evidence.bundle, server, near, None)
         if found.runs:
             yield after_error.told(dataclasses.replace(found, against=None))
             return
