@@ -116,6 +116,7 @@ class ActionModule(JournaledMove):
         "keep_pin": {"type": "bool", "default": False},
         "same_host": {"type": "bool", "default": False},
     }
+
     def _carry_on(self, args: t.Dict[str, t.Any]) -> str:
         return (
             "If the operation was begun, its journal is open: run the same command again to resume it, or with "

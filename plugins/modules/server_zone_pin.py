@@ -37,7 +37,8 @@ options:
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) changes pins, or resumes what a killed run of the same task began. V(resume) does only the latter, for the
+      - V(apply) changes pins, or resumes what a killed run of the same task began. V(resume) does only the latter,
+        for the
         servers of the open operation. V(status) returns what is open, and changes nothing. V(rollback) gives every pin
         back that the open operation changed and nobody has changed since.
   state:
@@ -86,7 +87,8 @@ options:
     type: path
     default: /var/lib/stackguard
     description:
-      - Directory for the journal, on the host that the task runs on. There is one where more than one server may be meant
+      - Directory for the journal, on the host that the task runs on. There is one where more than one server may be
+        meant
         by O(servers), O(hosts) or O(all_servers). Each pin is written there before it is changed.
   nova_api_db_url:
     type: str

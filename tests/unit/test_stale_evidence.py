@@ -37,7 +37,9 @@ def test_that_of_this_run_stays(left):
     assert left.exists()
 
 
-@pytest.mark.parametrize("what", ["another controller", "another name", "another mode", "a link", "a file", "relative", "none"])
+@pytest.mark.parametrize(
+    "what", ["another controller", "another name", "another mode", "a link", "a file", "relative", "none"]
+)
 def test_what_is_not_certainly_ours_stays(left, tmp_path, what, monkeypatch):
     known = journal(left)
     kept = left

@@ -496,7 +496,9 @@ class MoveServers:
         if problems:
             raise StepError(f"nobody else is sent:\n{findings_text(Checked(tuple(problems)))}")
         # What was examined here counts, not what the hosts alone say.
-        kept = [item for item in decision.checked.findings if item.code != after_error.CODE or item.object.id not in errors]
+        kept = [
+            item for item in decision.checked.findings if item.code != after_error.CODE or item.object.id not in errors
+        ]
         checked = Checked((*kept, *errors.values()), decision.checked.unchecked)
         return evidence, dataclasses.replace(decision, checked=checked), errors
 
@@ -625,7 +627,7 @@ class MoveServers:
             mover.stayed[uuid] = (uuid, params["host"], f"SG709 evidence-missing. {item.remedy}")
         if hidden is None:
             raise StepError(
-                f"SG709 evidence-missing: placement does not say who is on {params['host']}: it is not known to be empty"
+                f"SG709 evidence-missing: placement does not say who is on {params['host']}: perhaps it is not empty"
             )
 
     @staticmethod

@@ -21,7 +21,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks import migr
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import reach
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import by_nova_name
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import OptionError, chosen_servers
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer, ApiService, Bundle, FactsError, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ApiServer,
+    ApiService,
+    Bundle,
+    FactsError,
+    to_plain,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as seating
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import migration as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import MigrationRequest
@@ -149,9 +155,7 @@ def apply(run: Run) -> Result:
     return {**told, **_begin(run, request, decision, service, provider)}
 
 
-def _reached(
-    run: Run, found: checks.Evidence, decision: checks.Decision, request: MigrationRequest
-) -> reach.Reach:
+def _reached(run: Run, found: checks.Evidence, decision: checks.Decision, request: MigrationRequest) -> reach.Reach:
     return checks.reached(found, decision, request, run.options["probes"], {}, run.options["probe"])
 
 
@@ -343,7 +347,9 @@ def _left(run: Run, request: MigrationRequest, outcome: actions.Outcome, msg: st
     """Some stay. Where a host is held the operation stays open: its status is still to be given back."""
     seen = {"again": False, **_seen(run, outcome)}
     if request.drain_host is not None:
-        way = f"run the same command again to resume, or with {_option(run, 'action')}=rollback to give its service back"
+        way = (
+            f"run the same command again to resume, or with {_option(run, 'action')}=rollback to give its service back"
+        )
         return {**seen, "state": journals.OPEN, "msg": f"{msg}. {request.drain_host} stays held: {way}"}
     journal = _journal(run)
     if journal is not None:

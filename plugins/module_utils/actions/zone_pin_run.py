@@ -47,7 +47,9 @@ class Run:
         if action == "rollback":
             return self._rollback(opened)
         if action == "resume" and opened is None:
-            raise StackguardError("no change of pins is open, so that there is nothing to resume: action=apply begins one")
+            raise StackguardError(
+                "no change of pins is open, so that there is nothing to resume: action=apply begins one"
+            )
         return self._apply(opened)
 
     def _apply(self, opened: t.Optional[Result]) -> Result:
@@ -57,7 +59,9 @@ class Run:
             self._refuse_another(opened, asked)
         answer, plan = self._judge(options, self.chosen(self.cloud, options, options["restore"]), options["restore"])
         if plan.problems and not options["partial"]:
-            msg = f"refused, and nothing was changed: {count(len(plan.problems), 'server')} cannot be {options['state']}"
+            msg = (
+                f"refused, and nothing was changed: {count(len(plan.problems), 'server')} cannot be {options['state']}"
+            )
             return {**answer, "failed": True, "changed": False, "msg": msg}
         if self.check_mode:
             msg = f"{count(len(plan.changes), 'pin')} would change, {len(plan.already)} are right"
@@ -130,7 +134,11 @@ class Run:
         found = evacuations.each(sorted(restore), lambda uuid: zones.get_server(self.cloud, uuid))
         answer, plan = self._judge(options, [server for server in found.values() if server is not None], restore)
         if self.check_mode:
-            return {**answer, "changed": bool(plan.changes), "msg": f"{count(len(plan.changes), 'pin')} would be given back"}
+            return {
+                **answer,
+                "changed": bool(plan.changes),
+                "msg": f"{count(len(plan.changes), 'pin')} would be given back",
+            }
         opened = self._journal.take_up(opened, journals.ROLLING_BACK)
         url = self.options["nova_api_db_url"]
         done = zone_pins.carry_out(self.cloud, url, plan.changes, self.say)

@@ -89,7 +89,9 @@ class Journal:
 
     def write(self, journal: Json, number: int, changes: t.Sequence[PinChange]) -> None:
         """Write a batch down, before any of it is changed."""
-        self.state.call([{**self._batch(journal), "op": "batch_write", "number": number, "rows": to_plain(list(changes))}])
+        self.state.call(
+            [{**self._batch(journal), "op": "batch_write", "number": number, "rows": to_plain(list(changes))}]
+        )
 
     def mark(self, journal: Json, number: int, state: str) -> None:
         """Note how a batch ended."""

@@ -16,7 +16,13 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Index, in_progress
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import RUNNING, by_nova_name
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer, Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import BLOCKER, WARNING, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+    BLOCKER,
+    WARNING,
+    Finding,
+    Subject,
+    finding,
+)
 
 CODE = "SG711"
 #: libvirt's words for a guest that executes.
@@ -67,7 +73,9 @@ def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optio
         return f"a task is in progress: {server.task_state}"
     if was != "ACTIVE":
         return f"it was {was or 'in a state that was not noted'} before"
-    moving = [row.status for _place, row in Index(bundle).migrations if row.instance_uuid == server.id and in_progress(row)]
+    moving = [
+        row.status for _place, row in Index(bundle).migrations if row.instance_uuid == server.id and in_progress(row)
+    ]
     return f"a migration of it is {moving[0]}" if moving else None
 
 
@@ -99,11 +107,12 @@ def _remedy(state: State) -> str:
     active = f"openstack server set --state active {uuid}"
     if state.unread:
         hosts = ", ".join(state.unread)
-        return f"Make {hosts} readable and run it again: where its QEMU runs is not known. Do not start or reboot it before."
+        return f"Where its QEMU runs is not known: do not reboot it. Make {hosts} readable, then run the same command again."
     if not state.runs:
         return f"Its QEMU runs nowhere. Start it again: openstack server reboot --hard {uuid}"
     if len(state.runs) > 1:
-        return f"It has a QEMU on {' and '.join(state.runs)}. Do not reboot it. Look on both: virsh domstate --reason {uuid}"
+        both = " and ".join(state.runs)
+        return f"It has a QEMU on {both}: do not reboot it. Look on both: virsh domstate --reason {uuid}"
     if not state.at_home:
         (other,) = state.runs
         return (

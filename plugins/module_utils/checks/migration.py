@@ -15,7 +15,13 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import moving
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import after_error, evacuation, memory, reach, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
+    after_error,
+    evacuation,
+    memory,
+    reach,
+    zones,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
     COMPUTE,
     OURS,
@@ -207,7 +213,9 @@ def _open_hosts(
 ) -> t.List[Destination]:
     """Every host with what it has room for, and what keeps everybody from it."""
     return [
-        dataclasses.replace(host, problems=(*host.problems, Reason("SG512", f"closed in this run: {closed[host.host]}")))
+        dataclasses.replace(
+            host, problems=(*host.problems, Reason("SG512", f"closed in this run: {closed[host.host]}"))
+        )
         if host.host in closed
         else host
         for host in destinations(evidence.bundle, evidence.about, request.arithmetic, sent)
@@ -367,10 +375,12 @@ def unlisted(
 def not_listed(uuid: str, host: str) -> Finding:
     """SG709: a cell that does not answer is not "no server"."""
     remedy = (
-        "Its cell does not answer, or an old move left this behind. Pass it by its id only where no such server exists: "
+        "Its cell does not answer, or an old move left this behind; if no such server exists, pass it by its id: "
         f"openstack resource provider allocation show {uuid}"
     )
-    return finding("SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy)
+    return finding(
+        "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy
+    )
 
 
 # --- reachability ---------------------------------------------------------------------------------------------
@@ -446,5 +456,7 @@ def why_not(entry: Unseated) -> str:
 
 def stayed(uuid: str, name: str, host: t.Optional[str], why: str) -> Finding:
     """SG512: a server that is still where it was when all had ended."""
-    remedy = f"Repair what keeps it there, then run the same command again. Its events: openstack server event list {uuid}"
+    remedy = (
+        f"Repair what keeps it there, then run the same command again. Its events: openstack server event list {uuid}"
+    )
     return finding("SG512", Subject("instance", uuid, name, host), {"stays, for": why}, remedy)

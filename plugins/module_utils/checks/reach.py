@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Does a host reach the libvirt of a destination, so that a live migration can begin? Pure: what is asked, what it says.
+"""Does a host reach the libvirt of a destination, so that a live migration can begin? Pure.
 
 Nova sends a live migration off without a test. Where the destination's libvirt does not take the connection (a
 firewall, a socket that is not enabled), the server ends in ERROR, and so does the next one.
@@ -99,7 +99,10 @@ def reach(
     ``able``: whether somebody tries what is missing.
     """
     last = {(entry["source"], entry["dest"]): entry for entry in results}
-    missing, closed, proven, unknown = [], {}, set(), {}
+    missing: t.List[Probe] = []
+    closed: t.Dict[str, str] = {}
+    proven: t.Set[Pair] = set()
+    unknown: t.Dict[Pair, str] = {}
     for source, dest in sorted(set(pairs)):
         where = endpoint(confs.get(source), confs.get(dest), dest)
         entry = last.get((source, dest))

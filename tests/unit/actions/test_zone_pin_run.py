@@ -41,7 +41,7 @@ class Cloud:
     """Twelve servers of compute1; the third is pinned to a zone that no aggregate carries."""
 
     def __init__(self, monkeypatch):
-        self.pins = {uuid: None for uuid in UUIDS} | {UUIDS[2]: "nova"}
+        self.pins = dict.fromkeys(UUIDS) | {UUIDS[2]: "nova"}
         self.before = dict(self.pins)
         self.fuse = None
         self.busy, self.most, self.lock = 0, 0, threading.Lock()

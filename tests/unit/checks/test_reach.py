@@ -73,7 +73,15 @@ def judged(results=(), failures=None, able=True, **changes):
 
 
 def answer(turn=0, **more):
-    return {"source": PAIR[0], "dest": PAIR[1], "address": "compute3", "port": 16509, "turn": turn, "error": None, **more}
+    return {
+        "source": PAIR[0],
+        "dest": PAIR[1],
+        "address": "compute3",
+        "port": 16509,
+        "turn": turn,
+        "error": None,
+        **more,
+    }
 
 
 def test_what_was_not_tried_is_asked_for():
@@ -85,7 +93,9 @@ def test_what_was_not_tried_is_asked_for():
 def test_what_answered_is_proven_and_what_refused_is_closed():
     assert judged([answer()]).proven == {PAIR}
     found = judged([answer(error="Connection refused")])
-    assert found.closed == {"compute3": "compute1 does not reach its libvirt at compute3 port 16509: Connection refused"}
+    assert found.closed == {
+        "compute3": "compute1 does not reach its libvirt at compute3 port 16509: Connection refused"
+    }
     assert not found.proven
 
 
@@ -112,7 +122,10 @@ def test_unknown_is_neither_proven_nor_closed(results, able, changes):
 def test_the_source_host_tries_the_connection(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        targets = [{"dest": "one", "address": "127.0.0.1", "port": port}, {"dest": "two", "address": "127.0.0.1", "port": 1}]
+        targets = [
+            {"dest": "one", "address": "127.0.0.1", "port": port},
+            {"dest": "two", "address": "127.0.0.1", "port": 1},
+        ]
         outcome = Runner(str(tmp_path), check_mode=True).run([{"op": "probe_tcp", "targets": targets, "timeout": 5}])
     assert outcome.error is None
     assert not outcome.changed
