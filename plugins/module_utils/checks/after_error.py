@@ -107,7 +107,7 @@ def _remedy(state: State) -> str:
     active = f"openstack server set --state active {uuid}"
     if state.unread:
         hosts = ", ".join(state.unread)
-        return f"Where its QEMU runs is not known: do not reboot it. Make {hosts} readable, then run the same command again."
+        return f"Where its QEMU runs is not known: do not reboot it. Make {hosts} readable, then run it again."
     if not state.runs:
         return f"Its QEMU runs nowhere. Start it again: openstack server reboot --hard {uuid}"
     if len(state.runs) > 1:
