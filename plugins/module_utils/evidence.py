@@ -29,6 +29,9 @@ import glob
 import hashlib
 import json
 import os
+import shutil
+import socket
+import stat
 import tempfile
 import typing as t
 import urllib.parse
@@ -58,6 +61,8 @@ FAILURES = "failures.json"
 DEFINITIONS = "definitions"
 GUESTS = "guests"
 WHOLE = "evidence.json"
+#: What the names of the roles' temporary directories begin with.
+TEMPORARY = "stackguard-"
 
 
 def save_part(directory: str, relative: str, plain: t.Any) -> str:
@@ -197,6 +202,32 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
         SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links, failures
     )
     return dataclasses.replace(whole, operations=_load_operations(os.path.join(directory, OPERATIONS)))
+
+
+def remove_stale(journal: t.Mapping[str, t.Any], current: t.Optional[str]) -> t.Optional[str]:
+    """Remove the temporary evidence directory of the run that the journal names, and return it; None: there is none.
+
+    ``current``: the directory of this run. Only one that a role of this collection made on this controller is removed:
+    its name, its owner and its mode say so. A run that was killed could not do it itself.
+    """
+    run = journal.get("run") or {}
+    path = run.get("evidence_dir")
+    if not isinstance(path, str) or not os.path.isabs(path) or run.get("controller") != socket.gethostname():
+        return None
+    if current is not None and os.path.realpath(path) == os.path.realpath(current):
+        return None
+    if not os.path.basename(path).startswith(TEMPORARY):
+        return None
+    try:
+        found = os.lstat(path)
+        ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == 0o700
+        if not ours:
+            return None
+        shutil.rmtree(path)
+    except OSError:
+        # It is gone already, or it stays where it is: no reason not to go on.
+        return None
+    return path
 
 
 def nothing() -> Bundle:
