@@ -46,6 +46,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import 
     by_nova_name,
     in_transit,
     merge_sent,
+    unguarded,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ApiServer,
@@ -105,6 +106,7 @@ class Scratch:
     looks_since: t.Optional[float] = None
     #: Servers whose guards this run has verified.
     guarded: t.List[str] = dataclasses.field(default_factory=list)
+    guarded_images: t.List[str] = dataclasses.field(default_factory=list)
     #: Servers whose guards were found gone in this run.
     free: t.List[str] = dataclasses.field(default_factory=list)
     rounds: int = 0
@@ -130,6 +132,10 @@ class Scratch:
     over: bool = False
     #: Whether the journal is in the hands of this run.
     owned: bool = False
+    #: Whether the fence was read back since it was asked for last.
+    proven: bool = False
+    #: Hosts that could not do in Ceph what was asked of them.
+    bad: t.List[str] = dataclasses.field(default_factory=list)
     names: t.Dict[str, str] = dataclasses.field(default_factory=dict)
     #: Inventory names of the hosts that matter in rounds; empty: all.
     near: t.List[str] = dataclasses.field(default_factory=list)
@@ -258,8 +264,10 @@ class Evacuation:
     def _collect(self, parts: t.Sequence[str] = rounds.PARTS) -> t.Tuple[Bundle, EvacuationFacts]:
         if self._looked is None:
             planned = records.servers_of(self.book.journal) if self.opened else []
-            self._looked = rounds.collect(self.connection, self.host, self.directory, planned, parts)
-            bundle = self._looked[0]
+            known = evidence.load_about(self.directory) if self.opened else None
+            self._looked = rounds.collect(self.connection, self.host, self.directory, planned, parts, known)
+            bundle, about = self._looked
+            evidence.save_part(self.directory, evidence.ABOUT, about)
             self.scratch.collected_at, self.scratch.hosts = bundle.collected_at, len(bundle.hosts)
             for server in (bundle.cloud.servers if bundle.cloud else None) or []:
                 self.scratch.status[server.id] = server.status
@@ -347,7 +355,8 @@ class Evacuation:
         """Return who works in a cluster and pool; None: no host reaches it now."""
         asked = self.scratch.readers.get(f"{home[0]}/{home[1]}") or []
         reach = self._readers().get(home, [])
-        return next((name for name in reversed(asked) if name in reach), None) or next(iter(reach), None)
+        order = [*(name for name in reversed(asked) if name in reach), *reach]
+        return next((name for name in order if name not in self.scratch.bad), None) or next(iter(order), None)
 
     # --- judge
 
@@ -436,6 +445,9 @@ class Evacuation:
         self.run.say(text.plan_text(plan))
         if decision.checked.findings or decision.checked.unchecked:
             self.run.say(text.findings_text(decision.checked, self.run.overrides))
+        bare = unguarded(decision.guests)
+        if bare:
+            self.run.say(f"no image in Nova's pool, so nothing to guard: {', '.join(bare)}")
         seated = {seat.uuid for seat in decision.seating.seats} - set(decision.barred)
         said = f"{len(seated)} of {len(decision.guests)} servers of {self.host} can be evacuated"
         self.scratch.plan, self.scratch.diff = t.cast("Json", to_plain(plan)), text.plan_diff(plan)
@@ -518,6 +530,7 @@ class Evacuation:
         book = Book.take_up(self.run, journal, bool(self.options["take_over"]), said)
         self._own(book)
         self.scratch.resumed = True
+        self.scratch.arrived = list(book.memory.get("landed") or [])
         self.run.say(said)
         fenced_before = records.was_fenced(journal) and journal["about"].get("fence") == fence
         servers = self._completed(bundle, records.servers_of(journal))
@@ -534,7 +547,7 @@ class Evacuation:
             uuid: {host: why for host, why in hosts.items() if host != rounds.STUCK}
             for uuid, hosts in records.tried(journal).items()
         }
-        book.remember(tried=tried, in_transit=[to_plain(entry) for entry in records.in_transit(journal)])
+        book.remember(tried=tried, intended=[], in_transit=[to_plain(entry) for entry in records.in_transit(journal)])
         return self._to_fence(act=not fenced_before or bool(self.options["refence"]))
 
     def _same_servers(self, journal: Json) -> None:
@@ -669,13 +682,16 @@ class Evacuation:
         if kind == fence_proof.ATTESTED:
             return self._attestation()
         read = [answer for answer in needs.answers_of(self.answers, needs.FENCE) if not answer.get("extra")]
+        if not read and self.scratch.proven and self.scratch.proof is not None:
+            # Hosts were read once more since; how old the proof is decides where something is sent.
+            return from_plain(FenceProof, self.scratch.proof, "proof")
         try:
             if not read:
                 raise ProofError("it was not read back")
             proof = fences.FENCES[kind].prove(self._target(), read, _read_at(read))
         except ProofError as error:
             raise self._not_fenced(str(error)) from error
-        self.scratch.proof = t.cast("Json", to_plain(proof))
+        self.scratch.proof, self.scratch.proven = t.cast("Json", to_plain(proof)), True
         return proof
 
     def _attestation(self) -> Attestation:
@@ -740,14 +756,14 @@ class Evacuation:
             raise Stopped(f"SG707 lock-held: another operation holds {self.host}: {held}")
         if service is not None and held != reason and "service" not in self.book.about:
             before = {"status": service.status, "reason": service.disabled_reason, "forced_down": service.forced_down}
-            if held not in closed:
-                self.book.tell(service=before)
+            self.book.tell(service=before)
         evacuations.hold_down(self.connection, self.host, reason)
         if self.book.state_of(HOLD) != journals.DONE:
             self.book.mark(HOLD, journals.DONE)
 
     def _look_again(self, wait: float = 0.0) -> t.List[Json]:
         """Return what is needed before anything is judged again: the proof, and what hosts say now."""
+        self.scratch.proven = False
         first = [needs.wait(wait)] if wait else []
         if self.options["fence"] == fence_proof.ATTESTED:
             return [*first, self._reading()]
@@ -792,7 +808,7 @@ class Evacuation:
     def _to_guard(self) -> Outcome:
         """Guard every image of the servers that are still to be sent or in transit."""
         homes = self._homes(self._unarrived())
-        if not homes:
+        if not self._with_images():
             self.run.say("no server has an image in Ceph: no guard is needed, Nova deletes no volume")
             self.scratch.guarded = sorted(entry.uuid for entry in self._unarrived())
             self.book.mark(GUARD, journals.DONE, "no image")
@@ -828,6 +844,11 @@ class Evacuation:
         """Take what the guard answered: a server is guarded when each of its images was read back with its id."""
         self._proven_if_read()
         verified = self._verified_guards(needs.GUARD)
+        again = self._through_others(needs.GUARD)
+        if again:
+            self.scratch.guarded_images = sorted({*self.scratch.guarded_images, *verified})
+            return self._need([needs.guard(again, self.scratch.operation_id)])
+        verified |= set(self.scratch.guarded_images)
         servers = self._unarrived()
         self.scratch.guarded = sorted(entry.uuid for entry in servers if set(entry.images) <= verified)
         lacking = [entry for entry in servers if entry.uuid not in self.scratch.guarded]
@@ -851,7 +872,6 @@ class Evacuation:
             for home in answer.get("homes") or []:
                 result = home.get("result")
                 if not needs.ended_well(result):
-                    self._warn(_home_failed(home))
                     continue
                 if (result.get("fsid"), result.get("pool")) != (home.get("fsid"), home.get("pool")):
                     continue
@@ -859,6 +879,21 @@ class Evacuation:
                 for image in result.get("images") or []:
                     if image.get("guarded") and wanted.get(str(image.get("image"))) == image.get("id"):
                         found.add(str(image["image"]))
+        return found
+
+    def _through_others(self, kind: str) -> t.List[Json]:
+        """Return the pools in which a host failed and that another host reaches: it is asked next."""
+        found = []
+        for answer in needs.answers_of(self.answers, kind):
+            for home in answer.get("homes") or []:
+                if needs.ended_well(home.get("result")):
+                    continue
+                self.scratch.bad.append(str(home.get("reader")))
+                other = self._reader((str(home["fsid"]), str(home["pool"])))
+                if other is not None and other not in self.scratch.bad:
+                    found.append({**{key: home[key] for key in ("fsid", "pool", "images")}, "reader": other})
+                else:
+                    self._warn(_home_failed(home))
         return found
 
     def _guard_problems(self, lacking: t.Sequence[PlannedServer]) -> t.List[Finding]:
@@ -1015,6 +1050,7 @@ class Evacuation:
             intended=[],
             to_stop=sorted(set(memory.get("to_stop") or []) - set(result.put_out)),
             arrived=sorted({*(memory.get("arrived") or []), *arrived}),
+            landed=self.scratch.arrived,
         )
 
     def _finished_guards(self, result: rounds.Round) -> t.List[PlannedServer]:
@@ -1074,9 +1110,10 @@ class Evacuation:
                     home["fsid"],
                     home["pool"],
                 ):
-                    self._warn(_home_failed(home))
                     continue
                 free |= {str(image["image"]) for image in result.get("images") or [] if not image.get("guarded")}
+                # Its owner deleted it, or a rebuild made it again: our snapshot is not on it.
+                free |= {str(name) for part in ("gone", "replaced") for name in result.get(part) or []}
         done = {
             entry.uuid
             for entry in records.servers_of(self.book.journal)
@@ -1088,6 +1125,9 @@ class Evacuation:
     def _leave(self) -> Outcome:
         """Close the journal of what has ended; say what is left of the rest."""
         self._unguarded()
+        again = self._through_others(needs.UNGUARD)
+        if again:
+            return self._need([needs.guard(again, self.scratch.operation_id, False)])
         guarded = sorted(self.book.memory.get("guarded") or [])
         kept = self._maybe_in_transit()
         lasting = [uuid for uuid in guarded if uuid not in kept]
@@ -1143,6 +1183,9 @@ class Evacuation:
     def _aborting(self) -> Outcome:
         """Close the journal when guards and entries are gone."""
         self._unguarded()
+        again = self._through_others(needs.UNGUARD)
+        if again:
+            return self._need([needs.guard(again, self.scratch.operation_id, False)])
         self._lifted()
         return self._close_aborted()
 
@@ -1223,6 +1266,10 @@ class Evacuation:
         scratch = self.scratch
         parts = [_checked(part) for part in (scratch.before, scratch.stopping, scratch.last) if part]
         unchecked = [findings.Unchecked("SG506", self.host, said) for said in scratch.warned]
+        if not scratch.ended_well and scratch.state != "refused":
+            why = scratch.message.partition("\n")[0]
+            code, said = ("SG710", "it did not come to its end") if scratch.owned else ("SG709", "nothing was decided")
+            unchecked.append(findings.Unchecked(code, self.host, f"{said}: {why}"))
         stays = rounds.stays(scratch.left, scratch.names, self.host, scratch.status)
         checked = findings.merged([*parts, Checked(tuple(stays), tuple(unchecked))])
         report = findings.report(
