@@ -253,8 +253,11 @@ class Evacuation:
         """Whether this run has an operation of its own: opened, or taken up."""
         return self.scratch.owned
 
-    def _own(self, book: Book) -> None:
+    def _own(self, book: Book, before: t.Optional[Json] = None) -> None:
+        """Take an operation: opened now, or of another run, whose temporary directory goes (``before``: its journal)."""
         self._book = book
+        if before is not None:
+            evidence.remove_stale(before, self.directory)
         self.scratch.kind, self.scratch.operation_id = str(book.journal["kind"]), book.operation_id
         self.scratch.owned, self.scratch.changed = True, True
         self.scratch.names = {entry.uuid: entry.name for entry in records.servers_of(book.journal)}
@@ -528,7 +531,7 @@ class Evacuation:
         addresses = self._addresses_again(bundle, about, journal) if fence == fence_proof.BLOCKLIST else {}
         said = f"operation {journal['operation_id']}: evacuation of {self.host} is resumed"
         book = Book.take_up(self.run, journal, bool(self.options["take_over"]), said)
-        self._own(book)
+        self._own(book, journal)
         self.scratch.resumed = True
         self.scratch.arrived = list(book.memory.get("landed") or [])
         self.run.say(said)
@@ -1155,7 +1158,7 @@ class Evacuation:
             return self._end(str(journal["state"]), said, over=True)
         bundle, _about = self._collect(rounds.ROUND_PARTS)
         book = Book.take_up(self.run, journal, bool(self.options["take_over"]), "abort begins")
-        self._own(book)
+        self._own(book, journal)
         self.scratch.resumed = True
         planned = self._completed(bundle, records.servers_of(journal))
         book.tell(servers=records.plain(planned))
