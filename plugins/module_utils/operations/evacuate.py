@@ -254,7 +254,7 @@ class Evacuation:
         return self.scratch.owned
 
     def _own(self, book: Book, before: t.Optional[Json] = None) -> None:
-        """Take an operation: opened now, or of another run, whose temporary directory goes (``before``: its journal)."""
+        """Take an operation: opened now, or taken over: the temporary directory of the run before (``before``) goes."""
         self._book = book
         if before is not None:
             evidence.remove_stale(before, self.directory)
