@@ -217,7 +217,8 @@ def _message(args: Result, scratch: evacuate.Scratch, failed: bool) -> str:
 
 def _say(message: str) -> None:
     if message:
-        Display().display(message)
+        # A plan or findings speak for themselves; of what happens, people want to know when.
+        Display().display(message if "\n" in message else f"[{time.strftime('%H:%M:%S')}] {message}")
 
 
 def _now() -> str:

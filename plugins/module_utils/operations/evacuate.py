@@ -408,17 +408,26 @@ class Evacuation:
         self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, sent: t.Sequence[Sent] = ()
     ) -> checks.Decision:
         others = merge_sent(sent, self._others(about))
-        elsewhere = self._elsewhere()
+        elsewhere = self._elsewhere(bundle)
         overrides, fence = self.run.overrides, self.options["fence"]
         return checks.preflight(bundle, about, request, overrides, fence, others, elsewhere=elsewhere)
 
-    def _elsewhere(self) -> clients.Elsewhere:
-        """Return addresses that this reading does not show: of the controller, and those proven earlier."""
-        earlier = []
-        for journal in [*self._closed(), *lifecycle.open_journals(self.run)]:
-            if records.is_of(journal, self.host):
-                proven = journal["about"].get("proven") or {}
-                earlier += [(str(address), str(fsid)) for fsid, found in proven.items() for address in found]
+    def _elsewhere(self, bundle: Bundle) -> clients.Elsewhere:
+        """Return addresses that this reading does not show: of the controller, and those proven earlier.
+
+        Earlier is this outage only: the open operation, and one that has ended and holds the host still. An address of
+        an older one may have a new owner.
+        """
+        services = (bundle.cloud.services if bundle.cloud else None) or []
+        holds = {service.disabled_reason for service in services if service.host == self.host}
+        ended = [entry for entry in self._closed() if checks.reason_of(str(entry["operation_id"])) in holds]
+        found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
+        earlier = [
+            (str(address), str(fsid))
+            for journal in [*ended, *found]
+            for fsid, addresses in (journal["about"].get("proven") or {}).items()
+            for address in addresses
+        ]
         return clients.Elsewhere(
             tuple(dict.fromkeys(earlier)), tuple(self.controllers), tuple(self.options["never_blocklist"])
         )
@@ -789,7 +798,7 @@ class Evacuation:
         here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []} - away
         staying = tuple(entry.uuid for entry in planned if entry.uuid in here)
         request = dataclasses.replace(self._round_request(), servers=staying)
-        checked = checks.death(bundle, about, request, self._elsewhere())
+        checked = checks.death(bundle, about, request, self._elsewhere(bundle))
         honoured = storage.honoured(checked, self.run.overrides)
         against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
         if not against_all:
@@ -984,7 +993,7 @@ class Evacuation:
             self._good(bundle),
             since,
             set(self.book.memory.get("to_stop") or []),
-            self._elsewhere(),
+            self._elsewhere(bundle),
         )
 
     def _good(self, bundle: Bundle) -> t.Callable[[str], bool]:
