@@ -29,6 +29,9 @@ import glob
 import hashlib
 import json
 import os
+import shutil
+import socket
+import stat
 import tempfile
 import typing as t
 import urllib.parse
@@ -38,6 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Bundle,
     CloudFacts,
     DatabaseFacts,
+    EvacuationFacts,
     FactsError,
     GuestDefinition,
     HostFacts,
@@ -58,6 +62,10 @@ FAILURES = "failures.json"
 DEFINITIONS = "definitions"
 GUESTS = "guests"
 WHOLE = "evidence.json"
+#: What an evacuation asked the APIs last.
+ABOUT = "run/about.json"
+#: What the names of the roles' temporary directories begin with.
+TEMPORARY = "stackguard-"
 
 
 def save_part(directory: str, relative: str, plain: t.Any) -> str:
@@ -199,6 +207,32 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     return dataclasses.replace(whole, operations=_load_operations(os.path.join(directory, OPERATIONS)))
 
 
+def remove_stale(journal: t.Mapping[str, t.Any], current: t.Optional[str]) -> t.Optional[str]:
+    """Remove the temporary evidence directory of the run that the journal names, and return it; None: there is none.
+
+    ``current``: the directory of this run. Only one that a role of this collection made on this controller is removed:
+    its name, its owner and its mode say so. A run that was killed could not do it itself.
+    """
+    run = journal.get("run") or {}
+    path = run.get("evidence_dir")
+    if not isinstance(path, str) or not os.path.isabs(path) or run.get("controller") != socket.gethostname():
+        return None
+    if current is not None and os.path.realpath(path) == os.path.realpath(current):
+        return None
+    if not os.path.basename(path).startswith(TEMPORARY):
+        return None
+    try:
+        found = os.lstat(path)
+        ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == 0o700
+        if not ours:
+            return None
+        shutil.rmtree(path)
+    except OSError:
+        # It is gone already, or it stays where it is: no reason not to go on.
+        return None
+    return path
+
+
 def nothing() -> Bundle:
     """Return evidence of which nothing was read."""
     return Bundle(SCHEMA, "", {}, {}, None, None)
@@ -302,6 +336,11 @@ def with_unread(bundle: Bundle, inventory_names: t.Iterable[str]) -> Bundle:
 
 
 _T = t.TypeVar("_T")
+
+
+def load_about(directory: str) -> t.Optional[EvacuationFacts]:
+    """Return what an evacuation asked the APIs last; None: nothing yet. Raises FactsError."""
+    return _load_optional(os.path.join(directory, ABOUT), EvacuationFacts)
 
 
 def read_times(directory: str) -> t.Dict[str, float]:

@@ -95,6 +95,11 @@ class NovaConf:
     heal_instance_info_cache_interval: t.Optional[int] = None
     #: What nova-compute does with domains of deleted instances: reap (its default), shutdown, log or noop.
     running_deleted_instance_action: t.Optional[str] = None
+    #: ``[libvirt]``: how a live migration connects to the destination; both None: Nova's default, tcp.
+    live_migration_uri: t.Optional[str] = None
+    live_migration_scheme: t.Optional[str] = None
+    #: None: unread.
+    virt_type: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)

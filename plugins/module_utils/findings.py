@@ -158,6 +158,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG708", "ha-automation", WARNING, "Automation could evacuate the host while its service is down."),
     Code("SG709", "evidence-missing", BLOCKER, "Evidence that the operation depends on was not read."),
     Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move."),
+    Code("SG711", "error-after-move", BLOCKER, "Nova says ERROR of a server whose QEMU runs on."),
 )
 
 

@@ -181,6 +181,14 @@ class MigrationRequest:
     measured_for: int = 300
     #: Whether a host that this operation disabled is enabled when it is empty.
     enable_after: bool = False
+    #: Whether a server that Nova made ERROR is made ACTIVE where its QEMU provably runs where Nova has it.
+    restore_state: bool = True
+    #: What the variables of the playbook that runs begin with, for messages; empty: the module's own options.
+    prefix: str = ""
+
+    def option(self, name: str) -> str:
+        """Return what the operator calls an option."""
+        return f"{self.prefix}_{name}" if self.prefix else name
 
     @property
     def arithmetic(self) -> EvacuationRequest:
