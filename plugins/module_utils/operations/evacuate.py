@@ -832,9 +832,7 @@ class Evacuation:
             self.scratch.guarded = sorted(entry.uuid for entry in self._unarrived())
             self.book.mark(GUARD, journals.DONE, "no image")
             return self._to_round()
-        self.book.remember(
-            write=False, guarded=sorted({*records.guarded(self.book.journal), *self._with_images()})
-        )
+        self.book.remember(write=False, guarded=sorted({*records.guarded(self.book.journal), *self._with_images()}))
         self.book.mark(GUARD, journals.APPLYING)
         self.scratch.phase = "guard"
         return self._need([needs.guard(homes, self.scratch.operation_id)])
