@@ -13,9 +13,10 @@ import types
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, guard, moves, rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import host as hosts
 from ansible_collections.stackguard.nova.tests.unit.model import world as worlds
 
-RUNNING_STATUSES = ("ACTIVE",)
+CONTROLLER = "198.51.100.9"
 
 
 def iso(seconds):
@@ -298,7 +299,10 @@ class Nova:
             "let_up",
             "give_back",
             "stop",
+            "reset_state",
+            "list_actions",
         ),
+        hosts: ("addresses",),
         moves: ("servers_on", "servers_since", "server_as_listed", "get_server", "find_service", "why"),
     }
 
@@ -312,7 +316,8 @@ class Nova:
                     monkeypatch.setattr(module, name, self._wrapped(getattr(self, name)))
 
     def _wrapped(self, method):
-        def call(connection, *args, **kwargs):
+        def call(*given, **kwargs):
+            args = given[1:]
             try:
                 return method(*args, **kwargs)
             except worlds.NovaError as error:
@@ -425,6 +430,14 @@ class Nova:
             offers={entry.id: [other.node for other in world.hosts.values()] for entry in servers},
             unread=allocated,
             aggregates=None,
+            migrations=None if silent else [self._record(entry) for entry in world.migrations if entry.stage != "ended"],
+            transit=None
+            if silent
+            else [
+                facts.Transit(entry.server, flavor(world.servers[entry.server]), [])
+                for entry in world.migrations
+                if entry.stage != "ended"
+            ],
             unlisted=self._unlisted(host),
             soft_deleted={},
             cells_down=[],
@@ -525,6 +538,21 @@ class Nova:
 
     def give_back(self, host, before):
         return self._service(host, before["status"], before.get("reason"), bool(before["forced_down"]))
+
+    @staticmethod
+    def addresses():
+        """Of the controller."""
+        return [CONTROLLER]
+
+    def reset_state(self, uuid):
+        self.world.api()
+        server = self.world.servers[uuid]
+        server.status, server.task = "ACTIVE", None
+        return server_facts(server)
+
+    def list_actions(self, uuid):
+        self.world.api()
+        return [{"action": action, "message": None} for action in reversed(self.world.servers[uuid].history)]
 
     def stop(self, uuid):
         try:

@@ -57,6 +57,7 @@ class Kind:
     stranger: float = 0.2
     stopped: float = 0.3
     error: float = 0.15
+    stuck_task: float = 0.05
     cut_off: float = 0.4
     ceph_lives: float = 0.2
     bmc_dead: float = 0.2
@@ -79,7 +80,7 @@ class Kind:
 def calm():
     """Nothing but a dead host, in clouds of every shape."""
     names = (
-        "stranger error cut_off ceph_lives bmc_dead bmc_disobeys bmc_many spawn_fails other_fails happens api_silent "
+        "stranger error stuck_task cut_off ceph_lives bmc_dead bmc_disobeys bmc_many spawn_fails other_fails happens api_silent "
         "cell_mute libvirt_silent two_dead tight second_address odd_options missing_disk no_rights mixed_homes volumes"
     ).split()
     return Kind(**dict.fromkeys(names, 0.0))
@@ -147,7 +148,7 @@ class Builder:
     def _servers(self):
         world, dice = self.world, self.dice
         source = world.hosts[DEAD]
-        for number in range(1, dice.randrange(0, 6) + 1):
+        for number in range(1, dice.choice((0, 1, 2, 2, 3, 3, 4, 6)) + 1):
             self._server(number, source)
         if self.chance("two_dead"):
             for number in range(11, 11 + dice.randrange(1, 4)):
@@ -178,6 +179,7 @@ class Builder:
             pool[name] = Disk(name, server.disks[name])
         if not plain and self.chance("stopped"):
             server.status, server.runs, server.power_state = "SHUTOFF", False, 4
+            server.history.append("stop")
         else:
             world.start_domain(host, server)
             addresses = host.clients[host.home[0]]
@@ -187,6 +189,8 @@ class Builder:
                     disk.lock = addresses[1]
         if not plain and self.chance("error"):
             server.status = "ERROR"
+        elif not plain and self.chance("stuck_task"):
+            server.task = dice.choice(("rebooting", "powering-off", "image_snapshot"))
 
     def _troubles(self):
         world, dice = self.world, self.dice
@@ -351,6 +355,8 @@ class Scenario:
         self.succeeded = False
         self.well = set()
         self.ids = 0
+        #: Dead host to the servers that its operation was begun for.
+        self.scope = {}
         self.other = None
         happens = self.dice.random() < kind.happens
         self.events = Events(self.world, kind, self.dice.choice((0.02, 0.05, 0.15)) if happens else 0.0)
@@ -398,6 +404,7 @@ class Scenario:
             "refence": dice.random() < 0.3 if odd else False,
             "overrides": [],
             "max_rounds": 30,
+            "reset_states": ["task"] if dice.random() < 0.5 else [],
         }
         if source.bmc_other is not None and dice.random() < 0.5:
             options["power_state_query"] = f"redfish_facts.system.entries[?Id=='{host}'].PowerState"
@@ -447,6 +454,13 @@ class Scenario:
         return one.result
 
     def _asked(self, one):
+        """Who is to leave: what the operation was begun for, whatever a later run is told."""
+        host = one.told.host
+        if not any(entry["about"]["host"] == host for entry in self.journals()):
+            self.scope[host] = self._chosen(one)
+        return self.scope[host]
+
+    def _chosen(self, one):
         servers = [s for s in self.world.servers.values() if s.host == one.told.host and not s.deleted]
         chosen = one.told.servers
         return [s for s in servers if chosen is None or s.name in chosen]

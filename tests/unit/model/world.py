@@ -131,6 +131,8 @@ class Server:
     group: t.Optional[str] = None
     #: Its owner changed something after its host had died.
     touched: bool = False
+    #: Instance actions, the oldest first.
+    history: list = dataclasses.field(default_factory=lambda: ["create"])
 
 
 @dataclasses.dataclass
@@ -323,6 +325,7 @@ class World:
         self.watch.sent(server, dest)
         self.say("evacuate", server.name, source.name, "->", dest)
         server.task = "rebuilding"
+        server.history.append("evacuate")
         record = Migration(len(self.migrations) + 1, uuid, source.name, dest, "accepted", self.now)
         record.due = self.now + self.random.choice((0, 2, 6))
         self.migrations.append(record)
@@ -400,7 +403,8 @@ class World:
                     del pool[disk.name]
         if self.random.random() < self.leftover and not made:
             self.start_domain(dest, server)
-        server.status, server.task = "ERROR", None
+        # The destination writes what it has, which is nothing.
+        server.status, server.task, server.power_state = "ERROR", None, 0
         self._end(entry, "failed")
         self.watch.look()
 
@@ -417,6 +421,7 @@ class World:
             raise NovaError("409", 409)
         host = self.hosts[server.host]
         server.touched = server.touched or owner
+        server.history.append("stop")
         if host.answers and server.uuid in host.domains:
             self.stop_domain(host, server)
             server.status, server.power_state = "SHUTOFF", 4
@@ -430,6 +435,7 @@ class World:
             return
         host = self.hosts[server.host]
         server.touched = True
+        server.history.append("start")
         if host.answers:
             server.status, server.power_state, server.runs = "ACTIVE", 1, True
             self.start_domain(host, server)
