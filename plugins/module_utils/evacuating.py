@@ -604,6 +604,9 @@ def in_transit(about: EvacuationFacts) -> t.List[Sent]:
         if host is None or row.instance_uuid is None:
             continue
         entry = servers.get(row.instance_uuid)
+        if entry is None and about.transit is not None:
+            # It is gone: its record was left behind, and takes nothing.
+            continue
         flavor = entry.flavor if entry else None
         if entry is None or flavor is None or entry.cells is None:
             found.append(Sent(row.instance_uuid, host, 0, known=False))

@@ -48,6 +48,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "attested_by": {"type": "str"},
     "proof_max_age": {"type": "int", "default": 120},
     "blocklist_addresses": {"type": "list", "elements": "str", "default": []},
+    "ceph_infrastructure": {"type": "list", "elements": "str", "default": []},
     "never_blocklist": {"type": "list", "elements": "str", "default": []},
     "ceph_host": {"type": "str"},
     "servers": {"type": "raw"},
@@ -98,6 +99,7 @@ def request_of(
         fence=fence,
         closed=tuple(args["closed"]),
         blocklist=tuple(args["blocklist_addresses"]),
+        infrastructure=tuple(args.get("ceph_infrastructure") or ()),
         resets=tuple(args.get("reset_states") or ()),
     )
 

@@ -104,6 +104,8 @@ class EvacuationRequest:
     closed: t.Tuple[str, ...] = ()
     #: Addresses of the host that the operator names, for a fence by the OSD blocklist.
     blocklist: t.Tuple[str, ...] = ()
+    #: Addresses of Ceph's managers and MDS that the operator names, where the Ceph user may not read them.
+    infrastructure: t.Tuple[str, ...] = ()
     #: States that may be reset once the host is proven dead: some of :data:`RESETS`.
     resets: t.Tuple[str, ...] = ()
 

@@ -58,6 +58,7 @@ LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
 
 #: libvirt's numbers as Nova keeps them (C(compute/power_state.py)).
 _POWER = {1: RUNNING, 3: STOPPED, 4: STOPPED, 6: STOPPED, 7: STOPPED}
+PAUSED = 3
 #: Instance actions after which a server runs or does not (C(compute/instance_actions.py)).
 _ACTIONS = {
     **dict.fromkeys(("create", "start", "reboot", "unpause", "resume", "rescue", "unrescue", "unshelve"), RUNNING),
@@ -179,7 +180,8 @@ def losses(server: ApiServer, about: EvacuationFacts, target_state: str = "keep"
 def power_before(server: ApiServer, actions: t.Optional[t.Sequence[t.Mapping[str, t.Any]]] = None) -> t.Optional[str]:
     """Return how a server ran before its host died: C(running), C(stopped), or None where nothing says it.
 
-    What did not execute (stopped, paused, suspended) counts as stopped. Of a server in ERROR the status says nothing.
+    What did not execute (stopped, paused, suspended) counts as stopped. An ACTIVE one whose power state says otherwise
+    shut itself down just before, or its state was reset. Of a server in ERROR the status says nothing.
     Its power state still says it where the scheduler refused the evacuation (the conductor leaves it alone), and is
     NOSTATE (0) after a spawn that failed: the destination writes what it has, which is nothing. What is left then are
     the instance ``actions`` (newest first, as the API lists them): Nova keeps them, also where a guest shut itself
@@ -187,12 +189,21 @@ def power_before(server: ApiServer, actions: t.Optional[t.Sequence[t.Mapping[str
     """
     if server.status in ("SHUTOFF", "PAUSED", "SUSPENDED"):
         return STOPPED
-    if server.status in ("ACTIVE", "RESCUE"):
+    if server.status == "RESCUE":
         return RUNNING
+    if server.status == "ACTIVE":
+        return _of_active(server, actions or ())
     if server.vm_state == "stopped":
         return STOPPED
     power = None if server.power_state is None else _POWER.get(server.power_state)
     return power or by_actions(actions or ())
+
+
+def _of_active(server: ApiServer, actions: t.Sequence[t.Mapping[str, t.Any]]) -> t.Optional[str]:
+    """Paused says little: its owner paused it and somebody reset its state, or QEMU paused it for an I/O error."""
+    if server.power_state == PAUSED:
+        return by_actions(actions)
+    return STOPPED if _POWER.get(server.power_state or 0) == STOPPED else RUNNING
 
 
 def by_actions(actions: t.Sequence[t.Mapping[str, t.Any]]) -> t.Optional[str]:

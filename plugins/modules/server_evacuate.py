@@ -126,6 +126,13 @@ options:
     description:
       - Addresses of the dead host in Ceph's public network, besides those that watchers and locks show.
       - Needed where nothing shows them.
+  ceph_infrastructure:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Addresses of Ceph's managers and MDS, where the Ceph user may not read them. They are never put on the
+        blocklist. Needed only for an address that is not known to be the host's by Nova or by what was read on it.
   never_blocklist:
     type: list
     elements: str

@@ -58,6 +58,26 @@ def pure_parts() -> Iterator[str]:
                         yield f"{path}:{node.lineno}: {part} are pure and must not import {name}"
 
 
+#: Where proof of a fence is made: nowhere else, not even from stored data.
+PROOFS = pathlib.Path("plugins/module_utils/fence_proof.py")
+
+
+def proofs(directory: pathlib.Path = ROOT / "plugins") -> Iterator[str]:
+    """A fence proof is made of what was just read back, by its makers: never by hand, from a journal, or changed."""
+    for path, tree in parsed(directory):
+        if path == PROOFS:
+            continue
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or named(node.func) == "isinstance":
+                continue
+            if "FenceProof" in map(named, (node.func, *node.args)):
+                yield f"{path}:{node.lineno}: a FenceProof is made in {PROOFS} only"
+
+
+def named(node: ast.expr) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+
 def action_groups() -> Iterator[str]:
     groups = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"]
     modules = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
@@ -96,7 +116,7 @@ def test_directories() -> Iterator[str]:
 
 
 def main() -> int:
-    checks = (union_types, pure_parts, action_groups, action_modules, roles, versions, test_directories)
+    checks = (union_types, pure_parts, proofs, action_groups, action_modules, roles, versions, test_directories)
     problems = [problem for check in checks for problem in check()]
     print("\n".join(problems))
     return 1 if problems else 0

@@ -14,6 +14,7 @@ C(host_ip) alone says nothing about Ceph.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import ipaddress
 import typing as t
 
@@ -122,6 +123,8 @@ class Seen:
 
 
 _Key = t.Tuple[t.Optional[str], str, t.Optional[str]]
+#: While it is gathered: by name, by place, what the hosts saw, and the hosts.
+_Places = t.Dict[str, t.Dict[_Key, t.Tuple[t.List[RbdImage], t.List[str]]]]
 
 
 def _key(rbd: RbdFacts, pool: str, by: str) -> _Key:
@@ -135,33 +138,52 @@ def seen(bundle: Bundle, uuids: t.Optional[t.Container[str]] = None) -> t.Dict[s
     Several hosts look at one pool one after the other, and some list names only: what any of them saw counts, and
     what one could not read is unread only where no other could.
     """
-    found: t.Dict[str, t.Dict[_Key, Seen]] = {}
+    found: _Places = {}
     for name, facts in sorted(by_nova_name(bundle).items()):
         rbd = facts.rbd
-        for image in (rbd.images or []) if rbd is not None else []:
-            if rbd is not None and (uuids is None or image.name.partition("_")[0] in uuids):
-                _add(found, _key(rbd, rbd.pool, name), image, name)
-    return {name: list(places.values()) for name, places in found.items()}
+        if rbd is None or rbd.images is None:
+            continue
+        key = _key(rbd, rbd.pool, name)
+        for image in rbd.images:
+            if uuids is None or image.name.partition("_")[0] in uuids:
+                _add(found, image.name, key, image, name)
+    return _merged(found)
 
 
 def volumes_seen(bundle: Bundle, volumes: t.Container[str]) -> t.Dict[str, t.List[Seen]]:
     """Return the images of these volumes by the volume's uuid: once for each cluster and pool it was seen in."""
-    found: t.Dict[str, t.Dict[_Key, Seen]] = {}
+    found: _Places = {}
     for name, facts in sorted(by_nova_name(bundle).items()):
-        for entry in (facts.rbd.volumes or []) if facts.rbd is not None else []:
+        rbd = facts.rbd
+        if rbd is None or rbd.volumes is None:
+            continue
+        for entry in rbd.volumes:
             uuid = entry.image.name.removeprefix("volume-")
-            if facts.rbd is not None and entry.image.name.startswith("volume-") and uuid in volumes:
-                _add(found, _key(facts.rbd, entry.pool, name), entry.image, name, uuid)
-    return {name: list(places.values()) for name, places in found.items()}
+            if entry.image.name.startswith("volume-") and uuid in volumes:
+                _add(found, uuid, _key(rbd, entry.pool, name), entry.image, name)
+    return _merged(found)
 
 
-def _add(
-    found: t.Dict[str, t.Dict[_Key, Seen]], key: _Key, image: RbdImage, by: str, name: t.Optional[str] = None
-) -> None:
-    places = found.setdefault(name or image.name, {})
-    before = places.get(key)
-    merged = image if before is None else _merge(before.image, image)
-    places[key] = Seen(key[0], key[1], merged, (*(before.by if before else ()), by))
+def _add(found: _Places, name: str, key: _Key, image: RbdImage, by: str) -> None:
+    images, hosts = found.setdefault(name, {}).setdefault(key, ([], []))
+    hosts.append(by)
+    # A thousand hosts that listed the name only say nothing more of it than the first.
+    if not images or _opened(image) or image.unread != images[0].unread:
+        images.append(image)
+
+
+def _opened(image: RbdImage) -> bool:
+    return any(part is not None for part in (image.id, image.size, image.snapshots, image.watchers, image.locks))
+
+
+def _merged(found: _Places) -> t.Dict[str, t.List[Seen]]:
+    return {
+        name: [
+            Seen(key[0], key[1], functools.reduce(_merge, images), tuple(hosts))
+            for key, (images, hosts) in places.items()
+        ]
+        for name, places in found.items()
+    }
 
 
 def _merge(one: RbdImage, other: RbdImage) -> RbdImage:
@@ -182,6 +204,41 @@ def _merge(one: RbdImage, other: RbdImage) -> RbdImage:
     whole = None not in (merged.id, merged.snapshots, merged.watchers, merged.locks)
     unread = [] if whole else [*one.unread, *(entry for entry in other.unread if entry not in one.unread)]
     return dataclasses.replace(merged, unread=unread)
+
+
+@dataclasses.dataclass(frozen=True)
+class Disks:
+    """The disks of some servers, as all hosts see them: gathered once, since there may be many of both.
+
+    ``images`` by name; ``volumes``: by server; ``places``: of the volumes, by the volume's uuid.
+    """
+
+    images: t.Mapping[str, t.List[Seen]]
+    volumes: t.Mapping[str, t.List[str]]
+    places: t.Mapping[str, t.List[Seen]]
+    clients: t.Tuple[Client, ...]
+
+    @property
+    def clusters(self) -> t.List[str]:
+        """Return the clusters that hold them, sorted."""
+        entries = (entry for found in (self.images, self.places) for places in found.values() for entry in places)
+        return sorted({entry.fsid for entry in entries if entry.fsid is not None})
+
+
+def disks(bundle: Bundle, guests: t.Sequence[Guest]) -> Disks:
+    """Return the disks of these servers, and every client of them that was seen."""
+    images = seen(bundle, {guest.uuid for guest in guests})
+    volumes = volumes_of(bundle, guests)
+    places = volumes_seen(bundle, {volume for names in volumes.values() for volume in names})
+    found = [
+        client
+        for name, entries in sorted(images.items())
+        for entry in entries
+        for client in of_image(entry, name.partition("_")[0])
+    ]
+    for uuid, names in sorted(volumes.items()):
+        found += [client for name in names for entry in places.get(name, []) for client in of_image(entry, uuid)]
+    return Disks(images, volumes, places, tuple(found))
 
 
 def volumes_of(bundle: Bundle, guests: t.Iterable[Guest]) -> t.Dict[str, t.List[str]]:
@@ -207,22 +264,6 @@ class Client:
     ip: t.Optional[str]
     #: Whether a lock is one that librbd manages (exclusive-lock); one made by hand has another cookie.
     managed: bool = False
-
-
-def clients(bundle: Bundle, guests: t.Sequence[Guest]) -> t.List[Client]:
-    """Return every client of these servers' images and volumes that was seen."""
-    uuids = {guest.uuid for guest in guests}
-    found = [
-        client
-        for name, places in sorted(seen(bundle, uuids).items())
-        for entry in places
-        for client in of_image(entry, name.partition("_")[0])
-    ]
-    volumes = volumes_of(bundle, guests)
-    places_of = volumes_seen(bundle, {volume for names in volumes.values() for volume in names})
-    for uuid, names in sorted(volumes.items()):
-        found += [client for name in names for entry in places_of.get(name, []) for client in of_image(entry, uuid)]
-    return found
 
 
 def of_image(entry: Seen, uuid: str) -> t.Iterator[Client]:
@@ -264,6 +305,8 @@ class Known:
     services: t.Mapping[str, t.Optional[t.FrozenSet[str]]]
     #: Of which host an address is, of those that Nova knows.
     hosts: t.Mapping[str, str]
+    #: What it was found out from.
+    disks: Disks
 
     def is_own(self, client: Client) -> bool:
         """Whether a client is the dead host."""
@@ -307,12 +350,12 @@ def identify(
     named = {address for address in map(plain, given) if address is not None}
     mine = {*named, *_read_on(source), *_host_ips(about, request)}
     mine |= {address for address in (plain(entry) for entry, _fsid in elsewhere.earlier) if address is not None}
-    known = Known({}, frozenset(mine - set(others)), others, _services(bundle), _nova_hosts(bundle, about, request))
-    found = clients(bundle, guests)
-    fsids = {fsid for fsid in (*(client.fsid for client in found), *clusters(bundle, guests)) if fsid is not None}
+    found = disks(bundle, guests)
+    at = _nova_hosts(bundle, about, request)
+    known = Known({}, frozenset(mine - set(others)), others, _services(bundle), at, found)
     own = {}
-    for fsid in sorted(fsids):
-        there = [client for client in found if client.fsid == fsid]
+    for fsid in found.clusters:
+        there = [client for client in found.clients if client.fsid == fsid]
         why = dict.fromkeys(sorted(named), "named by the operator")
         why.update(_as_client(source, fsid, elsewhere))
         for client in there:
@@ -321,14 +364,6 @@ def identify(
         why = {address: text for address, text in why.items() if address not in others}
         own[fsid] = why or _agreed(bundle, guests, known, fsid, there)
     return dataclasses.replace(known, own=own)
-
-
-def clusters(bundle: Bundle, guests: t.Sequence[Guest]) -> t.List[str]:
-    """Return the clusters that hold disks of these servers, sorted."""
-    places = [entry for entries in seen(bundle, {guest.uuid for guest in guests}).values() for entry in entries]
-    volumes = {volume for names in volumes_of(bundle, guests).values() for volume in names}
-    places += [entry for entries in volumes_seen(bundle, volumes).values() for entry in entries]
-    return sorted({entry.fsid for entry in places if entry.fsid is not None})
 
 
 def _agreed(
@@ -343,22 +378,17 @@ def _agreed(
     """
     unknown = {client.ip for client in there if not known.is_own(client) and known.whose(client) is None}
     active = {guest.uuid for guest in guests if guest.status == _ACTIVE}
-    with_images = {
-        name.partition("_")[0]: entry
-        for name, places in seen(bundle, active).items()
-        for entry in places
-        if entry.fsid == fsid
-    }
+    images = [(name.partition("_")[0], entry) for name, places in known.disks.images.items() for entry in places]
+    with_images = {uuid for uuid, entry in images if entry.fsid == fsid and uuid in active}
     blind = any(
         entry.image.locks is None or entry.image.watchers is None
-        for places in seen(bundle, {guest.uuid for guest in guests}).values()
-        for entry in places
+        for _uuid, entry in images
         if entry.fsid in (fsid, None)
     )
     locks = [client for client in there if client.kind == LOCK and client.uuid in active]
     holders, locked = {client.ip for client in locks}, {client.uuid for client in locks}
     address = next(iter(holders)) if len(holders) == 1 else None
-    if blind or address is None or unknown != {address} or not set(with_images) <= locked:
+    if blind or address is None or unknown != {address} or not with_images <= locked:
         return {}
     if not all(client.managed for client in locks):
         return {}

@@ -21,7 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
     memory,
     storage,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.clients import Elsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.clients import Elsewhere, Known
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
     OURS,
     Index,
@@ -119,7 +119,8 @@ def preflight(
     where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
     seating = seat(leaving, hosts, where, request, _passed(leaving, overrides), tried)
     kind = fence or request.fence_kind
-    refused = fencing.addresses(bundle, about, leaving, request, request.blocklist, elsewhere)
+    known = clients.identify(bundle, about, leaving, request, None, elsewhere)
+    refused = fencing.addresses(bundle, about, leaving, request, request.blocklist, elsewhere, known)
     # The findings of these migrations say it already, each with its way out.
     telling = Seating(seating.seats, [entry for entry in seating.unseated if not _only_moving(entry.problems)])
     items = [
@@ -128,15 +129,15 @@ def preflight(
         *_held(about, request),
         *_not_down(about, request),
         *_blast(about, request),
-        *_migrations(bundle, leaving, request),
+        *migrations(bundle, {guest.uuid for guest in leaving}),
         *evacuation_servers.check(bundle, about, request, leaving, seating),
-        *storage.writers(bundle, about, leaving, request, elsewhere),
+        *storage.writers(bundle, about, leaving, request, elsewhere, known),
         *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
         *(() if request.partial else memory.seats(leaving, hosts, telling, request.host)),
         *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
         *memory.overcommitted(bundle, about, request, seating),
-        *_fence(bundle, about, leaving, request, kind, refused, elsewhere),
-        *fencing.rights(bundle, clients.clusters(bundle, leaving), kind),
+        *_fence(bundle, about, leaving, request, kind, refused, known),
+        *fencing.rights(bundle, known.disks.clusters, kind),
     ]
     checked = gather(items)
     return Decision(checked, seating, tuple(leaving), tuple(hosts), refused, barred(checked, overrides, leaving))
@@ -154,11 +155,12 @@ def death(
         evidence = {"not read": ["servers" if leaving is None else "services"]}
         item = finding("SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run it again.")
         return Checked((item,))
+    known = clients.identify(bundle, about, leaving, request, None, elsewhere)
     return gather(
         [
             *_not_down(about, request),
-            *storage.fenced(bundle, about, leaving, request, elsewhere),
-            *storage.writers(bundle, about, leaving, request, elsewhere),
+            *storage.fenced(bundle, about, leaving, request, elsewhere, known),
+            *storage.writers(bundle, about, leaving, request, elsewhere, known),
             *_looked(bundle, leaving),
         ]
     )
@@ -295,15 +297,6 @@ def migrations(bundle: Bundle, there: t.Container[t.Optional[str]]) -> Items:
             yield finding(code, migration_subject(row), migration_evidence(row, place), _way_out(row))
 
 
-def _migrations(bundle: Bundle, leaving: t.Sequence[Guest], request: EvacuationRequest) -> Items:
-    """The same for an evacuation: where those that can go may go without the others, it is a warning."""
-    for item in migrations(bundle, {guest.uuid for guest in leaving}):
-        if request.partial and isinstance(item, Finding):
-            yield finding(item.code, item.object, item.evidence, item.remedy, WARNING)
-        else:
-            yield item
-
-
 def _open(row: MigrationRow) -> t.Optional[str]:
     if in_progress(row):
         return "SG702"
@@ -361,7 +354,7 @@ def _fence(
     request: EvacuationRequest,
     kind: t.Optional[str],
     planned: fencing.Addresses,
-    elsewhere: t.Optional[Elsewhere],
+    known: Known,
 ) -> Items:
     """What lives is drained, not evacuated; what was cut off (it has watchers) is what a fence is for.
 
@@ -369,7 +362,7 @@ def _fence(
     """
     if kind == BLOCKLIST:
         yield from planned.problems
-    found = storage.fenced(bundle, about, leaving, request, elsewhere)
+    found = storage.fenced(bundle, about, leaving, request, known=known)
     if request.fence is not None or kind not in PROVABLE:
         yield from found
         return

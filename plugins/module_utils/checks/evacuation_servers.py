@@ -162,7 +162,12 @@ def last_resort(leaving: t.Sequence[Guest], seating: Seating, host: str) -> Item
 
 
 def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -> Items:
-    """SG708: Masakari or InstanceHA is there; a blocker where it is at work on this very host."""
+    """SG708: Masakari or InstanceHA is there; a blocker where it is at work on this very host.
+
+    Not asked any more once the host is fenced: then this operation holds its service.
+    """
+    if request.fence is not None:
+        return
     subject = Subject("host", request.host)
     cloud = bundle.cloud
     if cloud is None or cloud.catalog is None:

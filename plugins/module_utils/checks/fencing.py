@@ -79,9 +79,13 @@ def addresses(
     request: EvacuationRequest,
     given: t.Sequence[str] = (),
     elsewhere: t.Optional[Elsewhere] = None,
+    known: t.Optional[Known] = None,
 ) -> Addresses:
-    """Return the addresses from which the source writes these servers' disks. ``given``: by the operator."""
-    known = clients.identify(bundle, about, guests, request, given, elsewhere)
+    """Return the addresses from which the source writes these servers' disks. ``given``: by the operator.
+
+    ``known``: what :func:`checks.clients.identify` said of the same, where it was asked already.
+    """
+    known = known or clients.identify(bundle, about, guests, request, given, elsewhere)
     listed: t.Dict[str, t.Dict[str, str]] = {}
     for fsid, own in known.own.items():
         why = dict(own)
@@ -99,13 +103,13 @@ def addresses(
     problems = [
         *_wrong(request, given, known),
         *_hyperconverged(request, listed, daemons),
-        *_unread(request, known, listed),
+        *_unread(bundle, request, known, listed),
         *_none(request, allowed, guests),
     ]
     return Addresses(
         {fsid: why for fsid, why in allowed.items() if why},
-        tuple(unknown(bundle, guests, known)),
-        uncovered(bundle, guests, known, proven),
+        tuple(unknown(known)),
+        uncovered(guests, known, proven),
         tuple(problems),
         proven,
     )
@@ -139,14 +143,35 @@ def _hyperconverged(
 
 
 def _unread(
-    request: EvacuationRequest, known: Known, listed: t.Mapping[str, t.Mapping[str, str]]
+    bundle: Bundle, request: EvacuationRequest, known: Known, listed: t.Mapping[str, t.Mapping[str, str]]
 ) -> t.Iterator[Finding]:
-    """SG709: without the addresses of a cluster's daemons it is not known whether one of them would be shut out."""
-    for fsid in sorted(listed):
-        if known.services.get(fsid) is None:
-            evidence = {"not read": f"addresses of the monitors, managers, OSDs and MDS of cluster {fsid}"}
-            remedy = "Let a reader's Ceph user read them: ceph mon dump, ceph mgr dump, ceph osd dump, ceph fs dump."
+    """SG709: without the addresses of a cluster's daemons it is not known whether one of them would be shut out.
+
+    Nova's own Ceph user (profile rbd) may read those of monitors and OSDs only. That is enough where each address is
+    known to be the dead host's own, by Nova or by what was read on it: a daemon there is on the dead machine.
+    """
+    for fsid, addresses_ in sorted(listed.items()):
+        unread = _unread_daemons(bundle, fsid)
+        strange = sorted(set(addresses_) - known.mine)
+        if known.services.get(fsid) is None or (unread and strange and not request.infrastructure):
+            evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
+            remedy = (
+                "Name the addresses of managers and MDS (evacuate_ceph_infrastructure=[...]), or let the Ceph user read "
+                'them: ceph auth caps client.NAME mon \'profile rbd, allow command "mgr dump", allow command '
+                "\"fs dump\"' osd 'AS IT IS'"
+            )
             yield finding("SG709", Subject("host", request.host), evidence, remedy)
+
+
+def _unread_daemons(bundle: Bundle, fsid: str) -> t.List[str]:
+    """Return which daemons' addresses no reader of a cluster could read."""
+    views = [
+        {entry.part: entry.reason for entry in rbd.infrastructure_unread}
+        for _facts, rbd in _views(bundle, fsid)
+        if rbd.infrastructure is not None
+    ]
+    parts = set.intersection(*(set(view) for view in views)) if views else set()
+    return sorted(f"{part}: {views[0][part]}" for part in parts)
 
 
 def _none(
@@ -162,7 +187,6 @@ def _none(
 
 
 def uncovered(
-    bundle: Bundle,
     guests: t.Sequence[Guest],
     known: Known,
     listed: t.Mapping[str, t.Collection[str]],
@@ -171,15 +195,16 @@ def uncovered(
 
     An address covers a disk if it is listed in the disk's cluster and was seen as this host's client there.
     """
-    images = clients.seen(bundle, {guest.uuid for guest in guests})
-    volumes = clients.volumes_of(bundle, guests)
-    volume_places = clients.volumes_seen(bundle, {volume for names in volumes.values() for volume in names})
+    images, volumes = known.disks.images, known.disks.volumes
+    by_server: t.Dict[str, t.Dict[str, t.List[clients.Seen]]] = {}
+    for name, entries in images.items():
+        by_server.setdefault(name.partition("_")[0], {})[name] = entries
     own = {fsid: set(why) & set(listed.get(fsid, ())) for fsid, why in known.own.items()}
     found: t.Dict[str, str] = {}
     for guest in guests:
-        places = {name: images[name] for name in images if name.partition("_")[0] == guest.uuid}
+        places = by_server.get(guest.uuid, {})
         places.update({name: images.get(name, []) for name in guest.images or () if name not in places})
-        places.update({f"volume {name}": volume_places.get(name, []) for name in volumes.get(guest.uuid, [])})
+        places.update({f"volume {name}": known.disks.places.get(name, []) for name in volumes.get(guest.uuid, [])})
         if guest.images is None:
             found[guest.uuid] = "which disks it has was not read"
         for name, entries in sorted(places.items()):
@@ -217,11 +242,11 @@ def _not_covered(
 # --- strangers ------------------------------------------------------------------------------------------------
 
 
-def unknown(bundle: Bundle, guests: t.Sequence[Guest], known: Known) -> t.List[Client]:
+def unknown(known: Known) -> t.List[Client]:
     """Return the clients of these servers' disks that are neither the dead host nor another compute host."""
     return [
         client
-        for client in clients.clients(bundle, guests)
+        for client in known.disks.clients
         if not known.is_own(client) and known.hosts.get(client.ip or "") is None
     ]
 
@@ -232,6 +257,7 @@ def strangers(
     guests: t.Sequence[Guest],
     request: EvacuationRequest,
     elsewhere: t.Optional[Elsewhere] = None,
+    known: t.Optional[Known] = None,
 ) -> Items:
     """SG507: a client that is not known has a server's disk. It keeps that server only, whatever the fence is.
 
@@ -244,9 +270,9 @@ def strangers(
     by hand (rbd lock add), and then no QEMU can write either: it has to be looked at. A lock of another compute host
     is what a server that was moved while it was stopped leaves behind.
     """
-    known = clients.identify(bundle, about, guests, request, None, elsewhere)
+    known = known or clients.identify(bundle, about, guests, request, None, elsewhere)
     names = {guest.uuid: guest.name for guest in guests}
-    found = [client for client in clients.clients(bundle, guests) if not known.is_own(client)]
+    found = [client for client in known.disks.clients if not known.is_own(client)]
     watching = {_place(client) for client in found if client.kind == clients.WATCHER}
     for client in found:
         of_host = known.hosts.get(client.ip or "")

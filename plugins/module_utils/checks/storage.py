@@ -98,6 +98,7 @@ def fenced(
     guests: t.Sequence[Guest],
     request: EvacuationRequest,
     elsewhere: t.Optional[Elsewhere] = None,
+    known: t.Optional[Known] = None,
 ) -> Items:
     """SG506, SG709: is there a proof that is good now, what does it cover, and does anything contradict it?
 
@@ -108,7 +109,7 @@ def fenced(
       all in these clusters; for any other it does.
     * An attestation counts where nothing contradicts it.
     """
-    known = clients.identify(bundle, about, guests, request, None, elsewhere)
+    known = known or clients.identify(bundle, about, guests, request, None, elsewhere)
     refused = fence_proof.refusal(
         request.fence,
         request.host,
@@ -122,14 +123,14 @@ def fenced(
         yield from _blocklisted(bundle, guests, request, known, proof)
     else:
         yield from _off(bundle, guests, request, known, refused)
-    yield from unread_watchers(bundle, guests)
+    yield from unread_watchers(known)
 
 
 def _off(
     bundle: Bundle, guests: t.Sequence[Guest], request: EvacuationRequest, known: Known, refused: t.Optional[str]
 ) -> Items:
     host = Subject("host", request.host)
-    signs = [*live_domains(bundle, request, guests), *own_watchers(bundle, guests, known)]
+    signs = [*live_domains(bundle, request, guests), *own_watchers(known)]
     proven = refused is None and isinstance(request.fence, fence_proof.FenceProof)
     signs += _answered(bundle, request) if proven else []
     if signs:
@@ -156,11 +157,11 @@ def _blocklisted(
     known: Known,
     proof: fence_proof.FenceProof,
 ) -> Items:
-    bare = fencing.uncovered(bundle, guests, known, proof.clusters)
+    uncovered = fencing.uncovered(guests, known, proof.clusters)
     domains = live_domains(bundle, request, guests)
-    watchers = own_watchers_by_server(bundle, guests, known)
+    watchers = own_watchers_by_server(known)
     for guest in guests:
-        reason, signs = bare.get(guest.uuid), watchers.get(guest.uuid, [])
+        reason, signs = uncovered.get(guest.uuid), watchers.get(guest.uuid, [])
         subject = Subject("instance", guest.uuid, guest.name)
         if reason is not None:
             alive = [*domains, *signs]
@@ -169,7 +170,7 @@ def _blocklisted(
         elif signs:
             remedy = "Ceph ends the watch of a client that it refuses within 30 seconds. Wait, then run it again."
             yield finding("SG506", subject, {ALIVE: signs, "contradicts": proof.read}, remedy)
-    if bare:
+    if uncovered:
         yield from silent(bundle, request)
 
 
@@ -228,25 +229,25 @@ def _answered(bundle: Bundle, request: EvacuationRequest) -> t.List[str]:
     return [f"it answered at {facts.read_at}, after its power state was read at {proof.at}"]
 
 
-def own_watchers_by_server(bundle: Bundle, guests: t.Sequence[Guest], known: Known) -> t.Dict[str, t.List[str]]:
+def own_watchers_by_server(known: Known) -> t.Dict[str, t.List[str]]:
     """Return the watchers at the dead host's own addresses, in words, by server."""
     found: t.Dict[str, t.List[str]] = {}
-    for client in clients.clients(bundle, guests):
+    for client in known.disks.clients:
         if client.kind == clients.WATCHER and known.is_own(client):
             text = f"{client.pool}/{client.image} has a watcher at {client.address}"
             found.setdefault(client.uuid, []).append(text)
     return found
 
 
-def own_watchers(bundle: Bundle, guests: t.Sequence[Guest], known: Known) -> t.List[str]:
+def own_watchers(known: Known) -> t.List[str]:
     """Return the watchers at the dead host's own addresses, in words."""
-    found = own_watchers_by_server(bundle, guests, known)
+    found = own_watchers_by_server(known)
     return sorted({text for texts in found.values() for text in texts})
 
 
-def unread_watchers(bundle: Bundle, guests: t.Sequence[Guest]) -> Items:
+def unread_watchers(known: Known) -> Items:
     """SG709: an image whose watchers or id no host could read. Unread is not "no watcher"."""
-    for name, places in sorted(seen(bundle, {guest.uuid for guest in guests}).items()):
+    for name, places in sorted(known.disks.images.items()):
         for entry in places:
             if entry.image.watchers is None or entry.image.id is None:
                 reasons = sorted({item.reason for item in entry.image.unread}) or ["not read"]
@@ -281,12 +282,13 @@ def writers(
     guests: t.Sequence[Guest],
     request: EvacuationRequest,
     elsewhere: t.Optional[Elsewhere] = None,
+    known: t.Optional[Known] = None,
 ) -> Items:
     """SG507: before a guest is sent, nobody else may have its disk: not another host, never two, and no stranger."""
-    known = clients.identify(bundle, about, guests, request, None, elsewhere)
-    shared = _shared_volumes(bundle, guests)
+    known = known or clients.identify(bundle, about, guests, request, None, elsewhere)
+    shared = _shared_volumes(bundle, known)
     by_image: t.Dict[t.Tuple[str, str, str, str], t.List[Client]] = {}
-    for client in clients.clients(bundle, guests):
+    for client in known.disks.clients:
         if client.kind == clients.WATCHER:
             key = (client.uuid, client.fsid or "", client.pool, client.image)
             by_image.setdefault(key, []).append(client)
@@ -298,13 +300,13 @@ def writers(
             hosts = sorted({*others.values(), *([request.host] if own else [])})
             subject = Subject("image", f"{pool}/{name}", uuid)
             yield _double(subject, {"watchers": sorted({*own, *others}), "hosts": hosts})
-    yield from fencing.strangers(bundle, about, guests, request, elsewhere)
+    yield from fencing.strangers(bundle, about, guests, request, elsewhere, known)
     yield from _leftover_domains(bundle, {guest.uuid for guest in guests}, request.host)
 
 
-def _shared_volumes(bundle: Bundle, guests: t.Sequence[Guest]) -> t.Dict[str, t.Set[str]]:
+def _shared_volumes(bundle: Bundle, known: Known) -> t.Dict[str, t.Set[str]]:
     """Return the images of multi-attached volumes, to the hosts of all their servers: these may have them open."""
-    mine = {volume for names in clients.volumes_of(bundle, guests).values() for volume in names}
+    mine = {volume for names in known.disks.volumes.values() for volume in names}
     found: t.Dict[str, t.Set[str]] = {}
     for server in (bundle.cloud.servers if bundle.cloud else None) or []:
         for volume in server.volumes:

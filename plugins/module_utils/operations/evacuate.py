@@ -626,8 +626,20 @@ class Evacuation:
             if reader is None:
                 raise self._not_fenced(f"no host reaches Ceph cluster {fsid}: evacuate_ceph_host names one")
             pool = next(home[1] for home in homes if self._reader(home) == reader)
-            found.append({"fsid": fsid, "pool": pool, "reader": reader, "addresses": sorted(addresses)})
+            found.append(
+                {
+                    "fsid": fsid,
+                    "pool": pool,
+                    "reader": reader,
+                    "addresses": sorted(addresses),
+                    "infrastructure": self._never(),
+                }
+            )
         return found
+
+    def _never(self) -> t.List[str]:
+        """Return addresses that are never the dead host's, for a Ceph user that may not read all of the cluster's."""
+        return sorted({*self.options["ceph_infrastructure"], *self.options["never_blocklist"], *self.controllers})
 
     def _note_listed(self) -> None:
         if self.options["fence"] != fence_proof.BLOCKLIST and not self.options["also_blocklist"]:

@@ -130,14 +130,9 @@ def _about_the_dead(
             "image_properties",
             lambda: _properties(connection, servers, volumes or {}, before.image_properties or {}),
         ),
-        shares=part("shares", lambda: _shares(connection, servers)),
+        shares=part("shares", lambda: _shares(connection, servers, before.shares or {})),
         accelerator_ports=part("accelerator_ports", lambda: _accelerators(connection, servers)),
-        encrypted=None
-        if volumes is None
-        else {
-            **{uuid: names for uuid, names in (before.encrypted or {}).items() if uuid not in volumes},
-            **{uuid: [row["id"] for row in rows if row.get("encrypted")] for uuid, rows in volumes.items()},
-        },
+        encrypted=None if volumes is None else _encrypted(servers, volumes, before.encrypted or {}),
         unlisted=None if account is None else account.unlisted,
         soft_deleted=None if account is None else account.soft_deleted,
         cells_down=None if account is None else account.cells_down,
@@ -297,6 +292,15 @@ def _volumes(
     return {uuid: [found[volume] for volume in volumes] for uuid, volumes in wanted.items()}
 
 
+def _encrypted(
+    servers: t.Sequence[facts.ApiServer],
+    volumes: t.Mapping[str, t.Sequence[Json]],
+    known: t.Mapping[str, t.List[str]],
+) -> t.Dict[str, t.List[str]]:
+    read = {uuid: [str(row["id"]) for row in rows if row.get("encrypted")] for uuid, rows in volumes.items()}
+    return {server.id: read.get(server.id, known.get(server.id, [])) for server in servers}
+
+
 def _properties(
     connection: t.Any,
     servers: t.Sequence[facts.ApiServer],
@@ -315,8 +319,8 @@ def _properties(
         if server.id not in found and image is not None:
             found[server.id] = image
         for volume in volumes.get(server.id, ()) if server.image == "" else ():
-            if volume.get("bootable") in ("true", True) and volume.get("volume_image_metadata"):
-                found.setdefault(server.id, _wanted(volume["volume_image_metadata"]))
+            if volume.get("bootable") in ("true", True):
+                found.setdefault(server.id, _wanted(volume.get("volume_image_metadata") or {}))
     return found
 
 
@@ -337,8 +341,11 @@ def _wanted(properties: Json) -> t.Dict[str, str]:
     }
 
 
-def _shares(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.Dict[str, int]:
-    """Return how many shares each server has; none where this Nova knows no shares."""
+def _shares(connection: t.Any, servers: t.Sequence[facts.ApiServer], known: t.Mapping[str, int]) -> t.Dict[str, int]:
+    """Return how many shares each server has; none where this Nova knows no shares.
+
+    ``known`` stays as it was: a share is attached and detached by the server's own nova-compute.
+    """
     offered = http.max_microversion(connection, COMPUTE)
     if releases.microversion_tuple(offered) < releases.microversion_tuple(SHARES):
         return {server.id: 0 for server in servers}
@@ -346,7 +353,8 @@ def _shares(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.Dict[s
     def read(uuid: str) -> int:
         return len(http.items(connection, COMPUTE, f"/servers/{uuid}/shares", "shares", SHARES))
 
-    return each([server.id for server in servers], read)
+    found = each([server.id for server in servers if server.id not in known], read)
+    return {server.id: known[server.id] if server.id in known else found[server.id] for server in servers}
 
 
 def _accelerators(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.List[str]:

@@ -62,7 +62,7 @@ NOT_OPENED = "not opened"
 
 AUTO, LIBRARY, COMMAND = "auto", "library", "command"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
-_EPERM, _ENOENT, _EACCES, _EEXIST, _EINVAL = 1, 2, 13, 17, 22
+_ENOENT, _EACCES, _EEXIST, _EINVAL = 2, 13, 17, 22
 #: What the list is called: since Pacific, and before.
 BLOCKLIST_WORDS = ("blocklist", "blacklist")
 _UNKNOWN = re.compile(r"command not known|no valid command|invalid command", re.IGNORECASE)
@@ -255,9 +255,14 @@ def infrastructure(ceph: Ceph, parts: Parts) -> t.Optional[t.List[str]]:
 def _managers(ceph: Ceph) -> t.List[str]:
     answer = ceph.ask("mgr dump")
     addresses = ceph_addresses.all_of(answer, ("active_addr", "active_addrs", "active_clients"))
+    standbys = {str(entry["name"]) for entry in answer.get("standbys") or []}
+    if not standbys:
+        return addresses
     # The dump names a standby without its address.
-    standbys = _entries(ceph.ask("mgr metadata"), "mgr metadata") if answer.get("standbys") else []
-    return addresses + [found for entry in standbys for found in ceph_addresses.all_of(entry, ("addr", "addrs"))]
+    known = {str(entry["name"]): entry for entry in _list(ceph.ask("mgr metadata"), "mgr metadata")}
+    if standbys - set(known):
+        raise CephError(f"mgr metadata: nothing of {', '.join(sorted(standbys - set(known)))}")
+    return addresses + [found for entry in known.values() for found in ceph_addresses.all_of(entry, ("addr", "addrs"))]
 
 
 def _mds(ceph: Ceph) -> t.List[str]:
@@ -397,7 +402,7 @@ class _Monitors:
         try:
             self._worded(lambda word: self.ask(f"osd {word} ls"))
         except _FailedError:
-            # Who may not read the list knows its name: a word that is not known is told before rights are looked at.
+            # Who may not read the list knows its name.
             if self._word is None:
                 raise
         return str(self._word)
@@ -418,7 +423,9 @@ class _Monitors:
                 if error.code == _EINVAL and _UNKNOWN.search(str(error)):
                     first = first or error
                     continue
-                self._word = word
+                # Rights and addresses are looked at only where the command is known. A timeout says nothing.
+                if error.code == _EACCES or _PASSED.search(str(error)):
+                    self._word = word
                 raise
             self._word = word
             return answer
@@ -441,7 +448,7 @@ class _Monitors:
         try:
             self._worded(lambda word: self._probe(word, action))
         except _FailedError as error:
-            if error.code in (_EACCES, _EPERM):
+            if error.code == _EACCES:
                 return False, str(error)
             return (True, "") if _PASSED.search(str(error)) else (None, str(error))
         except CephError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -329,3 +330,46 @@ def test_overcommit_stretches_measured_memory_but_not_huge_pages():
     assert places(seat([guest(memory=8000)], [host(room=4000)], request=request)) == {"a": "host0"}
     one = guest(memory=0, cells=(NumaCell(1024, HUGE),))
     assert codes(seat([one], [host(pages={(0, HUGE): 511})], request=request)) == {"a": "SG503"}
+
+
+# --- what aggregates say, and what the scheduler refused --------------------------------------------------------
+
+
+def test_a_host_that_aggregates_bar_is_never_taken_and_one_to_be_avoided_last():
+    hosts = [host("host0", room=9000), host("host1", room=8000), host("host2", room=7000)]
+    some = guest(barred={"host0": "no aggregate of it has gpu"}, avoided={"host1": "kept for others"})
+    assert places(seat([some], hosts)) == {"a": "host2"}
+    (place,) = seat([some], hosts[:2]).seats
+    assert (place.host, "kept for others" in place.why) == ("host1", True)
+    assert codes(seat([some], hosts[:1])) == {"a": "SG512"}
+
+
+def test_hosts_that_the_scheduler_refused_are_none_of_the_three_attempts():
+    hosts = [host(f"host{number}", room=9000 - number) for number in range(6)]
+    no = "No valid host was found. There are not enough hosts available."
+    refused = {f"host{number}": no for number in range(5)}
+    assert places(seat([guest()], hosts, tried={"a": refused})) == {"a": "host5"}
+    failed = {f"host{number}": "spawn failed" for number in range(3)}
+    assert codes(seat([guest()], hosts, tried={"a": failed})) == {"a": "SG512"}
+    endless = {f"other{number}": no for number in range(evacuation.REFUSALS)}
+    assert codes(seat([guest()], hosts, tried={"a": endless})) == {"a": "SG512"}
+
+
+def _seconds(guests, hosts):
+    begin = time.perf_counter()
+    seating = seat(guests, hosts)
+    assert len(seating.seats) == len(guests)
+    return time.perf_counter() - begin
+
+
+def test_ten_times_the_hosts_take_no_more_than_a_few_times_ten_times_as_long():
+    """1000 hosts and 500 servers in seconds: nothing is looked at for each pair more than once."""
+    some = [guest(f"g{number}", images=(), offers=None, zone="az1") for number in range(50)]
+    few = [host(f"host{number}", room=1 << 20) for number in range(60)]
+    many = [host(f"host{number}", room=1 << 20) for number in range(600)]
+    elsewhere = [host(f"away{number}", room=1 << 20, zone="az2") for number in range(6000)]
+    small = min(_seconds(some, few) for _time in range(3))
+    assert min(_seconds(some, many) for _time in range(3)) < 40 * small
+    assert min(_seconds(some, [*few, *elsewhere]) for _time in range(3)) < 20 * small, (
+        "other zones cost little"
+    )

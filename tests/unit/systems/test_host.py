@@ -576,3 +576,8 @@ def test_this_very_process():
     assert processes.start_time(2**22 + 1) is None
     assert processes.resident_mib(os.getpid()) > 1
     assert processes.resident_mib(2**22 + 1) is None
+
+
+def test_qemu_processes_are_read_where_libvirt_is_silent(monkeypatch):
+    monkeypatch.setattr(host.processes, "qemu_by_uuid", lambda: {"one": [70, 7], "two": [8]})
+    assert host.qemu_processes() == {"one": 7, "two": 8}

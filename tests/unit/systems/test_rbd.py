@@ -19,7 +19,10 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import ceph_addresses, host, rbd
+from ansible_collections.stackguard.nova.plugins.modules import compute_host_info
+from ansible_collections.stackguard.nova.tests.unit import builders
+from ansible_collections.stackguard.nova.tests.unit.modules.running import run
 
 ONE = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"
 TWO = "0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11"
@@ -365,6 +368,26 @@ class Cluster:
         self.answers = {"osd blocklist ls": b'[{"addr": "10.0.0.1:0/0", "until": "x"}][]'}
         self.answers["mon dump"] = json.dumps(MONITORS).encode()
         self.options = {}
+        #: Commands that the release does not know; pools that were opened, and that may not be; what the user may do.
+        self.unknown, self.pools, self.closed, self.may = (), [], set(), {"add", "rm"}
+
+    def told(self, asked):
+        """What the monitors answer: recorded from Ceph 16."""
+        if asked["prefix"] in self.unknown:
+            return -22, b"", "command not known"
+        action = asked.get("blocklistop") or asked.get("blacklistop")
+        if asked.get("addr") == "stackguard/0" and asked["prefix"] not in self.answers:
+            if action not in self.may:
+                return -13, b"", "access denied"
+            return -22, b"", "unable to parse address stackguard/0"
+        answer = self.answers.get(asked["prefix"], b"")
+        return (-13, b"", "access denied") if answer is None else (0, answer, "")
+
+    def open(self, pool):
+        self.pools.append(pool)
+        if pool in self.closed:
+            raise BindingError(f"error opening pool '{pool}'")
+        return types.SimpleNamespace(close=lambda: None)
 
     def install(self, monkeypatch):
         cluster = self
@@ -381,7 +404,7 @@ class Cluster:
                     raise cluster.connect_error
 
             def open_ioctx(self, pool):
-                return types.SimpleNamespace(close=lambda: None)
+                return cluster.open(pool)
 
             def get_fsid(self):
                 return "c1"
@@ -389,8 +412,7 @@ class Cluster:
             def mon_command(self, command, _data, timeout):
                 asked = json.loads(command)
                 cluster.commands.append(asked)
-                answer = cluster.answers.get(asked["prefix"], b"")
-                return (-13, b"", "access denied") if answer is None else (0, answer, "")
+                return cluster.told(asked)
 
             def shutdown(self):
                 cluster.options["shut down"] = True
@@ -525,3 +547,410 @@ def test_locks_and_watchers_of_old_releases_are_mappings():
 )
 def test_an_image_belongs_to_the_instance_of_its_name(name, uuid):
     assert rbd.instance_of(name) == uuid
+
+
+# --- the cluster itself -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "addresses"),
+    [
+        ("192.0.2.1", ["192.0.2.1"]),
+        ("192.0.2.1:6789/0", ["192.0.2.1"]),
+        ("v2:192.0.2.1:3300/0", ["192.0.2.1"]),
+        ("[v2:192.0.2.1:3300/0,v1:192.0.2.1:6789/0]", ["192.0.2.1"]),
+        ("[v2:192.0.2.1:3300/0,v1:198.51.100.1:6789/0]", ["192.0.2.1", "198.51.100.1"]),
+        ("[v2:[2001:db8::1]:3300/0,v1:[2001:db8::1]:6789/0]", ["2001:db8::1"]),
+        ("[v2:192.0.2.1:3300/0,v2:[2001:db8::1]:3300/0]", ["192.0.2.1", "2001:db8::1"]),
+        ("[2001:DB8::1]:6789/0", ["2001:db8::1"]),
+        ("2001:db8::1", ["2001:db8::1"]),
+        ("any:192.0.2.1:0/7", ["192.0.2.1"]),
+        ("[::ffff:192.0.2.1]:0/7", ["192.0.2.1"]),
+        *((nothing, []) for nothing in ("", "-", "-/0", ":/0", "0.0.0.0:0/0", "[::]:0/0")),
+        ("(unrecognized address family 0)/0", []),
+    ],
+)
+def test_addresses_are_understood_in_every_form_that_ceph_writes(text, addresses):
+    assert ceph_addresses.plain(text) == addresses
+
+
+@pytest.mark.parametrize("text", ["mon1.example:6789/0", "192.0.2:6789/0", "[v2:192.0.2.1:3300/0", "[x]:0/0", "x"])
+def test_an_address_that_is_not_understood_is_not_no_address(text):
+    with pytest.raises(ValueError, match=r"IP|does not appear"):
+        ceph_addresses.plain(text)
+
+
+def vector(*addresses):
+    return {"addrvec": [{"type": f"v{2 - number % 2}", "addr": at, "nonce": 1} for number, at in enumerate(addresses)]}
+
+
+def cluster_answers():
+    """As Ceph 16 tells them, shortened: two networks, both protocols, IPv6, standbys, clients of the manager."""
+    return {
+        "mon dump": {
+            "mons": [
+                {"addr": "127.0.0.1:6789/0", "public_addrs": vector("127.0.0.1:3300", "127.0.0.1:6789")},
+                {"addr": "-", "public_addrs": vector("[2001:db8::2]:3300")},
+            ]
+        },
+        "osd dump": {
+            "osds": [
+                {
+                    "public_addrs": vector("192.0.2.10:6800", "192.0.2.10:6801"),
+                    "cluster_addrs": vector("198.51.100.10:6802"),
+                    "heartbeat_back_addrs": vector("198.51.100.11:6806"),
+                    "public_addr": "192.0.2.10:6801/7",
+                    "state": ["exists", "up"],
+                }
+            ],
+            "blocklist": {"203.0.113.66:0/0": "2031-01-01T00:00:00"},
+        },
+        "mgr dump": {
+            "active_addrs": vector("192.0.2.20:6808"),
+            "active_addr": "192.0.2.20:6809/1",
+            "active_clients": [{"name": "rbd_support", **vector("192.0.2.21:0")}],
+            "standbys": [{"gid": 4, "name": "y"}],
+            "modules": ["prometheus"],
+            "available_modules": [{"module_options": {"server_addr": {"name": "server_addr", "default_value": "::"}}}],
+        },
+        "mgr metadata": [
+            {"name": "x", "addr": "192.0.2.20", "addrs": "192.0.2.20:0/1"},
+            {"name": "y", "addr": "192.0.2.22", "addrs": "[v2:192.0.2.22:6800/1,v1:192.0.2.22:6801/1]"},
+        ],
+        "fs dump": {
+            "standbys": [{"addr": "192.0.2.30:6801/1"}],
+            "filesystems": [{"mdsmap": {"info": {"gid_7": {"addrs": vector("192.0.2.31:6800")}}}}],
+        },
+        "status": {
+            "fsmap": {"by_rank": [], "up:standby": 0},
+            "servicemap": {
+                "services": {
+                    "rgw": {"daemons": {"summary": "", "9": {"addr": "192.0.2.40:0/9", "metadata": {"addr": "?"}}}}
+                }
+            },
+        },
+    }
+
+
+ALL = {
+    *("127.0.0.1", "2001:db8::2", "192.0.2.10", "198.51.100.10", "198.51.100.11", "192.0.2.20", "192.0.2.21"),
+    *("192.0.2.22", "192.0.2.30", "192.0.2.31", "192.0.2.40"),
+}
+
+
+def detailed(monkeypatch, **changes):
+    cluster = Cluster({f"{ONE}_disk": about(), f"{TWO}_disk": about()}).install(monkeypatch)
+    for question, answer in {**cluster_answers(), **changes}.items():
+        cluster.answers[question] = answer if answer is None else json.dumps(answer).encode()
+    return cluster
+
+
+def test_all_addresses_of_the_clusters_own_daemons_are_read(monkeypatch):
+    detailed(monkeypatch)
+    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    assert set(read.infrastructure) == ALL
+    assert (read.infrastructure_unread, read.blocklist_word) == ([], "blocklist")
+    assert [entry.address for entry in read.blocklist] == ["10.0.0.1:0/0"]
+    assert read.unread == []
+    assert facts.from_plain(facts.RbdFacts, facts.to_plain(read)) == read
+
+
+def test_the_commands_read_the_same_addresses(commands):
+    answers = {f"ceph {question}": answer for question, answer in cluster_answers().items()}
+    commands({**healthy(), **answers})
+    read = rbd.read_rbd(options(), [ONE], more=rbd.More(details=True))
+    assert set(read.infrastructure) == ALL
+    assert read.infrastructure_unread == []
+
+
+def test_managers_that_profile_rbd_may_not_read_are_unread_and_named(monkeypatch):
+    """Recorded from Ceph 16: profile rbd may read monitors and OSDs, and neither managers nor MDS."""
+    detailed(monkeypatch, **{"mgr dump": None, "fs dump": None})
+    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    assert "192.0.2.10" in read.infrastructure
+    assert not {"192.0.2.20", "192.0.2.30"} & set(read.infrastructure)
+    # That there is no MDS at all is told by the status.
+    assert [entry.part for entry in read.infrastructure_unread] == ["infrastructure mgr dump"]
+
+
+@pytest.mark.parametrize("fsmap", [{"by_rank": [{"name": "a"}], "up:standby": 0}, {"by_rank": [], "up:standby": 1}, {}])
+def test_mds_that_cannot_be_read_are_unread_where_there_may_be_one(monkeypatch, fsmap):
+    status = {**cluster_answers()["status"], "fsmap": fsmap}
+    detailed(monkeypatch, **{"fs dump": None, "status": status})
+    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    assert [entry.part for entry in read.infrastructure_unread] == ["infrastructure fs dump"]
+
+
+@pytest.mark.parametrize("question", ["mon dump", "osd dump", "mgr dump", "mgr metadata", "fs dump", "status"])
+@pytest.mark.parametrize("answer", [{}, [], {"mons": [{"addr": "mon1.example:6789/0"}]}, [{"name": "x"}]])
+def test_an_answer_of_another_shape_is_unread_and_not_empty(monkeypatch, question, answer):
+    detailed(monkeypatch, **{question: answer})
+    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    assert read.infrastructure_unread
+
+
+def test_monitors_of_several_protocols_and_of_the_new_one_only_are_known(monkeypatch):
+    assert rbd.parse_monitors(cluster_answers()["mon dump"]) == [
+        *("127.0.0.1:3300", "127.0.0.1:6789"),
+        "[2001:db8::2]:3300",
+    ]
+    assert rbd.parse_monitors({"mons": [{"addr": "[2001:db8::1]:6789/0"}]}) == ["[2001:db8::1]:6789"]
+
+
+# --- the list's name, and who may do what -----------------------------------------------------------------------
+
+
+def before_pacific(cluster):
+    """The monitors of Octopus: no command with the new word."""
+    cluster.answers["osd blacklist ls"] = b'[{"addr": "10.0.0.7:0/0", "until": "2026-11-21 14:47:02.134176"}]'
+    cluster.unknown = ("osd blocklist", "osd blocklist ls")
+    return cluster
+
+
+def test_before_pacific_the_list_is_called_blacklist_and_that_is_found_by_asking(monkeypatch):
+    cluster = before_pacific(detailed(monkeypatch))
+    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    assert read.blocklist_word == "blacklist"
+    assert [entry.address for entry in read.blocklist] == ["10.0.0.7:0/0"]
+    asked = [command["prefix"] for command in cluster.commands if command["prefix"].startswith("osd bl")]
+    assert asked.count("osd blocklist ls") == 1, "it is found out once"
+    with rbd.connect(library()) as ceph:
+        cluster.commands.clear()
+        ceph.block("10.0.0.1:0/0", 60)
+        ceph.unblock("10.0.0.1:0/0")
+    assert [command.get("blacklistop") for command in cluster.commands] == [None, "add", "rm"]
+
+
+def test_before_pacific_the_commands_find_it_out_as_well(commands):
+    """Recorded from Ceph 16, for a command that it does not know."""
+    unknown = {
+        "exit": 22,
+        "said": "no valid command found; 10 closest matches:\nosd perf\nError EINVAL: invalid command",
+    }
+    calls = commands(
+        {
+            **healthy(),
+            "ceph osd blocklist ls": unknown,
+            "ceph osd blacklist ls": [{"addr": "10.0.0.7:0/0", "until": "x"}],
+            "ceph osd blacklist add 10.0.0.1:0/0 60": "",
+        }
+    )
+    with rbd.connect(options()) as ceph:
+        assert ceph.blocklist_word() == "blacklist"
+        assert [entry.address for entry in ceph.blocklist()] == ["10.0.0.7:0/0"]
+        ceph.block("10.0.0.1:0/0", 60)
+    assert sum("blocklist" in call for call in calls()) == 1
+
+
+def test_a_release_that_knows_neither_word_is_unread(monkeypatch):
+    cluster = detailed(monkeypatch)
+    cluster.unknown = ("osd blocklist", "osd blocklist ls", "osd blacklist", "osd blacklist ls")
+    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    assert (read.blocklist_word, read.blocklist) == (None, None)
+    assert {"blocklist_word", "blocklist"} <= parts(read)
+    assert (read.rights.add, read.rights.remove) == (None, None)
+    assert "command not known" in read.rights.reason
+
+
+def test_who_may_not_read_the_list_knows_its_name(monkeypatch):
+    detailed(monkeypatch, **{"osd blocklist ls": None})
+    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    assert (read.blocklist, read.blocklist_word) == (None, "blocklist")
+
+
+def test_a_cluster_that_does_not_answer_has_no_word_for_its_list(commands):
+    commands({**healthy(), "ceph osd blocklist ls": {"exit": 1, "said": "timed out"}})
+    with rbd.connect(options()) as ceph, pytest.raises(rbd.CephError, match="timed out"):
+        ceph.blocklist_word()
+
+
+@pytest.mark.parametrize(
+    ("may", "rights"),
+    [
+        # Recorded from Ceph 16: profile rbd; with allow command "osd blocklist"; allow r.
+        ({"add"}, (True, False)),
+        ({"add", "rm"}, (True, True)),
+        (set(), (False, False)),
+    ],
+)
+def test_what_a_user_may_do_to_the_list_is_asked_without_changing_it(monkeypatch, may, rights):
+    cluster = detailed(monkeypatch)
+    cluster.may = may
+    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    assert (read.rights.add, read.rights.remove) == rights
+    assert (read.rights.reason is None) == all(rights)
+    orders = [command for command in cluster.commands if "blocklistop" in command]
+    assert {order["addr"] for order in orders} == {"stackguard/0"}, "no address that could be put on the list"
+
+
+def test_an_answer_that_proves_neither_is_no_right(monkeypatch):
+    cluster = detailed(monkeypatch)
+    cluster.answers["osd blocklist"] = b""
+    with rbd.connect(library()) as ceph:
+        rights = ceph.rights()
+    assert rights.add is None
+    assert "took an address that is none" in rights.reason
+
+
+DENIED = {"exit": 13, "said": "Error EACCES: access denied"}
+BITS = {"exit": 22, "said": "Error EINVAL: Too many bits in range for that protocol!"}
+
+
+@pytest.mark.parametrize(
+    ("add", "remove", "rights"),
+    [
+        (BITS, "255.255.255.254:0/0 isn't blocklisted", (True, True)),
+        (BITS, DENIED, (True, False)),
+        (DENIED, DENIED, (False, False)),
+        # A release that knows no ranges: its command refuses before the monitors do.
+        ({"exit": 22, "said": "Invalid command: range not in add|rm"}, DENIED, (None, False)),
+        ({"exit": 1, "said": "timed out"}, {"exit": 1, "said": "timed out"}, (None, None)),
+    ],
+)
+def test_the_commands_ask_for_rights_without_changing_the_list(commands, add, remove, rights):
+    calls = commands(
+        {
+            **healthy(),
+            "ceph osd blocklist range add 192.0.2.1:0/1000 1": add,
+            "ceph osd blocklist rm 255.255.255.254:0/0": remove,
+            "ceph osd blacklist range add 192.0.2.1:0/1000 1": add,
+        }
+    )
+    with rbd.connect(options()) as ceph:
+        found = ceph.rights()
+    assert (found.add, found.remove) == rights
+    assert (found.reason is None) == all(rights)
+    for call in calls():
+        assert {"192.0.2.1:0/1000", "255.255.255.254:0/0"} & set(call)
+
+
+def test_commands_put_a_range_on_the_list(commands):
+    calls = commands(
+        {"ceph osd blocklist range add 10.0.0.1:0/32 60": "", "ceph osd blocklist range rm 10.0.0.1:0/32": ""}
+    )
+    with rbd.connect(options()) as ceph:
+        ceph.block("10.0.0.1:0/32", 60, as_range=True)
+        ceph.unblock("10.0.0.1:0/32", as_range=True)
+    assert len(calls()) == 2
+
+
+def test_the_bindings_put_a_range_on_the_list(monkeypatch):
+    cluster = Cluster({}).install(monkeypatch)
+    with rbd.connect(library()) as ceph:
+        ceph.block("10.0.0.1:0/32", 60, as_range=True)
+    assert cluster.commands[0]["range"] == "range"
+
+
+# --- names only, and volumes ------------------------------------------------------------------------------------
+
+
+def test_a_destination_lists_names_in_one_call_and_opens_nothing(commands, monkeypatch):
+    calls = commands(healthy())
+    read = rbd.read_rbd(options(), more=rbd.More(opened=False))
+    assert [image.name for image in read.images] == [f"{TWO}_disk", f"{ONE}_disk", f"{ONE}_disk.swap"]
+    assert (read.opened, read.fsid, read.pool, read.client_address) == (False, "c1", "vms", "127.0.0.1")
+    for image in read.images:
+        assert (image.id, image.size, image.snapshots, image.watchers, image.locks) == (None,) * 5
+        assert [(entry.part, entry.reason) for entry in image.unread] == [("image", "not opened")]
+    assert [call[1] for call in calls() if call[0] == "rbd"] == ["ls"]
+    cluster = Cluster({f"{ONE}_disk": about()}).install(monkeypatch)
+    assert [image.name for image in rbd.read_rbd(library(), [ONE], more=rbd.More(opened=False)).images] == [
+        f"{ONE}_disk"
+    ]
+    assert cluster.opened == []
+
+
+def test_facts_of_an_older_version_are_those_of_opened_images():
+    old = {
+        "via": "library",
+        "fsid": "c1",
+        "pool": "vms",
+        "instances": [],
+        "images": [],
+        "blocklist": [{"address": "x"}],
+    }
+    read = facts.from_plain(facts.RbdFacts, old)
+    assert (read.opened, read.infrastructure, read.rights, read.volumes) == (True, None, None, None)
+
+
+VOLUME = f"volume-{TWO}"
+
+
+def volumes(*uuids, pools=("vms", "volumes"), **more):
+    return rbd.More(volumes=tuple(uuids), volume_pools=pools, **more)
+
+
+def test_volumes_are_read_with_watchers_in_the_pools_asked_for(monkeypatch):
+    cluster = Cluster({VOLUME: about(), f"{ONE}_disk": about(), f"volume-{ONE}": about()}).install(monkeypatch)
+    read = rbd.read_rbd(library(), [ONE], more=volumes(TWO, pools=("volumes",)))
+    ((pool, image),) = [(volume.pool, volume.image) for volume in read.volumes]
+    assert (pool, image.name) == ("volumes", VOLUME)
+    assert image.watchers == [facts.RbdWatcher("10.0.0.1:0/9", "client.7", "3")]
+    assert (f"volume-{ONE}", True) not in cluster.opened
+    assert cluster.pools == ["vms", "volumes"]
+    assert facts.from_plain(facts.RbdFacts, facts.to_plain(read)) == read
+
+
+def test_a_pool_of_volumes_that_may_not_be_opened_is_unread_and_not_empty(monkeypatch):
+    cluster = Cluster({VOLUME: about()}).install(monkeypatch)
+    cluster.closed = {"ssd"}
+    read = rbd.read_rbd(library(), [ONE], more=volumes(TWO, pools=("ssd", "volumes")))
+    assert [volume.pool for volume in read.volumes] == ["volumes"]
+    assert [entry.part for entry in read.unread] == ["volumes ssd"]
+    nothing = rbd.read_rbd(library(), [ONE], more=volumes(TWO, pools=("ssd",)))
+    assert (nothing.volumes, [entry.part for entry in nothing.unread]) == (None, ["volumes ssd"])
+    unnamed = rbd.read_rbd(library(), [ONE], more=volumes(TWO, pools=()))
+    assert (unnamed.volumes, [entry.part for entry in unnamed.unread]) == (None, ["volumes"])
+
+
+def test_the_commands_read_volumes_and_say_which_pool_they_may_not(commands):
+    calls = commands({**healthy(), "rbd ls": [VOLUME, f"{ONE}_disk"], **image_answers(VOLUME, [WATCHER])})
+    read = rbd.read_rbd(options(), [ONE], more=volumes(TWO, pools=("volumes",)))
+    assert [(volume.pool, volume.image.name) for volume in read.volumes] == [("volumes", VOLUME)]
+    assert read.volumes[0].image.watchers
+    assert ["rbd", "ls", "--pool=volumes"] in [call[:3] for call in calls()]
+    commands({**healthy(), "rbd ls": {"exit": 1, "said": "(1) Operation not permitted"}})
+    denied = rbd.read_rbd(options(), [ONE], more=volumes(TWO, pools=("volumes",)))
+    assert denied.volumes is None
+    assert {"volumes volumes", "images"} == parts(denied)
+
+
+def test_volumes_that_were_not_asked_for_are_not_looked_for(monkeypatch):
+    cluster = Cluster({VOLUME: about()}).install(monkeypatch)
+    assert rbd.read_rbd(library(), [ONE]).volumes is None
+    assert cluster.pools == ["vms"]
+    assert not any(command["prefix"] in ("mgr dump", "osd dump", "osd blocklist") for command in cluster.commands)
+
+
+@pytest.mark.parametrize(
+    ("given", "more"),
+    [
+        ({}, rbd.More()),
+        ({"rbd_open": False}, rbd.More(opened=False)),
+        (
+            {"rbd_details": True, "rbd_volumes": (TWO,), "rbd_volume_pools": ("volumes",)},
+            rbd.More(details=True, volumes=(TWO,), volume_pools=("volumes",)),
+        ),
+    ],
+)
+def test_a_host_reads_of_ceph_what_it_is_asked_for(monkeypatch, given, more):
+    asked = []
+    monkeypatch.setattr(host.rbd, "read_rbd", lambda where, *rest: asked.append((where.pool, where.user, *rest)))
+    nova = builders.healthy().bundle.hosts["compute1"].nova_conf
+    host._rbd(host.HostOptions("compute1", rbd_instances=(ONE,), rbd_blocklist=True, **given), nova)
+    assert asked == [("vms", "nova", (ONE,), True, more)]
+
+
+def test_the_module_takes_every_option_of_what_is_read(monkeypatch):
+    asked = []
+
+    def read_host(options, _texts):
+        asked.append(options)
+        return builders.healthy().bundle.hosts["compute1"]
+
+    monkeypatch.setattr(compute_host_info.host, "read_host", read_host)
+    given = {"rbd": True, "rbd_open": False, "rbd_details": True, "rbd_volumes": [TWO], "rbd_volume_pools": ["volumes"]}
+    run(compute_host_info.main, given)
+    run(compute_host_info.main, {})
+    found = [(one.rbd_open, one.rbd_details, one.rbd_volumes, one.rbd_volume_pools) for one in asked]
+    assert found == [(False, True, (TWO,), ("volumes",)), (True, False, (), ())]
