@@ -122,8 +122,6 @@ class Pump:
                 self.world.watch.run = self.told
                 self.dies()
                 answers.append({**need, **getattr(self, f"_{need['kind']}")(need)})
-            yield "advance"
-            self.world.watch.run = self.told
             result = self._call("advance", answers)
         raise EndlessError(f"{MOST_CALLS} calls: {[need['kind'] for need in result['needs']]}, {result['msg']}")
 

@@ -560,7 +560,45 @@ class Scenario:
                 self.world.sleep(dice.choice((1, 60, 600)))
         while self.other is not None:
             self._others()
+        self._close()
         return self
+
+    def _close(self):
+        """At last everything is repaired that can be, and the same command is given until nothing is open."""
+        world = self.world
+        self.events.left, self.other, self.kind = 0, None, dataclasses.replace(self.kind, kill=0.0)
+        world.api_silent_until = world.cell_mute_until = 0.0
+        world.spawn_fails = world.leftover = 0.0
+        for host in world.hosts.values():
+            host.bmc = host.bmc_obeys = host.rights = True
+            host.bmc_other, host.libvirt_silent = None, False
+            host.refuses = host.fails = False
+            if host.name not in (DEAD, OTHER_DEAD):
+                world.power_on(host)
+                world.heal(host)
+        self.events._stranger_leaves()
+        for host in (DEAD, OTHER_DEAD):
+            self._give_up(host)
+
+    def _give_up(self, host):
+        """Resume what is open, or abort it: then nothing is left of it."""
+        world = self.world
+        world.power_off(world.hosts[host])
+        for action in ("apply", "apply", "abort", "abort"):
+            if not self._open(host):
+                return
+            world.sleep(700)
+            given = {"fence": "power", "partial": True, "servers": None, "reset_states": ["task"], "max_hosts": 9}
+            self.carry_out(self.run(self.options(host, action, **given)))
+        if self._open(host) and not self._stuck(host):
+            world.watch.bad("never-ends", host, self.messages[-1])
+
+    def _open(self, host):
+        return any(entry["about"]["host"] == host for entry in self.journals())
+
+    def _stuck(self, host):
+        """Nova itself has not come to an end, and never will."""
+        return any(entry.stage == "stuck" and entry.source == host for entry in self.world.migrations)
 
     def ended(self):
         servers = sum(1 for server in self.world.servers.values() if server.host == DEAD)
