@@ -11,6 +11,8 @@ PYTEST := .venv/bin/python -m pytest
 PYTEST_ARGS ?=
 XDIST ?= -n auto
 CORES_SOME := tests/unit/test_playbook_reads.py tests/unit/test_resize_playbook.py tests/unit/test_nobody_there.py
+# PART: which parts of make test-matrix; all without it
+PART ?=
 # INTEGRATION: what make integration runs, such as INTEGRATION=tests/integration/test_zones.py
 INTEGRATION_OVS := tests/integration/test_3_openvswitch.py
 INTEGRATION_SECOND := tests/integration/test_evacuate.py
@@ -43,7 +45,7 @@ unit: venv ## unit tests, on the checkout
 	@tests/gates/need.sh
 	@tests/gates/devlink.sh
 	@rm -rf .build/codes
-	STACKGUARD_CODES=.build/codes $(PYTEST) tests/unit $(XDIST) --junitxml=.build/junit/unit.xml $(PYTEST_ARGS)
+	STACKGUARD_CODES=.build/codes $(PYTEST) tests/unit lab/tests $(XDIST) --junitxml=.build/junit/unit.xml $(PYTEST_ARGS)
 	@test -n "$(PYTEST_ARGS)" || .venv/bin/python tests/gates/codes.py .build/codes
 
 lint: venv ## ruff, mypy --strict, Python 3.9, shellcheck, licences, changelog, ansible-lint, antsibull-docs
@@ -108,8 +110,10 @@ test: collection ## everything: unit, lint, sanity, importer, docs, cores-found,
 	@tests/gates/need.sh
 	@MAKEFLAGS= MAKELEVEL= .venv/bin/python tests/gates/all.py
 
-test-matrix: collection ## the playbooks against several Nova releases
-	tests/matrix
+test-matrix: collection ## what is too long for every run: all parts, or PART="evacuation moves" (tests/matrix --list)
+	@tests/gates/need.sh
+	@tests/gates/devlink.sh
+	@MAKEFLAGS= MAKELEVEL= .venv/bin/python tests/matrix $(PART)
 
 bench-%: collection ## tests/bench/NAME.py
 	@test -e tests/bench/$*.py || { echo "there is no tests/bench/$*.py" >&2; exit 2; }

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, stackguard.nova contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run with the system's Python: empties pool "vms", and pool "images" but for the images named in a file.
+"""Run with the system's Python: empties the guests' pools, and pool "images" but for the images named in a file.
 
-Usage: rbd_purge.py CEPH_CONF list | purge KEEP_FILE
+Usage: rbd_purge.py CEPH_CONF list | purge KEEP_FILE POOL...
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def drop(pool, name):
     sys.exit(f"image {name} is still in use")
 
 
-def main(conf, action, keep_file=None):
+def main(conf, action, keep_file=None, *pools):
     with rados.Rados(conffile=conf) as cluster:
         if action == "list":
             with cluster.open_ioctx("images") as pool:
                 print(json.dumps(sorted(rbd.RBD().list(pool))))
             return
         keep = set(json.loads(Path(keep_file).read_text()))
-        for name, kept in (("vms", set()), ("images", keep)):
+        for name, kept in (*((pool, set()) for pool in pools), ("images", keep)):
             with cluster.open_ioctx(name) as pool:
                 for entry in list(rbd.RBD().trash_list(pool)):
                     rbd.RBD().trash_remove(pool, entry["id"], force=True)

@@ -15,6 +15,7 @@ from .settings import PYTHON, Lab, LabError
 from .shell import is_root, run
 
 MEMORY_NEEDED_MB = 4500
+CLUSTER_MEMORY_MB = 700
 DISK_NEEDED_GB = 8
 
 
@@ -43,8 +44,9 @@ def _debian_12() -> str | None:
 
 def _memory(lab: Lab) -> str | None:
     available = available_memory_mb()
-    if available < MEMORY_NEEDED_MB and not procs.pids_in(lab.control_ns):
-        return f"{available} MiB of memory are available, about {MEMORY_NEEDED_MB} are needed"
+    needed = MEMORY_NEEDED_MB + CLUSTER_MEMORY_MB * (lab.options.clusters - 1)
+    if available < needed and not procs.pids_in(lab.control_ns):
+        return f"{available} MiB of memory are available, about {needed} are needed"
     return None
 
 

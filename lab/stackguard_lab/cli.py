@@ -18,8 +18,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from . import checks, cloud, config, control, hosts, install, network, procs, snapshot
-from .settings import DEFAULT_RELEASE, MAX_COMPUTES, RELEASES, SOURCE, Lab, LabError, Options, current_lab
+from . import checks, cloud, config, control, hosts, install, network, procs, snapshot, strangers
+from .settings import DEFAULT_RELEASE, MAX_COMPUTES, RELEASES, SOURCE, ZONES, Lab, LabError, Options, current_lab
 from .shell import each, file_lock, phase, say, tail
 
 
@@ -42,10 +42,11 @@ def _running(lab: Lab) -> Lab:
 
 def _agree(lab: Lab, args: argparse.Namespace) -> None:
     """What a lab is made of is decided at its first boot; a later `up` may say it again, not differently."""
-    asked = {"release": args.release, "computes": args.computes, "l2": args.l2, "fast_stop": args.fast_stop}
-    given = {name: value for name, value in asked.items() if value is not None}
+    names = ("release", "computes", "l2", "fast_stop", "pools", "clusters")
+    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if not lab.exists:
         lab.options = Options(**given)
+        _sensible(lab)
         return
     for name, value in given.items():
         if name == "fast_stop":
@@ -56,6 +57,16 @@ def _agree(lab: Lab, args: argparse.Namespace) -> None:
                 f"lab {lab.instance} was made with {name.replace('_', '-')} {have}, not {value}",
                 hint="lab/lab down --purge first, or another STACKGUARD_LAB_INSTANCE",
             )
+
+
+def _sensible(lab: Lab) -> None:
+    """A second pool or cluster belongs to the hosts of the second zone: without any it would be there for nothing."""
+    options = lab.options
+    if max(options.pools, options.clusters) > 1 and all(lab.zone_of(n) == ZONES[0] for n in lab.host_numbers):
+        raise LabError(
+            f"with --computes {options.computes} no host is in {ZONES[1]}, whose hosts have the second pool or cluster",
+            hint="--computes 3 or more; 4 for evacuations within that zone",
+        )
 
 
 def do_up(lab: Lab, args: argparse.Namespace) -> int:
@@ -120,6 +131,7 @@ def do_down(lab: Lab, args: argparse.Namespace) -> int:
     with _locked(lab):
         with phase("hosts off"):
             hosts.all_off(lab)
+        strangers.remove(lab)
         if procs.is_mounted(lab.control_ns):
             with phase("services stopped"):
                 control.down(lab)
@@ -174,6 +186,8 @@ def status(lab: Lab) -> dict[str, Any]:
         "instance": lab.instance,
         "release": lab.options.release,
         "l2": lab.options.l2,
+        "pools": lab.options.pools,
+        "clusters": lab.options.clusters,
         "up": _is_up(lab),
         "services": services,
         "hosts": machines,
@@ -189,12 +203,17 @@ def do_status(lab: Lab, args: argparse.Namespace) -> int:
     options = lab.options
     state = "up" if found["up"] else "not up"
     print(f"lab {lab.instance}: {state}, release {options.release}, l2 {options.l2}, {lab.network}")
+    for cluster in lab.clusters:
+        names = " ".join(f"compute{n}" for n in lab.host_numbers if lab.cluster_of(n) == cluster)
+        fsid = config.fsid(lab, cluster.number)
+        print(f"Ceph {cluster.number}: {fsid} at {cluster.address}, pools {' '.join(cluster.all_pools)}, hosts {names}")
     services: dict[str, bool] = found["services"]
     stopped = [name for name, alive in services.items() if not alive]
     print(f"services: {len(services) - len(stopped)} run" + (f"; not running: {' '.join(stopped)}" if stopped else ""))
     for number in lab.host_numbers:
         name = f"compute{number}"
-        print(f"{name}: {found['hosts'][name]:4} {lab.host_address(number)} {lab.zone_of(number)}")
+        disks = f"cluster {lab.cluster_of(number).number}, pool {lab.pool_of(number)}"
+        print(f"{name}: {found['hosts'][name]:4} {lab.host_address(number)} {lab.zone_of(number)}, {disks}")
     for entry in found["nova_compute"]:
         print(
             f"nova-compute {entry['host']}: {entry['status']}, reported {entry['seconds_since_report']} s ago"
@@ -228,7 +247,50 @@ def do_nova_manage(lab: Lab, args: argparse.Namespace) -> int:
 
 
 def do_ceph(lab: Lab, args: argparse.Namespace) -> int:
-    return _become([args.command, "-c", str(_running(lab).ceph_conf), *args.rest])
+    number, rest = _cluster_of(args.rest)
+    return _become([args.command, "-c", str(_running(lab).cluster(number).conf), *rest])
+
+
+def _cluster_of(words: list[str]) -> tuple[int, list[str]]:
+    """`--cluster N` in front is the lab's own; whatever follows is the program's."""
+    if words[:1] == ["--cluster"] and len(words) > 1 and words[1].isdigit():
+        return int(words[1]), words[2:]
+    if words and words[0].startswith("--cluster=") and words[0].partition("=")[2].isdigit():
+        return int(words[0].partition("=")[2]), words[1:]
+    return 1, words
+
+
+def do_stranger(lab: Lab, args: argparse.Namespace) -> int:
+    _running(lab)
+    if args.what == "list":
+        return _list_strangers(lab, args.json)
+    if args.what == "stop":
+        if not args.image and not args.all:
+            raise LabError("which? POOL/IMAGE, or --all")
+        number = strangers.stop_all(lab, None if args.all else args.image, args.cluster)
+        print(f"{number} stopped")
+        return 0
+    if not args.image:
+        raise LabError("which image? POOL/IMAGE")
+    stranger = strangers.Stranger(args.image, lab.cluster(args.cluster or 1).number, args.place)
+    try:
+        address = strangers.start(lab, stranger)
+    except BaseException:
+        strangers.stop(lab, stranger)
+        raise
+    print(f"{args.image} is open at {address}")
+    return 0
+
+
+def _list_strangers(lab: Lab, as_json: bool) -> int:
+    found = strangers.listed(lab)
+    if as_json:
+        print(json.dumps(found, indent=1))
+        return 0
+    for entry in found:
+        state = "held" if entry["runs"] else "ended by itself"
+        print(f"{entry['image']} cluster {entry['cluster']}: {state}, from {entry['address']}")
+    return 0
 
 
 def do_host(lab: Lab, args: argparse.Namespace) -> int:
@@ -300,6 +362,8 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--l2", choices=("tap", "ovs"), help="guests' ports: bare taps, or a real Open vSwitch agent on each host"
     )
+    up.add_argument("--pools", type=int, choices=(1, 2), help="pools of guests' disks: hosts of az2 use the second")
+    up.add_argument("--clusters", type=int, choices=(1, 2), help="Ceph clusters: hosts of az2 use the second")
     up.add_argument(
         "--fast-stop",
         action="store_true",
@@ -319,6 +383,19 @@ def parser() -> argparse.ArgumentParser:
     host.add_argument(
         "action_name", metavar="power-off|power-on|cut|join", choices=("power-off", "power-on", "cut", "join")
     )
+    stranger = add("stranger", do_stranger, "a client of Ceph that is no host has a guest's disk open")
+    stranger.add_argument("what", choices=("start", "stop", "list"))
+    stranger.add_argument("image", nargs="?", metavar="POOL/IMAGE")
+    stranger.add_argument("--cluster", type=int, choices=(1, 2), help="the image's Ceph cluster (default 1)")
+    stranger.add_argument(
+        "--from",
+        dest="place",
+        choices=strangers.PLACES,
+        default="own",
+        help="its address: one of its own (default), or the controller's, which is also the first monitor's",
+    )
+    stranger.add_argument("--all", action="store_true", help="stop: all of them")
+    stranger.add_argument("--json", action="store_true", help="list: as JSON")
     database = add("db", do_db, "SQL on a database of the lab (as root), or a prompt")
     database.add_argument("--batch", action="store_true", help="bare values, tab-separated")
     database.add_argument("database", choices=list(control.DATABASES))

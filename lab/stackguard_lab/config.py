@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from string import Template
 
-from .settings import SOURCE, Lab
+from .settings import IMAGE_POOL, SOURCE, Cluster, Lab
 
 # libvirt's secret that holds the key of Ceph's client.nova; the same on every host, as Nova wants it
 CEPH_SECRET = "457eb676-33da-42ec-9a8c-9293d545c337"
@@ -63,8 +63,6 @@ def values(lab: Lab) -> dict[str, object]:
         "log": lab.log,
         "run": lab.run,
         "base": lab.base,
-        "ceph": lab.state / "ceph",
-        "fsid": fsid(lab),
         "secret": CEPH_SECRET,
         "control_venv": lab.control_venv,
         "nova_venv": lab.nova_venv,
@@ -76,9 +74,21 @@ def values(lab: Lab) -> dict[str, object]:
     return found
 
 
-def fsid(lab: Lab) -> str:
-    """The Ceph cluster's id: the same for the life of the lab, derived from its secret."""
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, lab.options.password))
+def fsid(lab: Lab, cluster: int = 1) -> str:
+    """A Ceph cluster's id: the same for the life of the lab, derived from its secret."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, lab.options.password + ("" if cluster == 1 else f"/{cluster}")))
+
+
+def cluster_values(lab: Lab, cluster: Cluster) -> dict[str, object]:
+    """What the configuration files of a Ceph cluster and of its clients say."""
+    return {
+        "fsid": fsid(lab, cluster.number),
+        "monitor": cluster.address,
+        "keys": cluster.keys,
+        "ceph": cluster.data,
+        "ceph_run": cluster.run,
+        "ceph_log": lab.log / cluster.prefix,
+    }
 
 
 def fast_stop(lab: Lab) -> list[str]:
@@ -109,6 +119,8 @@ def host_values(lab: Lab, number: int) -> dict[str, object]:
     privsep = "\n".join(f"[{section}]\nhelper_command = {helper}" for section in sections)
     return {
         **values(lab),
+        **cluster_values(lab, lab.cluster_of(number)),
+        "pool": lab.pool_of(number),
         "address": lab.host_address(number),
         "name": f"compute{number}",
         "shutdown": shutdown,
@@ -126,7 +138,6 @@ def write_control(lab: Lab) -> None:
     for name, path in {
         "mysql-init.sql": etc / "mysql-init.sql",
         "rabbitmq.conf": etc / "rabbitmq.conf",
-        "ceph.conf": lab.ceph_conf,
         "keystone.conf": etc / "keystone" / "keystone.conf",
         "placement.conf": etc / "placement" / "placement.conf",
         "glance-api.conf": etc / "glance" / "glance-api.conf",
@@ -137,6 +148,9 @@ def write_control(lab: Lab) -> None:
         "clouds.yaml": lab.clouds_yaml,
     }.items():
         write(path, render(name, **known), 0o600)
+    for cluster in lab.clusters:
+        write(cluster.conf, render("ceph.conf", **cluster_values(lab, cluster)), 0o600)
+        cluster.run.mkdir(parents=True, exist_ok=True)
     # Nova wants it in its own configuration directory, where the release's environment decides what it says
     write(etc / "nova" / "api-paste.ini", (lab.nova_venv / "etc" / "nova" / "api-paste.ini").read_text())
     for folder in ("glance/staging", "glance/tasks", "neutron/lock", "nova/lock", "rabbit", "keystone"):
@@ -167,6 +181,17 @@ def inventory(lab: Lab) -> str:
     return json.dumps(data, indent=2) + "\n"
 
 
+def _cluster_info(lab: Lab, cluster: Cluster) -> dict[str, object]:
+    return {
+        "number": cluster.number,
+        "fsid": fsid(lab, cluster.number),
+        "conf": str(cluster.conf),
+        "monitor": cluster.address,
+        "pools": {"guests": list(cluster.pools), "images": IMAGE_POOL},
+        "hosts": [f"compute{n}" for n in lab.host_numbers if lab.cluster_of(n) == cluster],
+    }
+
+
 def info(lab: Lab) -> dict[str, object]:
     """Everything a test needs to know, for `lab info --json`."""
     return {
@@ -175,6 +200,7 @@ def info(lab: Lab) -> dict[str, object]:
         "nova": lab.nova_major,
         "l2": lab.options.l2,
         "fast_stop": lab.options.fast_stop,
+        "computes": lab.options.computes,
         "state": str(lab.state),
         "base": str(lab.base),
         "subnet": str(lab.network),
@@ -195,7 +221,9 @@ def info(lab: Lab) -> dict[str, object]:
         "neutron_db_url": lab.db_url("neutron"),
         "ceph_conf": str(lab.ceph_conf),
         "nova_conf": str(lab.nova_conf),
-        "pools": {"guests": "vms", "images": "images"},
+        "pools": {"guests": lab.cluster(1).pools[0], "images": IMAGE_POOL},
+        "clusters": [_cluster_info(lab, cluster) for cluster in lab.clusters],
+        "stranger": lab.stranger,
         "control_namespace": lab.control_ns,
         "python": str(lab.control_venv / "bin" / "python"),
         "nova_venv": str(lab.nova_venv),
@@ -205,6 +233,8 @@ def info(lab: Lab) -> dict[str, object]:
                 "zone": lab.zone_of(n),
                 "namespace": lab.host_ns(n),
                 "directory": str(lab.host_dir(n)),
+                "cluster": lab.cluster_of(n).number,
+                "pool": lab.pool_of(n),
             }
             for n in lab.host_numbers
         },

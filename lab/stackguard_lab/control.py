@@ -30,8 +30,8 @@ NOVA = ("nova-conductor", "nova-scheduler", "nova-api")
 # Stopped group by group, so that nobody loses a service it still needs.
 STOP_ORDER: tuple[tuple[str, ...], ...] = (
     (*NOVA, "neutron-rpc", "neutron", "glance", "placement", "keystone", "memcached"),
-    ("ceph-mgr", "ceph-osd", "rabbitmq", "mariadb"),
-    ("ceph-mon",),
+    ("ceph-mgr", "ceph-osd", "ceph2-mgr", "ceph2-osd", "rabbitmq", "mariadb"),
+    ("ceph-mon", "ceph2-mon"),
 )
 
 
@@ -364,7 +364,8 @@ def _is_helper(pid: int) -> bool:
 def down(lab: Lab) -> None:
     services = daemons(lab)
     for group in STOP_ORDER:
-        each(lambda name: services[name].stop(grace=15 if name == "mariadb" else 4), group)
+        present = [name for name in group if name in services]
+        each(lambda name: services[name].stop(grace=15 if name == "mariadb" else 4), present)
     procs.kill_all(lab.control_ns, grace=2)
 
 

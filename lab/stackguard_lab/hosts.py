@@ -70,7 +70,7 @@ def prepare(lab: Lab, number: int) -> None:
     known = host_values(lab, number)
     _identity(lab, number, upper)
     _ssh(lab, folder, upper)
-    _libvirt(lab, upper)
+    _libvirt(lab, upper, number, known)
     _nova(lab, upper, known)
     if lab.options.l2 == "ovs":
         _openvswitch(upper, known)
@@ -108,10 +108,10 @@ def _ssh(lab: Lab, folder: Path, upper: Path) -> None:
         path.chmod(0o700)
 
 
-def _libvirt(lab: Lab, upper: Path) -> None:
-    keyring = (lab.etc / "ceph" / "ceph.client.nova.keyring").read_text()
+def _libvirt(lab: Lab, upper: Path, number: int, known: dict[str, object]) -> None:
+    keyring = (lab.cluster_of(number).keys / "ceph.client.nova.keyring").read_text()
     key = next(line.split("=", 1)[1].strip() for line in keyring.splitlines() if line.strip().startswith("key"))
-    write(upper / "etc/ceph/ceph.conf", render("host-ceph.conf", fsid=fsid(lab), controller=lab.controller))
+    write(upper / "etc/ceph/ceph.conf", render("host-ceph.conf", **known))
     write(upper / "etc/ceph/ceph.client.nova.keyring", keyring, 0o600)
     write(upper / "etc/libvirt/qemu.conf", render("host-qemu.conf"), 0o600)
     write(upper / "etc/libvirt/libvirtd.conf", render("host-libvirtd.conf"))

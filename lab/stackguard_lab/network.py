@@ -55,6 +55,9 @@ def control_up(lab: Lab) -> None:
         _ip("link", "add", BRIDGE, "type", "bridge", namespace=lab.control_ns)
         _ip("address", "add", f"{lab.controller}/24", "dev", BRIDGE, namespace=lab.control_ns)
         _ip("link", "set", BRIDGE, "up", namespace=lab.control_ns)
+    for cluster in lab.clusters[1:]:
+        # after the controller's own, so that what the controller sends still comes from there
+        _ip("address", "replace", f"{cluster.address}/24", "dev", BRIDGE, namespace=lab.control_ns)
     if lab.options.l2 == "ovs" and not _link_exists(PROVIDER, lab.control_ns):
         _ip("link", "add", PROVIDER, "type", "bridge", namespace=lab.control_ns)
         _ip("link", "set", PROVIDER, "up", namespace=lab.control_ns)
@@ -78,6 +81,18 @@ def hosts_text(lab: Lab) -> str:
     lines = ["127.0.0.1 localhost", f"{lab.controller} controller"]
     lines += [f"{lab.host_address(n)} compute{n}" for n in lab.host_numbers]
     return "\n".join(lines) + "\n"
+
+
+def stranger_up(lab: Lab) -> None:
+    """A machine that is no part of the cloud: one cable into the lab, an address of its own."""
+    add_namespace(lab.stranger_ns)
+    if not _link_exists("eth0", lab.stranger_ns):
+        _ip("link", "delete", "v-x", namespace=lab.control_ns, check=False)
+        peer = ["peer", "name", "eth0", "netns", lab.stranger_ns]
+        _ip("link", "add", "v-x", "type", "veth", *peer, namespace=lab.control_ns)
+    _ip("link", "set", "v-x", "master", BRIDGE, "up", namespace=lab.control_ns)
+    _ip("link", "set", "eth0", "up", namespace=lab.stranger_ns)
+    _ip("address", "replace", f"{lab.stranger}/24", "dev", "eth0", namespace=lab.stranger_ns)
 
 
 def host_cables(lab: Lab, number: int) -> list[tuple[str, str, str]]:

@@ -115,11 +115,22 @@ def _session(pid: int) -> int | None:
 class Daemon:
     """A long-running service of the control plane, in the control namespace, in a process group of its own."""
 
-    def __init__(self, lab: Lab, name: str, command: list[str | Path], *, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        name: str,
+        command: list[str | Path],
+        *,
+        env: dict[str, str] | None = None,
+        address: str | None = None,
+        namespace: str | None = None,
+    ) -> None:
         self.lab = lab
         self.name = name
         self.command = [str(part) for part in command]
         self.env = env or {}
+        self.address = address or lab.controller
+        self.namespace = namespace or lab.control_ns
         self.record = lab.run / f"{name}.json"
         self.log = lab.log / f"{name}.log"
 
@@ -141,7 +152,7 @@ class Daemon:
             stream.write(f"--- {time.strftime('%F %T')} {shlex.join(self.command)}\n")
             stream.flush()
             process = subprocess.Popen(
-                ["ip", "netns", "exec", self.lab.control_ns, *self.command],
+                ["ip", "netns", "exec", self.namespace, *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
@@ -168,11 +179,11 @@ class Daemon:
         _reap(pid)
 
     def wait_port(self, port: int, *, timeout: float = 300) -> None:
-        self._wait(f"{self.name} on port {port}", lambda: port_open(self.lab.controller, port), timeout)
+        self._wait(f"{self.name} on port {port}", lambda: port_open(self.address, port), timeout)
 
     def wait_http(self, port: int, *, timeout: float = 300) -> None:
         """gunicorn listens before the service behind it is loaded: only an answer proves that it works."""
-        self._wait(f"an answer of {self.name}", lambda: http_answers(f"http://{self.lab.controller}:{port}/"), timeout)
+        self._wait(f"an answer of {self.name}", lambda: http_answers(f"http://{self.address}:{port}/"), timeout)
 
     def _wait(self, what: str, test: Callable[[], bool], timeout: float) -> None:
         def answers() -> bool:

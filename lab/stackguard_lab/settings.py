@@ -21,6 +21,9 @@ RELEASES = {"2023.1": 27, "2024.1": 29, "2025.1": 31, "2026.2": 34}
 # Linux' IFNAMSIZ and the single digit of the subnet bound these two.
 MAX_INSTANCE = 9
 MAX_COMPUTES = 9
+ZONES = ("az1", "az2")
+GUEST_POOLS = ("vms", "vms2")
+IMAGE_POOL = "images"
 
 
 def base_dir() -> Path:
@@ -36,9 +39,33 @@ class Options:
     computes: int = 3
     l2: str = "tap"
     fast_stop: bool = False
+    pools: int = 1
+    clusters: int = 1
     password: str = field(default_factory=lambda: secrets.token_hex(12))
     # release -> directory name: a lab keeps the environments it was made with, whatever a newer source would install
     environments: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One of the lab's Ceph clusters: its own fsid, monitor, manager, OSD, keys and pools."""
+
+    number: int
+    address: str
+    conf: Path
+    data: Path
+    run: Path
+    #: put before the names of its services and logs: the first cluster's are the plain ones
+    prefix: str
+    pools: tuple[str, ...]
+
+    @property
+    def keys(self) -> Path:
+        return self.conf.parent
+
+    @property
+    def all_pools(self) -> tuple[str, ...]:
+        return (*self.pools, IMAGE_POOL)
 
 
 class Lab:
@@ -81,12 +108,17 @@ class Lab:
     def operator_veth(self) -> str:
         return f"{self.prefix}-op"
 
+    @property
+    def stranger_ns(self) -> str:
+        """Clients of Ceph that are neither a host nor the controller live here, with an address of their own."""
+        return f"{self.prefix}-x"
+
     def host_ns(self, number: int) -> str:
         return f"{self.prefix}-c{number}"
 
     @property
     def namespaces(self) -> list[str]:
-        return [self.control_ns, *(self.host_ns(n) for n in range(1, MAX_COMPUTES + 1))]
+        return [self.control_ns, self.stranger_ns, *(self.host_ns(n) for n in range(1, MAX_COMPUTES + 1))]
 
     # addresses
     @property
@@ -100,6 +132,10 @@ class Lab:
     @property
     def operator(self) -> str:
         return f"10.99.{self.instance}.254"
+
+    @property
+    def stranger(self) -> str:
+        return f"10.99.{self.instance}.99"
 
     def host_address(self, number: int) -> str:
         return f"10.99.{self.instance}.{10 + number}"
@@ -121,7 +157,38 @@ class Lab:
     @staticmethod
     def zone_of(number: int) -> str:
         """compute1 and compute2 are az1, every later host is az2."""
-        return "az1" if number <= 2 else "az2"
+        return ZONES[0] if number <= 2 else ZONES[1]
+
+    # what a host's disks are in: with two pools or clusters, the hosts of az2 have the second
+    def _second(self, number: int) -> bool:
+        return self.zone_of(number) == ZONES[1]
+
+    def pool_of(self, number: int) -> str:
+        return GUEST_POOLS[1 if self.options.pools == 2 and self._second(number) else 0]
+
+    def cluster_of(self, number: int) -> Cluster:
+        return self.cluster(2 if self.options.clusters == 2 and self._second(number) else 1)
+
+    def cluster(self, number: int) -> Cluster:
+        """The first has the names and paths that a lab with only one has."""
+        if not 1 <= number <= self.options.clusters:
+            have = "one Ceph cluster" if self.options.clusters == 1 else f"{self.options.clusters} Ceph clusters"
+            raise LabError(f"lab {self.instance} has {have}, no cluster {number}")
+        suffix = "" if number == 1 else str(number)
+        return Cluster(
+            number=number,
+            # A second monitor at the controller's address would hide whether somebody mixes up the two.
+            address=f"10.99.{self.instance}.{number}",
+            conf=self.etc / f"ceph{suffix}" / "ceph.conf",
+            data=self.state / f"ceph{suffix}",
+            run=self.run / f"ceph{suffix}" if suffix else self.run,
+            prefix=f"ceph{suffix}",
+            pools=GUEST_POOLS[: self.options.pools],
+        )
+
+    @property
+    def clusters(self) -> list[Cluster]:
+        return [self.cluster(number) for number in range(1, self.options.clusters + 1)]
 
     # paths
     @property
@@ -157,7 +224,7 @@ class Lab:
 
     @property
     def ceph_conf(self) -> Path:
-        return self.etc / "ceph" / "ceph.conf"
+        return self.cluster(1).conf
 
     @property
     def nova_conf(self) -> Path:

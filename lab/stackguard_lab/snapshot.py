@@ -12,9 +12,9 @@ import signal
 import time
 from pathlib import Path
 
-from . import ceph, cloud, control, hosts, network
+from . import ceph, cloud, control, hosts, network, strangers
 from .procs import in_control
-from .settings import PYTHON, SOURCE, Lab, LabError
+from .settings import PYTHON, SOURCE, Cluster, Lab, LabError
 from .shell import each, phase, run, together
 
 # Services that hold what they read from the databases or from the queues; the others find their way by themselves.
@@ -30,10 +30,14 @@ RESTARTED = (
 )
 
 
-def _purge_script(lab: Lab, *args: str | Path, log: Path | None = None) -> str:
-    return in_control(
-        lab, PYTHON, SOURCE / "scripts" / "rbd_purge.py", lab.ceph_conf, *args, log=log, timeout=300
-    ).stdout
+def _purge_script(lab: Lab, cluster: Cluster, *args: str | Path, log: Path | None = None) -> str:
+    script = SOURCE / "scripts" / "rbd_purge.py"
+    return in_control(lab, PYTHON, script, cluster.conf, *args, log=log, timeout=300).stdout
+
+
+def _images(lab: Lab, cluster: Cluster) -> Path:
+    """The names of a cluster's images at the end of the first boot."""
+    return lab.snapshot / ("images.json" if cluster.number == 1 else f"images{cluster.number}.json")
 
 
 def take(lab: Lab) -> None:
@@ -45,7 +49,8 @@ def take(lab: Lab) -> None:
         target.mkdir(parents=True)
         if source.exists():
             shutil.copy2(source, target / "compute_id")
-    (lab.snapshot / "images.json").write_text(_purge_script(lab, "list"))
+    for cluster in lab.clusters:
+        _images(lab, cluster).write_text(_purge_script(lab, cluster, "list"))
     _copy_databases(lab)
     lab.mark("snapshot")
 
@@ -75,6 +80,7 @@ def reset(lab: Lab) -> None:
     with phase("hosts and services stopped"):
         together(lambda: hosts.all_off(lab), *(functools.partial(services[name].stop, grace=3) for name in RESTARTED))
         control.kill_strangers(lab)
+        strangers.remove(lab)
         network.control_up(lab)
         ceph.up(lab)
     with phase("disks, databases and hosts put back"):
@@ -102,8 +108,13 @@ def _restore_databases(lab: Lab) -> None:
 
 
 def _restore_disks(lab: Lab) -> None:
-    _purge_script(lab, "purge", lab.snapshot / "images.json", log=lab.log / "rbd-purge.log")
-    in_control(lab, "ceph", "-c", lab.ceph_conf, "osd", "blocklist", "clear", check=False, timeout=60)
+    each(lambda cluster: _restore_cluster(lab, cluster), lab.clusters)
+
+
+def _restore_cluster(lab: Lab, cluster: Cluster) -> None:
+    log = lab.log / f"rbd-purge{cluster.number}.log"
+    _purge_script(lab, cluster, "purge", _images(lab, cluster), *cluster.pools, log=log)
+    in_control(lab, "ceph", "-c", cluster.conf, "osd", "blocklist", "clear", check=False, timeout=60)
 
 
 def _restore_hosts(lab: Lab) -> None:

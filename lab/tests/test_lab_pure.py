@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from stackguard_lab import checks, cli, config
+from stackguard_lab import ceph, checks, cli, config, control, strangers
 from stackguard_lab.settings import MAX_COMPUTES, Lab, LabError, Options, current_lab
 
 
@@ -107,3 +107,115 @@ def test_options_behind_a_command_are_passed_on() -> None:
     assert cli.parse(["openstack", "server", "list", "--all"]).rest == ["server", "list", "--all"]
     parsed = cli.parse(["ssh", "compute1", "ls", "-l"])
     assert (parsed.host, parsed.rest) == ("compute1", ["ls", "-l"])
+
+
+@pytest.fixture
+def two(lab: Lab) -> Lab:
+    """Two clusters, each with two pools; compute3 and compute4 are in az2."""
+    lab.options.clusters, lab.options.pools, lab.options.computes = 2, 2, 4
+    return lab
+
+
+def test_a_lab_has_one_cluster_and_one_pool_unless_asked(lab: Lab) -> None:
+    assert [cluster.number for cluster in lab.clusters] == [1]
+    assert lab.cluster(1).all_pools == ("vms", "images")
+    assert {lab.pool_of(n) for n in lab.host_numbers} == {"vms"}
+    assert set(ceph.daemons(lab)) == {"ceph-mon", "ceph-mgr", "ceph-osd"}
+
+
+def test_hosts_of_the_second_zone_have_the_second_pool(lab: Lab) -> None:
+    lab.options.pools = 2
+    assert [lab.pool_of(n) for n in lab.host_numbers] == ["vms", "vms", "vms2"]
+    assert lab.cluster(1).all_pools == ("vms", "vms2", "images")
+    assert "images_rbd_pool = vms2" in config.render("nova-compute.conf", **config.host_values(lab, 3))
+    assert "images_rbd_pool = vms\n" in config.render("nova-compute.conf", **config.host_values(lab, 2))
+
+
+def test_hosts_of_the_second_zone_have_the_second_cluster(two: Lab) -> None:
+    assert [two.cluster_of(n).number for n in two.host_numbers] == [1, 1, 2, 2]
+    near, far = (config.render("host-ceph.conf", **config.host_values(two, n)) for n in (2, 3))
+    assert f"fsid = {config.fsid(two, 1)}" in near
+    assert "v2:10.99.3.1:3300" in near
+    assert f"fsid = {config.fsid(two, 2)}" in far
+    assert "v2:10.99.3.2:3300" in far
+
+
+def test_clusters_share_nothing(two: Lab) -> None:
+    first, second = two.clusters
+    for name in ("address", "conf", "keys", "data", "run", "prefix"):
+        assert getattr(first, name) != getattr(second, name), name
+    assert config.fsid(two, 1) != config.fsid(two, 2)
+    confs = [config.render("ceph.conf", **config.cluster_values(two, cluster)) for cluster in two.clusters]
+    of_second = [line for line in confs[1].splitlines() if "=" in line and line not in confs[0].splitlines()]
+    assert {"fsid", "mon_host", "public_addr", "keyring", "mon_data", "osd_data"} <= {
+        line.split("=")[0].strip() for line in of_second
+    }
+    assert not any("10.99.3.1" in line for line in of_second)
+
+
+def test_the_second_monitor_has_an_address_that_is_nobody_elses(two: Lab) -> None:
+    taken = [two.controller, two.operator, two.stranger, *(two.host_address(n) for n in range(1, MAX_COMPUTES + 1))]
+    assert two.cluster(2).address not in taken
+    assert len(set(taken)) == len(taken)
+
+
+def test_every_service_is_stopped_in_some_group(two: Lab) -> None:
+    two.save_options()
+    assert set(control.daemons(two)) <= {name for group in control.STOP_ORDER for name in group}
+
+
+def test_info_tells_the_clusters(two: Lab) -> None:
+    data = json.loads(json.dumps(config.info(two)))
+    assert [cluster["monitor"] for cluster in data["clusters"]] == ["10.99.3.1", "10.99.3.2"]
+    assert data["clusters"][1]["hosts"] == ["compute3", "compute4"]
+    assert data["clusters"][1]["pools"] == {"guests": ["vms", "vms2"], "images": "images"}
+    assert data["ceph_conf"] == data["clusters"][0]["conf"]
+    assert (data["hosts"]["compute4"]["cluster"], data["hosts"]["compute4"]["pool"]) == (2, "vms2")
+
+
+@pytest.mark.parametrize("option", ["pools", "clusters"])
+def test_pools_and_clusters_cannot_be_changed_later(lab: Lab, option: str) -> None:
+    lab.save_options()
+    with pytest.raises(LabError, match=f"made with {option} 1, not 2"):
+        cli._agree(lab, cli.parse(["up", f"--{option}", "2"]))
+    cli._agree(lab, cli.parse(["up", f"--{option}", "1"]))
+
+
+@pytest.mark.parametrize("option", ["pools", "clusters"])
+def test_without_a_host_in_the_second_zone_a_second_pool_or_cluster_is_refused(lab: Lab, option: str) -> None:
+    words = ["up", f"--{option}", "2", "--computes"]
+    with pytest.raises(LabError, match="no host is in az2"):
+        cli._agree(lab, cli.parse([*words, "2"]))
+    cli._agree(lab, cli.parse([*words, "3"]))
+    assert getattr(lab.options, option) == 2
+
+
+def test_a_lab_of_before_has_one_cluster(lab: Lab) -> None:
+    lab.save_options()
+    old = {
+        key: value
+        for key, value in json.loads(lab.options_file.read_text()).items()
+        if key not in {"pools", "clusters"}
+    }
+    lab.options_file.write_text(json.dumps(old))
+    assert (Lab(3).options.pools, Lab(3).options.clusters, Lab(3).options.password) == (1, 1, "secret")
+
+
+def test_the_cluster_is_named_before_what_goes_to_ceph() -> None:
+    assert cli._cluster_of(["ls", "vms"]) == (1, ["ls", "vms"])
+    assert cli._cluster_of(["--cluster", "2", "ls", "vms"]) == (2, ["ls", "vms"])
+    assert cli._cluster_of(["--cluster=2", "osd", "tree"]) == (2, ["osd", "tree"])
+    assert cli._cluster_of(["status", "--cluster", "2"]) == (1, ["status", "--cluster", "2"])
+
+
+def test_a_cluster_that_is_not_there_is_refused(lab: Lab) -> None:
+    with pytest.raises(LabError, match="lab 3 has one Ceph cluster, no cluster 2"):
+        lab.cluster(2)
+
+
+def test_strangers_are_known_apart() -> None:
+    made = [strangers.Stranger("vms/x_disk", cluster, place) for cluster in (1, 2) for place in ("own", "controller")]
+    assert len({stranger.name for stranger in made}) == 4
+    assert strangers.Stranger("vms/x_disk").name == made[0].name
+    parsed = cli.parse(["stranger", "start", "vms/x_disk", "--cluster", "2", "--from", "controller"])
+    assert (parsed.what, parsed.image, parsed.cluster, parsed.place) == ("start", "vms/x_disk", 2, "controller")

@@ -14,7 +14,7 @@ import jinja2
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils import audits, evidence, findings
+from ansible_collections.stackguard.nova.plugins.module_utils import audits, evidence, findings, operation_records
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, FactsError
 
 Result = t.Dict[str, t.Any]
@@ -27,6 +27,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evidence": {"type": "list", "elements": "path", "default": []},
     "inventory_hosts": {"type": "list", "elements": "str", "default": []},
     "failures": {"type": "dict", "default": {}},
+    "journals": {"type": "dict"},
     "report_dir": {"type": "path", "required": True},
     "definitions_dir": {"type": "path"},
     "fail_on": {"type": "str", "default": "blocker", "choices": list(audits.FAIL_ON)},
@@ -103,6 +104,10 @@ class ActionModule(ActionBase):
         if args["failures"]:
             reasons = {str(source): str(reason) for source, reason in args["failures"].items()}
             evidence.save_part(directory, evidence.FAILURES, reasons)
+        if args["journals"] is not None:
+            found = args["journals"]
+            records = operation_records.records(found.get("open") or [], found.get("closed") or [])
+            evidence.save_part(directory, evidence.OPERATIONS, records)
         bundle = evidence.with_unread(_load_or_nothing(directory), args["inventory_hosts"])
         if args["definitions_dir"]:
             bundle = evidence.with_records(bundle, self._on_controller(args["definitions_dir"]))

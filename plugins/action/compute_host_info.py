@@ -16,10 +16,11 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError, HostFacts, from_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Domain, FactsError, HostFacts, from_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 MODULE = "stackguard.nova.compute_host_info"
+_VOLUME = "volume-"
 
 
 class ActionModule(ActionBase):
@@ -69,6 +70,7 @@ class ActionModule(ActionBase):
         with open(path, "rb") as stream:
             digest = hashlib.sha256(stream.read()).hexdigest()
         uuids = [domain.uuid for domain in facts.domains or []]
+        volumes = [place for domain in facts.domains or [] for place in _volumes(domain)]
         return {
             "changed": False,
             "inventory_name": name,
@@ -77,5 +79,15 @@ class ActionModule(ActionBase):
             "nova_host": conf_host(facts),
             "domains": None if facts.domains is None else len(uuids),
             "domain_uuids": uuids,
+            "volumes": {
+                "pools": sorted({pool for pool, _uuid in volumes}),
+                "uuids": sorted({uuid for _pool, uuid in volumes}),
+            },
             "unread": [{"part": item.part, "reason": item.reason} for item in facts.unread],
         }
+
+
+def _volumes(domain: Domain) -> t.List[t.Tuple[str, str]]:
+    """Return pool and uuid of a domain's volumes in Ceph, which Cinder calls C(volume-UUID)."""
+    sources = [(disk.source or "").partition("/") for disk in domain.disks if disk.protocol == "rbd"]
+    return [(pool, name[len(_VOLUME) :]) for pool, _slash, name in sources if name.startswith(_VOLUME)]

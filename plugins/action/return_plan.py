@@ -11,21 +11,24 @@ import typing as t
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings, text
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings, operation_records, text
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import returning as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import returning as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import ReturnRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 Result = t.Dict[str, t.Any]
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "return_host": {"type": "str", "required": True},
     "inventory_name": {"type": "str", "required": True},
-    "ceph_name": {"type": "str"},
+    "ceph_names": {"type": "list", "elements": "str", "default": []},
     "evidence_dir": {"type": "path", "required": True},
     "overrides": {"type": "list", "elements": "dict", "default": []},
-    "open_journal": {"type": "dict"},
+    "journals": {"type": "list", "elements": "dict", "default": []},
+    "closed_journals": {"type": "list", "elements": "dict", "default": []},
     "status": {"type": "str", "default": "enabled", "choices": ["enabled", "disabled"]},
     "libvirt_uri": {"type": "str", "default": "qemu:///system"},
 }
@@ -47,47 +50,55 @@ class ActionModule(ActionBase):
             return {"failed": True, "changed": False, "state": "refused", "msg": str(error)}
 
     def _judged(self, args: Result) -> Result:
-        overrides = findings.parse_overrides(args["overrides"])
         bundle = evidence.load_dir(self._loader.path_dwim(str(args["evidence_dir"])))
         request = ReturnRequest(
             args["return_host"],
             args["inventory_name"],
-            args["ceph_name"],
-            _open(args["open_journal"], args["return_host"]),
+            tuple(args["ceph_names"]),
+            tuple(operation_records.records(args["journals"], args["closed_journals"])),
         )
         decision = checks.judge(bundle, request)
+        # What was not read at all is passed by no one's word: nothing was judged then.
+        overrides = [] if decision.undecided else findings.parse_overrides(args["overrides"])
         servers = len((bundle.cloud.servers if bundle.cloud else None) or [])
         report = findings.report(decision.checked, bundle.collected_at, 1, servers, overrides)
-        answer: Result = {"changed": False, "report": report}
-        told = text.findings_text(decision.checked, overrides)
-        refused = findings.standing(decision.checked.findings, overrides)
+        shown = text.findings_text(decision.checked, overrides)
+        standing = findings.standing(decision.checked.findings, overrides)
+        refused = [item for item in standing if item.code != checks.DEAD_DISK]
         if refused:
-            msg = f"refused, nothing was changed: {len(refused)} reasons to keep nova-compute stopped\n{told}"
-            return {**answer, "failed": True, "state": "refused", "msg": msg}
+            msg = f"refused, nothing was changed: {len(refused)} reasons to keep nova-compute stopped\n{shown}"
+            return {"changed": False, "report": report, "failed": True, "state": "refused", "msg": msg}
+        return {"report": report, **self._planned(args, request, decision, shown, len(standing))}
+
+    def _planned(
+        self, args: Result, request: ReturnRequest, decision: checks.Decision, shown: str, dead: int
+    ) -> Result:
         waits = decision.clearing.held_until_start is not None
         plan = plans.plan(request.host, decision.clearing, args["status"], args["libvirt_uri"])
-        if told:
-            Display().display(told)
-        nothing = "; ".join([f"nothing to clear on {request.host}", *(plan.notes if waits else [])])
-        Display().display(text.plan_text(plan) if plan.steps else nothing)
-        if plan.steps and (self._play_context.diff or self._task.diff):
-            answer["diff"] = text.plan_diff(plan)
-        return {
-            **answer,
+        answer: Result = {
             # What a run would change; and Ansible shows no diff of what is not changed.
             "changed": bool(plan.steps) and self._task.check_mode,
             "state": "planned" if plan.steps else "clear",
             "plan": to_plain(plan),
             "domains": plans.domain_params(decision.clearing, args["libvirt_uri"]),
-            "addresses": list(decision.clearing.addresses),
+            "lifts": plans.lift_params(decision.clearing),
             "reason": decision.clearing.reason or "",
             "held": waits,
-            "msg": f"{len(plan.steps)} steps to clear on {request.host}; {'; '.join(plan.notes)}",
+            "msg": f"{count(len(plan.steps), 'step')} to clear on {request.host}; {'; '.join(plan.notes)}",
         }
+        if dead and not plan.steps:
+            return {**answer, "failed": True, "state": "disks-not-open", "msg": _dead(request.host, dead, plan, shown)}
+        if shown:
+            Display().display(shown)
+        nothing = "; ".join([f"nothing to clear on {request.host}", *(plan.notes if waits else [])])
+        Display().display(text.plan_text(plan) if plan.steps else nothing)
+        if plan.steps and (self._play_context.diff or self._task.diff):
+            answer["diff"] = text.plan_diff(plan)
+        return answer
 
 
-def _open(journal: t.Optional[Result], host: str) -> t.Optional[str]:
-    """Return the operation of an open evacuation of this host."""
-    if not journal or journal["about"]["host"] != host:
-        return None
-    return str(journal["operation_id"])
+def _dead(host: str, dead: int, plan: Plan, shown: str) -> str:
+    return (
+        f"nothing is left to clear on {host}, but {count(dead, 'running domain')} can not use its disks: each needs a "
+        f"hard reboot, for which nova-compute must run. {'; '.join(plan.notes)}\n{shown}"
+    )

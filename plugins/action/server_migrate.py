@@ -43,17 +43,27 @@ class ActionModule(JournaledMove):
         "overcommit": {"type": "float", "default": 1.0},
         "measured_for": {"type": "int", "default": 300},
         "again": {"type": "bool", "default": False},
+        "restore_state": {"type": "bool", "default": True},
+        "probe": {"type": "bool", "default": False},
+        "probes": {"type": "list", "elements": "dict", "default": []},
+        "prefix": {"type": "str", "default": "", "choices": ["", "drain", "migrate"]},
     }
-    CARRY_ON = (
-        "If the operation was begun, its journal is open: run the same command again to carry on with it, or with "
-        "action=rollback to end it"
-    )
+    ACTIONS = ("apply", "resume", "status", "rollback")
+
+    def _carry_on(self, args: t.Dict[str, t.Any]) -> str:
+        action = f"{args['prefix']}_action" if args["prefix"] else "action"
+        return (
+            "If the operation was begun, its journal is open: run the same command again to resume it, or with "
+            f"{action}=rollback to end it"
+        )
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
         args["servers"] = _listed(args["servers"])
-        if bool(args["servers"]) == bool(args["drain_host"]):
+        both, none = args["servers"] and args["drain_host"], not args["servers"] and not args["drain_host"]
+        # What is open says itself what it is about.
+        if both or (none and args["action"] == "apply"):
             return "servers, drain_host: one of them is needed, and only one"
-        if args["action"] == "apply" and not args["evidence_dir"]:
+        if args["action"] in ("apply", "resume") and not args["evidence_dir"]:
             return "evidence_dir: where compute_host_info has put what it read on the hosts is needed"
         if not args["live"] and args["cold"] == COLD_NEVER:
             return "live, cold: with live=false and cold=never no server can move"
@@ -63,13 +73,12 @@ class ActionModule(JournaledMove):
             return str(error)
         return None
 
-    def _mine(self) -> t.Dict[str, t.Any]:
-        return holding.this_playbook()
+    def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        # A run that is killed leaves its directory: the next one removes it.
+        return {**holding.this_playbook(), "evidence_dir": args["evidence_dir"]}
 
     def _carry_out(self, run: resize_run.Run) -> t.Dict[str, t.Any]:
-        if run.options["action"] == "rollback":
-            return migration_run.rollback(run)
-        return migration_run.apply(run)
+        return migration_run.carry_out(run)
 
 
 def _listed(given: t.Any) -> t.Any:

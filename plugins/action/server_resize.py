@@ -40,20 +40,25 @@ class JournaledMove(ActionBase):
     #: Its own arguments; those of all are in ``COMMON``.
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]]
     COMMON: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
-        "action": {"type": "str", "default": "apply", "choices": ["apply", "rollback"]},
         "server_timeout": {"type": "int", "default": 3600},
         "take_over": {"type": "bool", "default": False},
         "overrides": {"type": "list", "elements": "dict", "default": []},
         "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
         "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
     }
-    CARRY_ON: t.ClassVar[str]
+    ACTIONS: t.ClassVar[t.Tuple[str, ...]] = ("apply", "rollback")
+
+    @classmethod
+    def arguments(cls) -> t.Dict[str, t.Dict[str, t.Any]]:
+        """Return all arguments, those of the connection left out."""
+        action = {"type": "str", "default": "apply", "choices": list(cls.ACTIONS)}
+        return {"action": action, **cls.COMMON, **cls.ARGUMENTS}
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Run the action that was asked for."""
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
-        _validation, args = self.validate_argument_spec(openstack_spec(**self.COMMON, **self.ARGUMENTS))
+        _validation, args = self.validate_argument_spec(openstack_spec(**self.arguments()))
         problem = self._check(args)
         if problem is not None:
             return {"failed": True, "changed": False, "msg": problem}
@@ -64,7 +69,7 @@ class JournaledMove(ActionBase):
         except resize_run.Refused as refused:
             result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
         except (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError) as error:
-            result = {"failed": True, "changed": False, "state": "unknown", "msg": f"{error}. {self.CARRY_ON}"}
+            result = {"failed": True, "changed": False, "state": "unknown", "msg": f"{error}. {self._carry_on(args)}"}
         if not (self._play_context.diff or self._task.diff):
             result.pop("diff", None)
         return result
@@ -74,10 +79,14 @@ class JournaledMove(ActionBase):
         raise NotImplementedError
 
     def _carry_out(self, run: resize_run.Run) -> t.Dict[str, t.Any]:
-        """Do it. Raises what :meth:`run` tells."""
+        """Do it. Raises what :meth:`run` reports."""
         raise NotImplementedError
 
-    def _mine(self) -> t.Dict[str, t.Any]:
+    def _carry_on(self, args: t.Dict[str, t.Any]) -> str:
+        """Return how to resume or to end what was begun, for people."""
+        raise NotImplementedError
+
+    def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         return holding.this_run()
 
     def _run_of(self, args: t.Dict[str, t.Any]) -> resize_run.Run:
@@ -85,24 +94,14 @@ class JournaledMove(ActionBase):
         return resize_run.Run(
             systems=Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection),
             options=args,
-            state=self._state(args["state_dir"]),
+            state=state_of(self, args["state_dir"], self._task_vars),
             say=_say,
             now=_now,
             operation_id=uuid.uuid4().hex[:12],
-            mine=self._mine(),
+            mine=self._mine(args),
             check_mode=bool(self._task.check_mode),
             diff=bool(self._play_context.diff or self._task.diff),
             overrides=findings.parse_overrides(args["overrides"]),
-        )
-
-    def _state(self, state_dir: str) -> Host:
-        if self._connection.transport == "local" and not self._play_context.become:
-            return LocalState(state_dir, bool(self._task.check_mode))
-        return RemoteState(
-            lambda arguments: dict(
-                self._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=self._task_vars)
-            ),
-            state_dir,
         )
 
 
@@ -117,10 +116,12 @@ class ActionModule(JournaledMove):
         "keep_pin": {"type": "bool", "default": False},
         "same_host": {"type": "bool", "default": False},
     }
-    CARRY_ON = (
-        "If the operation was begun, its journal is open: run the same command again to carry on with it, or with "
-        "resize_action=rollback to take it back"
-    )
+
+    def _carry_on(self, args: t.Dict[str, t.Any]) -> str:
+        return (
+            "If the operation was begun, its journal is open: run the same command again to resume it, or with "
+            "resize_action=rollback to take it back"
+        )
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
         if args["action"] == "apply" and not args["flavor"]:
@@ -129,6 +130,18 @@ class ActionModule(JournaledMove):
 
     def _carry_out(self, run: resize_run.Run) -> t.Dict[str, t.Any]:
         return resize_run.rollback(run) if run.options["action"] == "rollback" else resize_run.apply(run)
+
+
+def state_of(action: ActionBase, state_dir: str, task_vars: t.Mapping[str, t.Any]) -> Host:
+    """Return the host that keeps the journal: the one that the task runs on."""
+    if action._connection.transport == "local" and not action._play_context.become:
+        return LocalState(state_dir, bool(action._task.check_mode))
+    return RemoteState(
+        lambda arguments: dict(
+            action._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=task_vars)
+        ),
+        state_dir,
+    )
 
 
 def _say(text: str) -> None:

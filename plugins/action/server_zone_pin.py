@@ -6,23 +6,27 @@
 
 from __future__ import annotations
 
+import datetime
 import typing as t
+import uuid
 
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evacuation_options, facts, findings, text
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import zone_pins
+from ansible_collections.stackguard.nova.plugins.action.server_resize import state_of
+from ansible_collections.stackguard.nova.plugins.module_utils import evacuation_options, facts, holding
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import zone_pin_run, zone_pins
 from ansible_collections.stackguard.nova.plugins.module_utils.connection import (
     DATABASE_SPEC,
     connect,
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import zone_pins as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, database, zones
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "status", "rollback"]},
     "state": {"type": "str", "default": "pinned", "choices": ["pinned", "unpinned"]},
     "servers": {"type": "raw"},
     "hosts": {"type": "list", "elements": "str", "default": []},
@@ -31,6 +35,8 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "strategy": {"type": "str", "default": "auto", "choices": ["auto", "pin_api", "pin_db"]},
     "restore": {"type": "list", "elements": "dict"},
     "partial": {"type": "bool", "default": False},
+    "take_over": {"type": "bool", "default": False},
+    "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
     "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
 }
 
@@ -44,50 +50,44 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
         """Read, judge, and change what is to be changed."""
         super().run(tmp, task_vars)
+        self._task_vars = task_vars or {}
         _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
         if args["nova_api_db_url"] and database.SQLALCHEMY_ERROR is not None:
             return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
         try:
             return self._pin(args)
-        except StackguardError as error:
+        except (StackguardError, journals.JournalError) as error:
             return {"failed": True, "changed": False, "msg": str(error)}
 
     def _pin(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
-        connection, url = connect(args), args["nova_api_db_url"] or None
         restore = _restore(args["restore"])
-        about = zones.read_zones(connection, _chosen(connection, args, restore), url, whole=False)
-        request = plans.PinRequest(args["state"], args["zone"], args["strategy"], url is not None, restore)
-        plan = plans.plan(about, request)
-        checked = findings.Checked(tuple(plan.problems))
-        report = findings.report(plans.told(about, plan), about.read_at, 0, len(about.servers or []))
-        answer: t.Dict[str, t.Any] = {
-            "report": report,
-            "already": plan.already,
-            "changes": facts.to_plain(plan.changes),
-        }
-        if self._play_context.diff or self._task.diff:
-            answer["diff"] = _diff(plan)
-        if plan.problems:
-            Display().display(text.findings_text(checked))
-        if plan.changes:
-            Display().display(plans.table(plan))
-        if plan.problems and not args["partial"]:
-            msg = f"refused, and nothing was changed: {len(plan.problems)} servers cannot be {args['state']}"
-            return {**answer, "failed": True, "changed": False, "msg": msg}
-        if self._task.check_mode:
-            msg = f"{len(plan.changes)} pins would change, {len(plan.already)} are right"
-            return {**answer, "changed": bool(plan.changes), "msg": msg}
-        done = zone_pins.carry_out(connection, url, plan.changes, Display().display)
-        changed = [entry for entry in done if entry.outcome == "changed"]
-        failed = [entry for entry in done if entry.outcome == zone_pins.FAILED]
-        msg = f"{len(changed)} pins changed, {len(plan.already)} were right, {len(failed)} failed"
-        return {
-            **answer,
-            "changes": facts.to_plain(done),
-            "changed": bool(changed),
-            "failed": bool(failed),
-            "msg": msg,
-        }
+        journal = None
+        if _is_journaled(args, restore):
+            state = state_of(self, args["state_dir"], self._task_vars)
+            journal = zone_pins.Journal(state, _now, holding.this_run())
+        return zone_pin_run.Run(
+            cloud=connect(args),
+            options={**args, "restore": restore, "nova_api_db_url": args["nova_api_db_url"] or None},
+            chosen=_chosen,
+            journal=journal,
+            operation_id=uuid.uuid4().hex[:12],
+            say=Display().display,
+            check_mode=bool(self._task.check_mode),
+            diff=bool(self._play_context.diff or self._task.diff),
+        ).carry_out()
+
+
+def _is_journaled(args: t.Mapping[str, t.Any], restore: t.Optional[t.Mapping[str, t.Any]]) -> bool:
+    """Whether more than one server that is named may be meant."""
+    if args["action"] != "apply":
+        return True
+    given = args["servers"]
+    one = isinstance(given, (str, list)) and "[" not in given and (isinstance(given, str) or len(given) == 1)
+    return restore is None and not (one and not args["hosts"])
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _restore(given: t.Optional[t.List[t.Dict[str, t.Any]]]) -> t.Optional[t.Dict[str, t.Tuple[t.Any, t.Any]]]:
@@ -119,15 +119,3 @@ def _chosen(
     if unknown:
         raise StackguardError(f"no such server: {', '.join(unknown)}")
     return [server for server in servers if server.id in chosen]
-
-
-def _diff(plan: plans.PinPlan) -> t.List[t.Dict[str, str]]:
-    return [
-        {
-            "before_header": f"server {row.name} ({row.server})",
-            "after_header": f"server {row.name} ({row.server})",
-            "before": f"pinned_availability_zone: {row.before}\n",
-            "after": f"pinned_availability_zone: {row.after}\n",
-        }
-        for row in plan.changes
-    ]

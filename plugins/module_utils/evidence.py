@@ -10,6 +10,7 @@
     databases.json                      to_plain(DatabaseFacts)
     links.json                          to_plain(LinkFacts)
     definitions/<SHA-256>.xml           the XML of a guest, normalised, without secrets
+    operations.json                     [to_plain(OperationRecord)] of the journal directory
     failures.json                       {source: reason} of sources of which nothing could be read
     evidence.json                       to_plain(Bundle): all of it, to be kept; nothing is decided by it
 
@@ -28,6 +29,9 @@ import glob
 import hashlib
 import json
 import os
+import shutil
+import socket
+import stat
 import tempfile
 import typing as t
 import urllib.parse
@@ -41,6 +45,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     GuestDefinition,
     HostFacts,
     LinkFacts,
+    OperationRecord,
     from_plain,
     load_bundle,
     to_plain,
@@ -51,10 +56,13 @@ UNREACHABLE = "unreachable"
 CLOUD = "cloud.json"
 DATABASES = "databases.json"
 LINKS = "links.json"
+OPERATIONS = "operations.json"
 FAILURES = "failures.json"
 DEFINITIONS = "definitions"
 GUESTS = "guests"
 WHOLE = "evidence.json"
+#: What the names of the roles' temporary directories begin with.
+TEMPORARY = "stackguard-"
 
 
 def save_part(directory: str, relative: str, plain: t.Any) -> str:
@@ -190,7 +198,36 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     times = [str(part.read_at) for part in parts]
     if not times and not unreachable and not failures:
         raise FactsError(f"{directory}: no evidence was found there")
-    return Bundle(SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links, failures)
+    whole = Bundle(
+        SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links, failures
+    )
+    return dataclasses.replace(whole, operations=_load_operations(os.path.join(directory, OPERATIONS)))
+
+
+def remove_stale(journal: t.Mapping[str, t.Any], current: t.Optional[str]) -> t.Optional[str]:
+    """Remove the temporary evidence directory of the run that the journal names, and return it; None: there is none.
+
+    ``current``: the directory of this run. Only one that a role of this collection made on this controller is removed:
+    its name, its owner and its mode say so. A run that was killed could not do it itself.
+    """
+    run = journal.get("run") or {}
+    path = run.get("evidence_dir")
+    if not isinstance(path, str) or not os.path.isabs(path) or run.get("controller") != socket.gethostname():
+        return None
+    if current is not None and os.path.realpath(path) == os.path.realpath(current):
+        return None
+    if not os.path.basename(path).startswith(TEMPORARY):
+        return None
+    try:
+        found = os.lstat(path)
+        ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == 0o700
+        if not ours:
+            return None
+        shutil.rmtree(path)
+    except OSError:
+        # It is gone already, or it stays where it is: no reason not to go on.
+        return None
+    return path
 
 
 def nothing() -> Bundle:
@@ -205,7 +242,7 @@ def load(path: str) -> Bundle:
     """
     if not os.path.isdir(path):
         return load_bundle(_load_json(path))
-    parts = (HOSTS, UNREACHABLE, CLOUD, DATABASES, LINKS, FAILURES)
+    parts = (HOSTS, UNREACHABLE, CLOUD, DATABASES, LINKS, OPERATIONS, FAILURES)
     if any(os.path.exists(os.path.join(path, part)) for part in parts):
         return load_dir(path)
     whole = os.path.join(path, WHOLE)
@@ -241,7 +278,21 @@ def merge(bundles: t.Sequence[Bundle]) -> Bundle:
         links,
         {source: reason for source, reason in failures if read.get(source) is None},
         _merged_records([bundle.recorded for bundle in bundles]),
+        _merged_operations([bundle.operations for bundle in bundles]),
     )
+
+
+def _merged_operations(
+    given: t.Sequence[t.Optional[t.List[OperationRecord]]],
+) -> t.Optional[t.List[OperationRecord]]:
+    known = [records for records in given if records is not None]
+    if not known:
+        return None
+    # Read twice, one that ended in between is open in one of them: it counts as open, so that nothing of it is a leak.
+    found: t.Dict[str, OperationRecord] = {}
+    for record in sorted((record for records in known for record in records), key=lambda item: (item.open, repr(item))):
+        found[record.operation_id] = record
+    return [found[key] for key in sorted(found)]
 
 
 def _merged_records(
@@ -330,6 +381,15 @@ def _load_failures(path: str) -> t.Dict[str, str]:
     if not isinstance(data, dict) or not all(isinstance(reason, str) for reason in data.values()):
         raise FactsError(f"{path}: expected an object of reasons")
     return {str(source): str(reason) for source, reason in data.items()}
+
+
+def _load_operations(path: str) -> t.Optional[t.List[OperationRecord]]:
+    if not os.path.exists(path):
+        return None
+    data = _load_json(path)
+    if not isinstance(data, list):
+        raise FactsError(f"{path}: expected a list of operations")
+    return [from_plain(OperationRecord, item, f"{path}[{index}]") for index, item in enumerate(data)]
 
 
 def _load_optional(path: str, cls: t.Type[_T]) -> t.Optional[_T]:

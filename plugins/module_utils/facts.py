@@ -95,6 +95,11 @@ class NovaConf:
     heal_instance_info_cache_interval: t.Optional[int] = None
     #: What nova-compute does with domains of deleted instances: reap (its default), shutdown, log or noop.
     running_deleted_instance_action: t.Optional[str] = None
+    #: ``[libvirt]``: how a live migration connects to the destination; both None: Nova's default, tcp.
+    live_migration_uri: t.Optional[str] = None
+    live_migration_scheme: t.Optional[str] = None
+    #: None: unread.
+    virt_type: t.Optional[str] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -381,6 +386,26 @@ class OpenOperation:
     state: str
     started_at: str
     subject: str
+
+
+@dataclasses.dataclass(frozen=True)
+class OperationRecord:
+    """What a journal of the journal directory says of an operation, open or closed."""
+
+    operation_id: str
+    kind: str
+    state: str
+    started_at: str
+    #: Whether the operation is unfinished.
+    open: bool
+    #: What Nova calls the host that it is about; None: it is about none, or does not say.
+    host: t.Optional[str] = None
+    #: Ceph fsid to the addresses of the host that the operation put on its blocklist, or found there.
+    blocklisted: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
+    #: The same of an old journal, which does not say on which cluster.
+    addresses: t.List[str] = dataclasses.field(default_factory=list)
+    #: Ceph fsid to the pools of the images of its servers.
+    homes: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -991,6 +1016,8 @@ class Bundle:
     failures: t.Dict[str, str] = dataclasses.field(default_factory=dict)
     #: Guest's uuid to its definitions as they were recorded last; None: no record was asked for.
     recorded: t.Optional[t.Dict[str, GuestDefinition]] = None
+    #: Operations by the journal directory; None: it was not read.
+    operations: t.Optional[t.List[OperationRecord]] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

@@ -133,6 +133,9 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG512", "no-candidate-host", BLOCKER, "No host can take the server."),
     Code("SG513", "local-disk", BLOCKER, "The server's disk is local: it would be rebuilt from its image."),
     Code("SG514", "blast-radius", BLOCKER, "More servers or hosts than allowed would be touched."),
+    Code("SG515", "blocklist-entry-left", WARNING, "An entry on Ceph's OSD blocklist is needed by no open operation."),
+    Code("SG516", "hold-left", WARNING, "A compute service is held by an operation that is not open."),
+    Code("SG517", "disk-not-open", BLOCKER, "A running domain's disk is open by no client of its host."),
     Code("SG518", "ceph-rights", BLOCKER, "The Ceph user may not change the OSD blocklist."),
     Code("SG519", "state-lost", WARNING, "An evacuation costs the server some of its state."),
     Code("SG520", "server-of-a-service", WARNING, "A service of the cloud made this server, and replaces it itself."),
@@ -155,6 +158,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG708", "ha-automation", WARNING, "Automation could evacuate the host while its service is down."),
     Code("SG709", "evidence-missing", BLOCKER, "Evidence that the operation depends on was not read."),
     Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move."),
+    Code("SG711", "error-after-move", BLOCKER, "Nova says ERROR of a server whose QEMU runs on."),
 )
 
 

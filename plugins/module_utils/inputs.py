@@ -11,6 +11,7 @@ dot is an option or a path to somebody. Servers and flavors are called anything 
 
 from __future__ import annotations
 
+import difflib
 import json
 import string
 import typing as t
@@ -29,6 +30,19 @@ ACCEPTED = {
 }
 #: What may be a list of names.
 ACCEPTED["hosts"] = ACCEPTED["host"]
+
+
+def unknown_variables(given: t.Sequence[str], known: t.Sequence[str]) -> t.List[str]:
+    """Return a sentence for each variable that nobody reads, with the known one that is nearest to it.
+
+    What differs in its beginning only (C(migrate_servers), C(drain_servers)) is near to it, too.
+    """
+    found = []
+    for name in sorted(set(given) - set(known)):
+        near = difflib.get_close_matches(name, sorted(known), 1, 0.5)
+        hint = f": did you mean {near[0]}?" if near else "."
+        found.append(f"There is no variable {name}{hint}")
+    return found
 
 
 def problems(variables: t.Mapping[str, t.Any], kind: str) -> t.List[str]:

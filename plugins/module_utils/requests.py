@@ -10,6 +10,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import fence_proof
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import OperationRecord
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,10 +118,11 @@ class ReturnRequest:
     host: str
     #: The host's key in the bundle.
     inventory_name: str
-    #: The key of the host that looked into Ceph: not the one that comes back, whose clients Ceph may refuse.
-    ceph_name: t.Optional[str] = None
-    #: Operation whose evacuation of this host is still open, if any.
-    open_operation: t.Optional[str] = None
+    #: Keys of the hosts that looked into Ceph, one for each cluster and pool: never the one that comes back, whose
+    #: clients Ceph may refuse.
+    ceph_names: t.Tuple[str, ...] = ()
+    #: Operations by the journal directory, open and closed, of whatever host.
+    records: t.Tuple[OperationRecord, ...] = ()
 
 
 #: Ways to keep a resize in its zone.
@@ -179,6 +181,14 @@ class MigrationRequest:
     measured_for: int = 300
     #: Whether a host that this operation disabled is enabled when it is empty.
     enable_after: bool = False
+    #: Whether a server that Nova made ERROR is made ACTIVE where its QEMU provably runs where Nova has it.
+    restore_state: bool = True
+    #: What the variables of the playbook that runs begin with, for messages; empty: the module's own options.
+    prefix: str = ""
+
+    def option(self, name: str) -> str:
+        """Return what the operator calls an option."""
+        return f"{self.prefix}_{name}" if self.prefix else name
 
     @property
     def arithmetic(self) -> EvacuationRequest:

@@ -45,6 +45,11 @@ options:
     default: {}
     description:
       - Why nothing of a source (V(api), V(databases)) could be read. It is kept with the evidence.
+  journals:
+    type: dict
+    description:
+      - The journals of the journal directory, C(open) and C(closed), each a list. What they say of operations is kept
+        with the evidence. When left out, they were not read, and it is undecided what an open operation needs.
   report_dir:
     type: path
     required: true

@@ -227,6 +227,11 @@ domain_uuids:
   type: list
   elements: str
   sample: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
+volumes:
+  description: Volumes in Ceph that the domains have, by their definitions, as C(uuids), and the C(pools) they are in.
+  returned: when O(evidence_dir) is given
+  type: dict
+  sample: {pools: [volumes], uuids: [6f1d9b52-40f5-4d6c-8a59-0d35f9f0a1c3]}
 unread:
   description: The parts that could not be read, each with the reason.
   returned: success

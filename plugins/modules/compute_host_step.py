@@ -46,6 +46,7 @@ options:
       - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units) and divide its C(apply), since a stop may
         take minutes.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
+      - C(probe_tcp) takes C(targets), each with C(address) and C(port), and C(timeout); it connects and sends nothing.
   state_dir:
     type: path
     default: /var/lib/stackguard

@@ -12,8 +12,8 @@ version_added: 0.1.0
 description:
   - Decides from the evidence directory what a start of nova-compute would do to each domain of the host, and what an
     evacuation left behind. Returns the plan of what is safe to clear, or every reason why not. Nothing is changed.
-  - The evidence must hold the host itself, another host that looked into Ceph for the images of the host's domains and
-    the OSD blocklist, the databases with the rows of all domains of the host, and the APIs.
+  - The evidence must hold the host itself, one other host for each Ceph cluster and pool that looked for the images of
+    the host's domains and read the OSD blocklist, the databases with the rows of all domains of the host, and the APIs.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -30,9 +30,13 @@ options:
     type: str
     required: true
     description: The host's name in the inventory.
-  ceph_name:
-    type: str
-    description: Inventory name of the host that looked into Ceph. Never the host itself, whose clients Ceph may refuse.
+  ceph_names:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Inventory names of the hosts that looked into Ceph, as M(stackguard.nova.ceph_readers) chose them. Never the
+        host itself, whose clients Ceph may refuse. Only a view of its own cluster and pool decides about its disks.
   evidence_dir:
     type: path
     required: true
@@ -42,9 +46,16 @@ options:
     elements: dict
     default: []
     description: Findings that are passed, each with C(code), C(object) and C(reason).
-  open_journal:
-    type: dict
-    description: The journal of an evacuation that is open, whatever its host.
+  journals:
+    type: list
+    elements: dict
+    default: []
+    description: The open journals of the journal directory, of whatever kind and host.
+  closed_journals:
+    type: list
+    elements: dict
+    default: []
+    description: The closed journals of evacuations, of whatever host. They list addresses on blocklists.
   status:
     type: str
     default: enabled
@@ -64,14 +75,16 @@ EXAMPLES = r"""
   stackguard.nova.return_plan:
     return_host: compute1
     inventory_name: compute1
-    ceph_name: compute2
+    ceph_names: [compute2]
     evidence_dir: /run/stackguard-evidence
   register: planned
 """
 
 RETURN = r"""
 state:
-  description: C(refused), C(planned), or C(clear) where nothing is left to clear.
+  description:
+    - C(refused), C(planned), or C(clear) where nothing is left to clear. C(disks-not-open) where nothing is left to
+      clear but running domains have disks that this host does not have open (SG517); the task fails then, too.
   returned: always
   type: str
   sample: planned
@@ -85,15 +98,19 @@ domains:
   returned: unless it is refused
   type: dict
   sample: {uri: "qemu:///system", domains: []}
-addresses:
-  description: Addresses to take off the OSD blocklist.
+lifts:
+  description: Addresses to take off the OSD blocklist, for each cluster, with the host that does it.
   returned: unless it is refused
   type: list
-  elements: str
-  sample: [192.0.2.11]
+  elements: dict
+  sample:
+    - fsid: 1c0b1b8e-6a43-4c8e-9d8c-4f7a53a0f4ab
+      pool: vms
+      reader: compute2
+      addresses: [192.0.2.11]
 reason:
   description:
-    - The reason under which an evacuation holds the compute service, which can be let go now. Empty where none does,
+    - The reason under which an evacuation holds the compute service, which can be released now. Empty where none does,
       and while RV(held) is true.
   returned: unless it is refused
   type: str

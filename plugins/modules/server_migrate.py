@@ -46,10 +46,14 @@ options:
   action:
     type: str
     default: apply
-    choices: [apply, rollback]
+    choices: [apply, resume, status, rollback]
     description:
-      - Whether to move, or to end what an unfinished run began. Servers that have moved stay where they are then;
-        unfinished moves are ended, and a host that was disabled gets back the status that it had.
+      - V(apply) moves, or resumes what an unfinished run began. V(resume) does only the latter; without O(servers)
+        it means
+        those of the open operation. V(status) returns what is open and where its servers are, and changes nothing.
+      - V(rollback) ends what an unfinished run began. Servers that have moved stay where they are then; unfinished
+        moves
+        are ended, and a host that was disabled gets back the status that it had.
   servers:
     type: raw
     description:
@@ -118,6 +122,33 @@ options:
     type: bool
     default: false
     description: Say so where the task is repeated because RV(again) was V(true).
+  restore_state:
+    type: bool
+    default: true
+    description:
+      - Whether a server that Nova made ERROR in a failed move is made ACTIVE again, where its QEMU runs on the host
+        that
+        Nova has it on and nowhere else. If not, the command is reported (SG711).
+  probe:
+    type: bool
+    default: false
+    description:
+      - Whether connections can be tried for this task. Before the first live migration RV(probe) names then, by
+        host of the
+        inventory, what that host is to try (C(probe_tcp) of M(stackguard.nova.compute_host_step)), and the task is to
+        be
+        repeated with O(probes). Without it servers are sent one by one to a destination, until one has arrived there.
+  probes:
+    type: list
+    elements: dict
+    default: []
+    description: What the hosts have tried so far, each entry of RV(probe) with C(error), or C(untried) with the reason.
+  prefix:
+    type: str
+    default: ""
+    choices: ["", drain, migrate]
+    description:
+      - What the variables of the playbook that runs begin with, for messages. By default the options are named.
   server_timeout:
     type: int
     default: 3600
@@ -167,6 +198,19 @@ again:
   returned: when something was carried out
   type: bool
   sample: false
+probe:
+  description: By host of the inventory, the connections that it is to try before anybody is sent.
+  returned: when O(probe=true) and something is to be tried
+  type: dict
+  sample: {compute1: [{source: compute1, dest: compute2, address: 10.0.0.2, port: 16509, turn: 0}]}
+servers:
+  description: By uuid, where each server of the open operation came from and where it is.
+  returned: O(action=status) with an open operation
+  type: dict
+  sample:
+    8961cf04-0ee7-44b1-9ed3-a4b18e535683:
+      {name: web1, from: compute1, host: compute2, status: ACTIVE, task_state: null, left: false,
+       text: ACTIVE on compute2}
 operation_id:
   description: Id of the operation, as in the journal.
   returned: when there is an operation

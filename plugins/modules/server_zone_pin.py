@@ -32,6 +32,15 @@ attributes:
   idempotent:
     support: full
 options:
+  action:
+    type: str
+    default: apply
+    choices: [apply, resume, status, rollback]
+    description:
+      - V(apply) changes pins, or resumes what a killed run of the same task began. V(resume) does only the latter,
+        for the
+        servers of the open operation. V(status) returns what is open, and changes nothing. V(rollback) gives every pin
+        back that the open operation changed and nobody has changed since.
   state:
     type: str
     default: pinned
@@ -69,6 +78,18 @@ options:
     type: bool
     default: false
     description: Change the pins that can be changed, where others cannot.
+  take_over:
+    type: bool
+    default: false
+    description:
+      - Resume or take back an operation that was begun on another controller, of which only you know that it has ended.
+  state_dir:
+    type: path
+    default: /var/lib/stackguard
+    description:
+      - Directory for the journal, on the host that the task runs on. There is one where more than one server may be
+        meant
+        by O(servers), O(hosts) or O(all_servers). Each pin is written there before it is changed.
   nova_api_db_url:
     type: str
     description:
@@ -92,6 +113,12 @@ EXAMPLES = r"""
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
   register: pinned
 
+- name: Take back what a killed run has changed
+  stackguard.nova.server_zone_pin:
+    cloud: production
+    action: rollback
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+
 - name: Take that back
   stackguard.nova.server_zone_pin:
     cloud: production
@@ -108,6 +135,11 @@ changes:
   sample:
     - {server: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, before: null, after: az1, method: pin_api,
        outcome: changed, reason: null}
+operation_id:
+  description: Id of the operation, as in the journal.
+  returned: when there is a journal
+  type: str
+  sample: 3f9a1c0b77de
 already:
   description: Servers whose pin is right already.
   returned: when something was judged

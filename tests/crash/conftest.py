@@ -15,9 +15,9 @@ import pytest
 from labkit import state
 from labkit.fixtures import guests, lab, playbooks
 from labkit.guests import NEW
-from labkit.matrix import pytest_collection_modifyitems
+from labkit.matrix import pytest_collection_modifyitems, pytest_runtest_setup
 
-__all__ = ["guests", "lab", "names", "playbooks", "pytest_collection_modifyitems"]
+__all__ = ["guests", "lab", "names", "playbooks", "pytest_collection_modifyitems", "pytest_runtest_setup"]
 
 
 @pytest.fixture

@@ -121,8 +121,6 @@ def test_a_rollback_killed_at_every_boundary_ends_with_everything_as_before(lab,
 #: Of each run of `make test`; the others are `make test-matrix`'s.
 QUICK = (
     "apply cell_database sql COMMIT",
-    "apply api_database acted",
-    "apply neutron http after PUT ports #2",
     "apply host_names host apply",
     "apply enable_service acted",
 )

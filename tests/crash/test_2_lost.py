@@ -11,6 +11,7 @@ import os
 import pathlib
 import signal
 
+import pytest
 from labkit import state, waiting
 
 OLD = "compute1"
@@ -42,6 +43,7 @@ def assert_finished(lab, playbooks, names, before):
     assert state.files(lab)["uname -n"] == names[1]
 
 
+@pytest.mark.matrix
 def test_database_connections_killed_in_the_api_database_step(lab, playbooks, names, tmp_path):
     before = state.guests(lab)
     run = Paused(playbooks, names, "apply api_database sql UPDATE host_mappings", tmp_path)

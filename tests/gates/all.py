@@ -10,23 +10,11 @@ from __future__ import annotations
 
 import os
 import pathlib
-import re
-import signal
-import subprocess
 import sys
 import threading
-import time
-from dataclasses import dataclass, field
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-LAB = str(ROOT / "lab" / "lab")
-INSTANCE = "STACKGUARD_LAB_INSTANCE"
-LOGS = ROOT / ".build" / "logs"
-TAIL = 80
-HEARTBEAT = 60
-PYTEST_SUMMARY = re.compile(r"^=+ .*\b(passed|failed|errors?|skipped|no tests ran)\b.* in [\d.]+s.*=+$")
-PYTEST_FAILED = re.compile(r"^(FAILED|ERROR) tests/")
-START = time.monotonic()
+from running import INSTANCE, LAB, LOGS, Part, clean_logs, heartbeat, verdict, when_stopped
+
 #: Groups of processes whose share of the processors can be set, as cgroup versions 1 and 2 have them. `nice` alone does
 #: nothing here: the kernel groups processes by session (sched_autogroup), and weighs only within a group.
 GROUPS = (
@@ -34,81 +22,6 @@ GROUPS = (
     (pathlib.Path("/sys/fs/cgroup"), "cpu.weight", "10"),
 )
 GROUP = "stackguard-in-the-background"
-
-
-@dataclass
-class Part:
-    """One command of the test, and what became of it."""
-
-    name: str
-    command: list[str]
-    pytest: bool = False
-    code: int | None = None
-    seconds: float = 0.0
-    note: str = ""
-    group: pathlib.Path | None = None
-    environment: dict[str, str] = field(default_factory=dict)
-    summary: str = ""
-    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
-
-    @property
-    def log(self) -> pathlib.Path:
-        return LOGS / f"{self.name}.log"
-
-    @property
-    def ok(self) -> bool:
-        return self.code == 0
-
-    def run(self) -> None:
-        start = time.monotonic()
-        say(f"{self.name}: started")
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                self.argv(),
-                cwd=ROOT,
-                env={**os.environ, **self.environment},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            self.code = self.process.wait()
-        self.seconds = time.monotonic() - start
-        lines = self.log.read_text(errors="replace").splitlines()
-        if self.pytest:
-            self.summary = next((line for line in reversed(lines) if PYTEST_SUMMARY.match(line)), "")
-            if self.ok and not re.search(r"\b[1-9]\d* passed\b", self.summary):
-                self.code, self.note = 1, "pytest passed no test"
-        # Of other releases of ansible-core, whose Python a bare Debian 12 does not have.
-        self.note = self.note or "; ".join(line for line in lines if line.startswith("NOT TESTED"))
-        if self.ok:
-            say(f"{self.name}: passed in {self.seconds:.0f} s")
-        else:
-            with PRINTING:
-                names = [line[:200] for line in lines if PYTEST_FAILED.match(line)]
-                shown = [*names, *lines[-TAIL:]]
-                where = self.log.relative_to(ROOT)
-                print(f"\n---- {self.name} FAILED (exit {self.code}): the last lines of {where}")
-                print("\n".join(shown))
-                print(f"---- end of {self.name}\n", flush=True)
-
-    def argv(self) -> list[str]:
-        if self.group is None:
-            return self.command
-        join = 'echo $$ >"$0"/cgroup.procs; exec nice -n 19 "$@"'
-        return ["/bin/sh", "-c", join, str(self.group), *self.command]
-
-    def refuse(self, note: str) -> None:
-        self.code, self.note = 1, note
-        say(f"{self.name}: FAILED, {note}")
-
-
-PRINTING = threading.Lock()
-
-
-def say(text: str) -> None:
-    with PRINTING:
-        print(f"[{time.monotonic() - START:5.0f} s] {text}", flush=True)
 
 
 def make(name: str) -> Part:
@@ -146,16 +59,8 @@ def lane(parts: list[Part]) -> threading.Thread:
     return thread
 
 
-def heartbeat(parts: list[Part], over: threading.Event) -> None:
-    while not over.wait(HEARTBEAT):
-        running = [part.name for part in parts if part.process is not None and part.code is None]
-        say(f"still running: {', '.join(running)}")
-
-
 def main() -> int:
-    LOGS.mkdir(parents=True, exist_ok=True)
-    for old in LOGS.glob("*.log"):
-        old.unlink()
+    clean_logs(LOGS)
     quiet = [make(name) for name in ("unit", "lint", "sanity", "importer", "docs", "cores-found")]
     # Not in the background, where its playbooks and servers would run out of time; nor while the lab installs packages.
     databases = make("integration-db")
@@ -172,14 +77,7 @@ def main() -> int:
     for part in quiet:
         part.group = group
 
-    def stop(*_: object) -> None:
-        for part in parts:
-            if part.process is not None and part.process.poll() is None:
-                os.killpg(part.process.pid, signal.SIGTERM)
-        sys.exit(130)
-
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, stop)
+    when_stopped(parts)
     over = threading.Event()
     threading.Thread(target=heartbeat, args=(parts, over), daemon=True).start()
 
@@ -197,20 +95,7 @@ def main() -> int:
     for thread in lanes:
         thread.join()
     over.set()
-
-    print("\nSummary")
-    for part in parts:
-        print(f"  {part.name:<18} {'passed' if part.ok else 'FAILED'} {part.seconds:6.0f} s  {part.note}".rstrip())
-    for part in parts:
-        if part.summary:
-            print(f"{part.name}:\n{part.summary}")
-    failed = [part.name for part in parts if not part.ok]
-    total = time.monotonic() - START
-    if failed:
-        print(f"make test: FAILED in {total:.0f} s: {', '.join(failed)} (logs in .build/logs/)")
-        return 1
-    print(f"make test: all {len(parts)} parts passed in {total:.0f} s")
-    return 0
+    return verdict("make test", parts)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,6 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from labkit.fixtures import guests, lab, playbooks
-from labkit.matrix import pytest_collection_modifyitems
+from labkit.matrix import pytest_collection_modifyitems, pytest_runtest_setup
 
-__all__ = ["guests", "lab", "playbooks", "pytest_collection_modifyitems"]
+__all__ = ["guests", "lab", "playbooks", "pytest_collection_modifyitems", "pytest_runtest_setup"]

@@ -75,6 +75,7 @@ def test_nothing_of_the_checkout_is_there(installed):
     assert {"LICENSE", "README.md", "docs", "extensions", "meta", "playbooks", "plugins", "roles"} <= top
 
 
+@pytest.mark.matrix("rename")
 def test_a_rename_and_the_way_back_from_the_tarball_alone(lab, installed):
     before = state.guests(lab, "compute1")
     assert before

@@ -137,6 +137,7 @@ def test_a_check_of_a_rename_tells_none(run):
     run("rename_host", f"rename_from={HOST}", f"rename_to={NAME}").ok()
 
 
+@pytest.mark.matrix("rename")
 def test_a_rename_and_the_way_back_tell_none(run):
     run("rename_host", f"rename_from={HOST}", f"rename_to={NAME}", check=False).ok()
     run("rename_host", f"rename_from={NAME}", f"rename_to={HOST}", check=False).ok()
@@ -150,7 +151,7 @@ def test_a_resize_tells_none(run):
     run("resize_server", "resize_server=plain1", "resize_flavor=nosuchflavor").failed()
 
 
-@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("check", [pytest.param(True, marks=pytest.mark.matrix("rename")), False])
 def test_a_refused_evacuation_tells_none(run, secrets, check):
     """The host lives, so it is refused, before anything is fenced; the options of the power modules are read."""
     options = {"baseuri": "bmc.example", "username": "admin", "password": secrets.canaries["power"]}

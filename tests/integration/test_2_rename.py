@@ -286,6 +286,7 @@ def renamed_again(lab, playbooks, story):
     print(f"\nrenamed again: {time.monotonic() - start:.1f} s")
 
 
+@pytest.mark.matrix("rename")
 def test_resize_away_from_the_renamed_host_and_confirm(lab, guests, renamed_again):
     identity = guests["plain2"]["id"]
     lab.action(identity, "resize", {"flavorRef": lab.cloud.compute.find_flavor("micro").id})
@@ -295,6 +296,7 @@ def test_resize_away_from_the_renamed_host_and_confirm(lab, guests, renamed_agai
     waiting.until("source cleaned up", lambda: identity not in state.guests(lab), 60)
 
 
+@pytest.mark.matrix("rename")
 def test_cold_migration_to_the_renamed_host_and_confirm(lab, guests, renamed_again):
     identity = guests["elsewhere1"]["id"]
     lab.action(identity, "migrate", {"host": NEW})
@@ -303,6 +305,7 @@ def test_cold_migration_to_the_renamed_host_and_confirm(lab, guests, renamed_aga
     guestkit.wait_for(lab, identity, "ACTIVE", host=NEW)
 
 
+@pytest.mark.matrix("rename")
 def test_delete_on_the_renamed_host(lab, guests, renamed_again):
     identity = guests["ephemeral1"]["id"]
     lab.command("guests", "delete", identity)
@@ -313,6 +316,7 @@ def test_delete_on_the_renamed_host(lab, guests, renamed_again):
     assert identity not in images
 
 
+@pytest.mark.matrix("rename")
 def test_evacuation_from_the_renamed_host_and_its_return(lab, guests, renamed_again):
     identity = guests["swap1"]["id"]
     service = lab.service(NEW)["id"]

@@ -196,7 +196,7 @@ def test_by_override_the_agent_registers_anew_and_the_ports_follow(ovs, servers,
     "place",
     [
         pytest.param("apply start_agents host apply", marks=pytest.mark.matrix),
-        "apply ports acted",
+        pytest.param("apply ports acted", marks=pytest.mark.matrix),
         pytest.param("apply delete_agents acted", marks=pytest.mark.matrix),
     ],
 )

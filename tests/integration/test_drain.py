@@ -111,6 +111,7 @@ def test_check_mode_prints_the_plan_and_changes_nothing(lab, playbooks, story):
     assert "from here there is no way back" in result.stdout
 
 
+@pytest.mark.matrix("moves")
 def test_killed_in_the_middle_of_the_moves_and_rolled_back(lab, playbooks, story):
     def one_moved_one_moving():
         rows = [lab.server(row["id"]) for row in story["guests"].values()]

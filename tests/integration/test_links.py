@@ -359,6 +359,7 @@ def test_nothing_is_wrong_in_a_cloud_that_nobody_touched(links, cell):
     assert "no wrong link that was found remains" in done.stats["message"]
 
 
+@pytest.mark.matrix("audit-links")
 @pytest.mark.parametrize("name", STATES)
 def test_each_state_is_found_and_nothing_else(links, broken, name):
     if STATES[name].since_28 and not broken.has_compute_id:
@@ -438,7 +439,9 @@ def test_an_instance_in_a_task_is_not_judged(links, broken):
     assert told == {("SG211" if broken.has_compute_id else "SG216", plain["uuid"])}
 
 
-@pytest.mark.parametrize("guarded", [False, True], ids=["as it is", "repaired"])
+@pytest.mark.parametrize(
+    "guarded", [pytest.param(False, marks=pytest.mark.matrix("audit-links")), True], ids=["as it is", "repaired"]
+)
 def test_deleting_an_old_service_takes_the_live_node_with_it(lab, links, broken, guarded):
     """SG203: the API deletes the service of a name that is no more, and with it the node of a host with guests."""
     live = broken.nodes["compute1"]
@@ -454,6 +457,7 @@ def test_deleting_an_old_service_takes_the_live_node_with_it(lab, links, broken,
     assert (now["compute_nodes"][live["id"]]["deleted"] == 0) is guarded
 
 
+@pytest.mark.matrix("audit-links")
 def test_nova_finds_nothing_left_to_correct(lab, links, broken):
     """Repaired and started: three passes later (one at the start, two periodic) nova-compute has corrected nothing."""
     expected = spoil(broken, [name for name, about in STATES.items() if about.certain and not about.ghostly])

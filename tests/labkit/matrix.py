@@ -4,22 +4,84 @@
 
 """Tests marked ``matrix`` belong to `make test-matrix`: too long for every run of `make test`.
 
-They are deselected, and pytest's summary counts them; nothing is skipped for want of a lab.
+``@pytest.mark.matrix("evacuation")`` names the part (tests/labkit/parts.py); without a name it is that of the file.
+What the lab must be made of follows: ``@pytest.mark.matrix("evacuation-two-clusters", clusters=2, computes=4)``; on
+another lab the test fails.
+
+STACKGUARD_TEST_MATRIX says what runs: unset, none of them (they are deselected, and pytest's summary counts them);
+a part's name, those of the part and nothing else; 1, everything.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import os
+
+import pytest
+
+from .parts import NAMED, PARTS, Shape, differences, of_file
+
+EVERYTHING = "1"
+NEEDS = {field.name for field in dataclasses.fields(Shape)}
+
+
+def wanted():
+    """The part that is run, or ``1`` for everything, or None for what `make test` runs."""
+    part = os.environ.get("STACKGUARD_TEST_MATRIX")
+    if part and part != EVERYTHING and part not in PARTS:
+        raise pytest.UsageError(f"STACKGUARD_TEST_MATRIX={part} is no part: {', '.join(PARTS)}, or {EVERYTHING}")
+    return part or None
+
+
+def part_of(item):
+    """The part that a test names; None for a test of `make test`."""
+    marker = item.get_closest_marker("matrix")
+    if marker is None:
+        return None
+    names = marker.args or (of_file(item.nodeid),)
+    if len(names) != 1 or names[0] not in NAMED:
+        raise pytest.UsageError(f"{item.nodeid}: matrix{marker.args} must name one part: {', '.join(NAMED)}")
+    unknown = set(marker.kwargs) - NEEDS
+    if unknown:
+        raise pytest.UsageError(f"{item.nodeid}: a lab is not made of {sorted(unknown)}, but of {sorted(NEEDS)}")
+    return names[0]
+
+
+def chosen(part, of_test, path):
+    """Whether a test runs, with STACKGUARD_TEST_MATRIX as it is."""
+    if part is None:
+        return of_test is None
+    return part == EVERYTHING or of_test == part or path in PARTS[part].whole
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave the tests marked ``matrix`` to `make test-matrix`."""
-    if os.environ.get("STACKGUARD_TEST_MATRIX"):
-        return
-    left = [item for item in items if item.get_closest_marker("matrix")]
+    """Keep what STACKGUARD_TEST_MATRIX asks for."""
+    part = wanted()
+    left = [item for item in items if not chosen(part, part_of(item), item.nodeid.partition("::")[0])]
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in left]
+        kept = set(items) - set(left)
+        items[:] = [item for item in items if item in kept]
 
 
-__all__ = ["pytest_collection_modifyitems"]
+@functools.cache
+def _info():
+    from .lab import current
+
+    return current().info
+
+
+def pytest_runtest_setup(item):
+    """Fail a test whose lab is made of something else than it needs; before any fixture makes a lab."""
+    marker = item.get_closest_marker("matrix")
+    if marker is None or not marker.kwargs:
+        return
+    lacking = differences(marker.kwargs, _info())
+    if lacking:
+        words = " ".join(f"--{name} {value}" for name, value in marker.kwargs.items())
+        told = f"this test needs another lab: {', '.join(lacking)}. Make one with lab/lab up --fast-stop {words}"
+        pytest.fail(told, pytrace=False)
+
+
+__all__ = ["pytest_collection_modifyitems", "pytest_runtest_setup"]

@@ -25,6 +25,9 @@ if not LINK.is_symlink() or LINK.resolve() != ROOT:
 if str(BUILD / "dev") not in sys.path:
     sys.path.insert(0, str(BUILD / "dev"))
 
+sys.path.insert(0, str(ROOT / "tests"))
+from labkit.matrix import pytest_collection_modifyitems  # noqa: E402, F401
+
 # Tests that go through Ansible's own loader see the same files, and leave the user's home alone.
 os.environ["ANSIBLE_COLLECTIONS_PATH"] = str(BUILD / "dev")
 os.environ["ANSIBLE_HOME"] = str(BUILD / "ansible-home")

@@ -59,6 +59,19 @@ class Scene:
     def servers(self, rows):
         return self._with(cloud=self.cloud.put("servers", rows))
 
+    def holding(self, host, uuids):
+        """Placement has these on the host, and nobody else."""
+        rows = self.cloud.rows("providers")
+        root = next(row.uuid for row in rows if row.name == host)
+        some = next((entry for row in rows if row.uuid == root for entry in (row.allocations or {}).values()), {})
+        kept = [
+            dataclasses.replace(row, allocations={uuid: (row.allocations or {}).get(uuid, some) for uuid in uuids})
+            if row.uuid == root
+            else row
+            for row in rows
+        ]
+        return self._with(cloud=self.cloud.put("providers", kept))
+
     def service(self, host, **changes):
         return self._with(cloud=self.cloud.change("api_services", {"host": host}, **changes))
 

@@ -218,3 +218,12 @@ def test_a_report_directory_may_be_called_anything(tmp_path, short_tmp):
     told = ansible(tmp_path, short_tmp, "stackguard.nova.audit", "-e", "@vars.json")
     assert "failed=0" in told, told
     assert (tmp_path / name / "report.html").exists()
+
+
+def test_a_variable_that_nobody_reads_is_named_with_the_nearest_one():
+    known = ["drain_host", "drain_action", "migrate_action"]
+    assert inputs.unknown_variables(["drain_host", "migrate_action"], known) == []
+    assert inputs.unknown_variables(["drain_acton", "drain_host"], known) == [
+        "There is no variable drain_acton: did you mean drain_action?"
+    ]
+    assert inputs.unknown_variables(["migrate_x" * 9], known) == [f"There is no variable {'migrate_x' * 9}."]

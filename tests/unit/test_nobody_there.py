@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 #: What each is asked for. Every playbook of the collection must be here.
 ASKED = {
     "audit": ({}, "audit_hosts"),
-    "drain_host": ({"drain_host": "compute1"}, "migrate_peers"),
+    "drain_host": ({"drain_host": "compute1"}, "drain_peers"),
     "evacuate_host": ({"evacuate_host": "compute1", "evacuate_fence": "attested"}, "evacuate_peers"),
     "migrate_server": ({"migrate_servers": ["web1"]}, "migrate_peers"),
     "rename_host": ({"rename_from": "compute1", "rename_to": "cn1"}, "compute1"),

@@ -14,7 +14,13 @@ import sys
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence
-from ansible_collections.stackguard.nova.tests.unit.checks.test_returning import HOST, ONE, back
+from ansible_collections.stackguard.nova.tests.unit.checks.test_returning import (
+    HOST,
+    ONE,
+    at_home,
+    back,
+    ceph,
+)
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 
 
@@ -25,7 +31,7 @@ def task(tmp_path):
             evidence.save_host(str(tmp_path / "evidence"), name, facts)
         evidence.save_part(str(tmp_path / "evidence"), evidence.CLOUD, some.bundle.cloud)
         evidence.save_part(str(tmp_path / "evidence"), evidence.DATABASES, some.bundle.databases)
-        given = {"return_host": "compute1", "inventory_name": "compute1", "ceph_name": "compute2"}
+        given = {"return_host": "compute1", "inventory_name": "compute1", "ceph_names": ["compute2"]}
         given = {**given, "evidence_dir": str(tmp_path / "evidence"), **options}
         write = {"ansible.builtin.copy": {"content": "{{ told | to_json }}", "dest": str(tmp_path / "told")}}
         write = {**write, "check_mode": False, "diff": False}
@@ -45,20 +51,58 @@ def test_a_plan_is_returned_told_and_shown_as_a_diff(task):
     told, output = task(back(), "--check", "--diff")
     assert (told["state"], told["changed"]) == ("planned", True)
     assert [item["uuid"] for item in told["domains"]["domains"]] == [ONE]
-    assert (told["addresses"], told["reason"], told["held"]) == ([HOST], "", True)
+    lift = {"fsid": "f", "pool": "vms", "reader": "compute2", "addresses": [HOST]}
+    assert (told["lifts"], told["reason"], told["held"]) == ([lift], "", True)
     assert "End 1 domain of servers that live elsewhere" in output
     assert f"-libvirt on compute1: guest1 ({ONE}): running" in output
 
 
+def journal(host="compute1", kind="evacuate-compute1", **about):
+    return {"operation_id": "abc", "kind": kind, "state": "open", "started_at": "", "about": {"host": host, **about}}
+
+
 def test_every_reason_why_not_at_once(task):
-    journal = {"operation_id": "abc", "about": {"host": "compute1"}}
-    told, _output = task(back(record=None), open_journal=journal)
+    # One of several, and of an earlier version.
+    journals = [journal("compute9", "evacuate-compute9"), journal(kind="evacuate")]
+    told, _output = task(back(record=None), journals=journals)
     assert (told["state"], told["failed"]) == ("refused", True)
     assert "SG706" in told["msg"]
+    assert "evacuate_action=resume" in told["msg"]
     assert "SG108" in told["msg"]
-    assert "addresses" not in told
+    assert "lifts" not in told
 
 
 def test_an_open_evacuation_of_another_host_is_no_reason(task):
-    told, _output = task(back(), open_journal={"operation_id": "abc", "about": {"host": "compute9"}})
+    told, _output = task(back(), journals=[journal("compute9", "evacuate-compute9")])
     assert (told["state"], told["changed"]) == ("planned", False)
+
+
+def test_what_closed_evacuations_put_on_a_blocklist_is_lifted(task):
+    blocklist = ["198.51.100.7:0/0", "198.51.100.8:0/0", "198.51.100.9:0/0"]
+    some = back(rbd=ceph(blocklist=blocklist)).host("compute1", domains=[])
+    old = journal(kind="evacuate", addresses=["198.51.100.7"], fence_proof={"addresses": ["198.51.100.7"]})
+    new = journal(blocklisted={"f": ["198.51.100.8"], "g": []})
+    told, _output = task(some, closed_journals=[old, new])
+    assert [lift["addresses"] for lift in told["lifts"]] == [["198.51.100.7", "198.51.100.8"]]
+
+
+def test_another_cluster_is_never_clear_whatever_is_overridden(task):
+    some = back(state="shutoff").host("compute1", domains=[]).host("compute2", rbd=ceph(fsid="OTHER", blocklist=()))
+    passed = [{"code": "SG709", "object": "compute1", "reason": "I know"}]
+    told, _output = task(some, overrides=passed)
+    assert (told["state"], told["failed"]) == ("refused", True)
+
+
+def test_dead_disks_are_no_reason_against_the_lifting_and_never_a_green_end(task):
+    """H8: both runs exited 0, verdict pass, while three ACTIVE servers had no watcher."""
+    told, _output = task(at_home(watchers=(), blocklist=(f"{HOST}:0/0",)))
+    assert (told["state"], told["report"]["verdict"]) == ("planned", "block")
+    assert told["lifts"][0]["addresses"] == [HOST]
+    told, _output = task(at_home(watchers=()))
+    assert (told["state"], told["failed"], told["report"]["verdict"]) == ("disks-not-open", True, "block")
+    assert f"openstack server reboot --hard {ONE}" in told["msg"]
+    told, _output = task(at_home())
+    assert (told["state"], told["report"]["verdict"]) == ("clear", "pass")
+    passed = [{"code": "SG517", "object": ONE, "reason": "a disk behind NAT"}]
+    told, _output = task(at_home(watchers=()), overrides=passed)
+    assert (told["state"], told["report"]["verdict"]) == ("clear", "warn")

@@ -13,17 +13,25 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import findings, holding, releases, steps
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings, holding, releases, steps
 from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import migration as actions
 from ansible_collections.stackguard.nova.plugins.module_utils.actions.resize_run import Refused, Run
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import migration as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import reach
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import by_nova_name
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import OptionError, chosen_servers
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiService, FactsError, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ApiServer,
+    ApiService,
+    Bundle,
+    FactsError,
+    to_plain,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as seating
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import migration as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import MigrationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import http, migrations, moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations, http, migrations, moves
 from ansible_collections.stackguard.nova.plugins.module_utils.text import Narrator, findings_text, plan_diff, plan_text
 from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
@@ -58,7 +66,15 @@ def _request(run: Run, operation_id: str, servers: t.Optional[t.Sequence[str]] =
         timeout=given["server_timeout"],
         measured_for=given["measured_for"],
         enable_after=given["enable_after"],
+        restore_state=given["restore_state"],
+        prefix=given["prefix"],
     )
+
+
+def _option(run: Run, name: str) -> str:
+    """Return what the operator calls an option: a variable of the playbook that runs, or the module's own."""
+    prefix = run.options["prefix"]
+    return f"{prefix}_{name}" if prefix else name
 
 
 def _collect(run: Run, sources: t.Sequence[str], wanted: t.Optional[t.Collection[str]]) -> checks.Evidence:
@@ -78,15 +94,31 @@ def _read(run: Run) -> t.Tuple[checks.Evidence, MigrationRequest]:
     lost = tuple(uuid for uuid in chosen if uuid not in known or not known[uuid].host)
     if not sources:
         raise Refused(f"refused, and nothing was changed: none of these servers is on a host: {', '.join(lost)}")
-    evidence = _collect(run, sources, set(chosen))
-    return dataclasses.replace(evidence, missing=lost), _request(run, run.operation_id, chosen)
+    found = _collect(run, sources, set(chosen))
+    return dataclasses.replace(found, missing=lost), _request(run, run.operation_id, chosen)
 
 
 # --- carrying out ---------------------------------------------------------------------------------------------
 
 
+def carry_out(run: Run) -> Result:
+    """Do what was asked for. Raises StackguardError and StepError."""
+    return {"apply": apply, "resume": resume, "status": status, "rollback": rollback}[run.options["action"]](run)
+
+
+def resume(run: Run) -> Result:
+    """Go on with an open operation; where none is open nothing is begun."""
+    journal = _journal(run)
+    if journal is None:
+        raise Refused(
+            "refused, and nothing was changed: no move is open, so that there is nothing to resume. To begin one: "
+            f"{_option(run, 'action')}=apply"
+        )
+    return _resume(run, journal)
+
+
 def apply(run: Run) -> Result:
-    """Move the servers, or carry on with what an earlier run began. Raises StackguardError and StepError."""
+    """Move the servers, or resume what an earlier run began. Raises StackguardError and StepError."""
     journal = _journal(run)
     if journal is not None:
         return _resume(run, journal)
@@ -94,12 +126,21 @@ def apply(run: Run) -> Result:
     if releases.microversion_tuple(offered) < releases.microversion_tuple(OLDEST):
         raise Refused(f"SG705 release-unsupported: this Nova offers microversion {offered}, {OLDEST} is needed")
     try:
-        evidence, request = _read(run)
+        found, request = _read(run)
     except (OptionError, FactsError) as error:
         raise Refused(f"refused, and nothing was changed: {error}") from error
-    decision = checks.preflight(evidence, request, run.overrides)
+    decision = checks.preflight(found, request, run.overrides)
+    reached = _reached(run, found, decision, request)
+    if reached.closed:
+        decision = checks.preflight(found, request, run.overrides, closed=reached.closed)
+        reached = _reached(run, found, decision, request)
+    if reached.missing:
+        return _to_probe(found.bundle, reached.missing)
+    decision = dataclasses.replace(
+        decision, checked=decision.checked + findings.Checked((), tuple(checks.unreached(reached)))
+    )
     told = {
-        "report": _report(run, evidence, decision),
+        "report": _report(run, found, decision),
         "placements": seating.explained(decision.seating, decision.destinations),
     }
     run.say(findings_text(decision.checked, run.overrides))
@@ -107,11 +148,26 @@ def apply(run: Run) -> Result:
     if refused:
         codes = ", ".join(sorted({item.code for item in refused}))
         raise Refused(f"refused, and nothing was changed: {codes}", **told)
-    service, provider = _service(evidence, request.drain_host)
+    service, provider = _service(found, request.drain_host)
     if service is not None and service.status != "enabled" and not decision.servers:
         msg = f"{request.drain_host} is empty and disabled ({service.disabled_reason}): there is nothing to do"
         return {**told, "changed": False, "state": "none", "msg": msg}
     return {**told, **_begin(run, request, decision, service, provider)}
+
+
+def _reached(run: Run, found: checks.Evidence, decision: checks.Decision, request: MigrationRequest) -> reach.Reach:
+    return checks.reached(found, decision, request, run.options["probes"], {}, run.options["probe"])
+
+
+def _to_probe(bundle: Bundle, missing: t.Sequence[reach.Probe]) -> Result:
+    """Ask for connections to be tried: by the inventory's name of each source host."""
+    names = {name: facts.inventory_name for name, facts in by_nova_name(bundle).items()}
+    wanted: t.Dict[str, t.List[Result]] = {}
+    for probe in missing:
+        wanted.setdefault(names[probe.source], []).append(dataclasses.asdict(probe))
+    hosts = ", ".join(sorted({probe.dest for probe in missing}))
+    msg = f"before anybody is sent, it is tried whether {hosts} can be reached from the source"
+    return {"changed": False, "state": "none", "again": True, "probe": wanted, "msg": msg}
 
 
 def _begin(
@@ -142,8 +198,8 @@ def _begin(
     return {**told, **_forward(run, journal, request)}
 
 
-def _service(evidence: checks.Evidence, host: t.Optional[str]) -> t.Tuple[t.Optional[ApiService], t.Optional[str]]:
-    facts = evidence.zones
+def _service(found: checks.Evidence, host: t.Optional[str]) -> t.Tuple[t.Optional[ApiService], t.Optional[str]]:
+    facts = found.zones
     service = next((entry for entry in facts.services or [] if entry.host == host), None)
     provider = next((node.id for node in facts.hypervisors or [] if node.service_host == host), None)
     if host is not None and (service is None or provider is None):
@@ -153,20 +209,69 @@ def _service(evidence: checks.Evidence, host: t.Optional[str]) -> t.Tuple[t.Opti
 
 def _resume(run: Run, journal: Result) -> Result:
     holding.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
-    if journal["about"]["request"] != _asked(run):
+    if journal["about"]["request"] != _meant(run, journal):
         raise Refused(
             f"SG706 operation-open: an unfinished move of {journal['subject']} is open (operation "
-            f"{journal['operation_id']}): carry on with it by the same command, or end it with action=rollback"
+            f"{journal['operation_id']}): resume it by the same command, or end it with "
+            f"{_option(run, 'action')}=rollback"
         )
     if not run.options["again"]:
-        run.say(f"carrying on with operation {journal['operation_id']}: {journal['subject']}")
+        run.say(f"resuming operation {journal['operation_id']}: {journal['subject']}")
     told = {"operation_id": journal["operation_id"]}
     if run.check_mode:
-        return {**told, "changed": True, "state": journal["state"], "msg": "would be carried on with"}
+        return {**told, "changed": True, "state": journal["state"], "msg": "would be resumed"}
+    if not run.options["again"]:
+        # What failed then may have been repaired since: all is tried once more.
+        journal = {**journal, "memory": {key: kept for key, kept in journal.get("memory", {}).items() if key != "move"}}
     journal = _taken_up(run, journal)
     if journal["state"] == journals.ROLLING_BACK:
         return {**told, **_backward(run, journal)}
     return {**told, **_forward(run, journal, _request(run, journal["operation_id"]))}
+
+
+def _meant(run: Run, journal: Result) -> Result:
+    """What was asked for; a resume that names no servers means those of the open operation."""
+    asked = _asked(run)
+    if run.options["action"] == "resume" and not asked["servers"] and not asked["drain_host"]:
+        return {**asked, "servers": journal["about"]["request"]["servers"]}
+    return asked
+
+
+def status(run: Run) -> Result:
+    """Say what is open and where its servers are. Nothing is changed."""
+    journal = _journal(run)
+    if journal is None:
+        return {"changed": False, "state": "none", "msg": "no move is open"}
+    listed = [entry for step in journal["plan"]["steps"] for entry in step["params"].get("servers", [])]
+    found = evacuations.each(
+        [entry["uuid"] for entry in listed], lambda uuid: moves.server_as_listed(run.systems.cloud, uuid)
+    )
+    servers = {entry["uuid"]: _where(entry, found[entry["uuid"]]) for entry in listed}
+    lines = [f"{entry['name']} ({uuid}): {entry['text']}" for uuid, entry in servers.items()]
+    begun = (journal.get("run") or {}).get("controller")
+    way = "resume it by the same command with {0}=resume, or end it with {0}=rollback".format(_option(run, "action"))
+    head = f"operation {journal['operation_id']} of {journal['subject']} is {journal['state']}, begun on {begun}"
+    run.say("\n".join([head, *lines]))
+    left = sum(1 for entry in servers.values() if entry["left"])
+    return {
+        "changed": False,
+        "state": journal["state"],
+        "operation_id": journal["operation_id"],
+        "subject": journal["subject"],
+        "steps": journal["steps"],
+        "servers": servers,
+        "msg": f"{head}. {left} of {count(len(servers), 'server')} not moved yet: {way}",
+    }
+
+
+def _where(entry: Result, server: t.Optional[ApiServer]) -> Result:
+    about = {"name": entry["name"], "from": entry["host"]}
+    if server is None:
+        return {**about, "host": None, "status": None, "task_state": None, "left": False, "text": "is gone"}
+    left = server.host == entry["host"] or server.task_state is not None
+    text = f"{server.status} on {server.host}" + (f" ({server.task_state})" if server.task_state else "")
+    seen = {"host": server.host, "status": server.status, "task_state": server.task_state}
+    return {**about, **seen, "left": left, "text": text}
 
 
 def rollback(run: Run) -> Result:
@@ -179,7 +284,7 @@ def rollback(run: Run) -> Result:
         return {"changed": False, "state": "none", "msg": "no move is open: there is nothing to do"}
     holding.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
     drained = journal["about"]["request"]["drain_host"]
-    if drained != run.options["drain_host"]:
+    if drained != run.options["drain_host"] and (drained is not None or run.options["drain_host"] is not None):
         raise Refused(f"SG706 operation-open: the open operation is of {journal['subject']}, not of this")
     if run.check_mode:
         return {"changed": True, "state": journal["state"], "msg": "would be ended"}
@@ -192,6 +297,7 @@ def _journal(run: Run) -> t.Optional[Result]:
 
 
 def _taken_up(run: Run, journal: Result) -> Result:
+    evidence.remove_stale(journal, run.options["evidence_dir"])
     mine = {**journal, "run": dict(run.mine)}
     run.state.call([{"op": "journal_write", "journal": mine}])
     return mine
@@ -200,7 +306,21 @@ def _taken_up(run: Run, journal: Result) -> Result:
 def _runner(run: Run, request: MigrationRequest, outcome: actions.Outcome) -> steps.Runner:
     narrator = Narrator(run.say, run.systems.monotonic)
     systems = dataclasses.replace(run.systems, remark=narrator.remark)
-    context = actions.Context(request, run.overrides, lambda hosts, some: _collect(run, hosts, some), outcome)
+
+    def keep(past: actions.Past) -> None:
+        note = {"at": run.now(), "step": "move", "step_state": journals.APPLYING, "memory": dataclasses.asdict(past)}
+        mark = {"op": "journal_mark", "kind": plans.KIND, "operation_id": request.operation_id, "note": note}
+        run.state.call([mark])
+
+    context = actions.Context(
+        request,
+        run.overrides,
+        lambda hosts, some: _collect(run, hosts, some),
+        outcome,
+        keep,
+        run.options["probes"],
+        run.options["probe"],
+    )
     return steps.Runner(run.state, actions.all_actions(systems, context), narrator, run.now)
 
 
@@ -208,6 +328,9 @@ def _forward(run: Run, journal: Result, request: MigrationRequest) -> Result:
     outcome = actions.Outcome()
     try:
         _runner(run, request, outcome).forward(journal)
+    except actions.ProbeError as error:
+        told = _to_probe(error.bundle, error.probes)
+        return {**_seen(run, outcome), **told, "changed": True, "state": journals.OPEN}
     except actions.AgainError as error:
         return {"changed": True, "state": journals.OPEN, "again": True, **_seen(run, outcome), "msg": str(error)}
     except actions.StayError as error:
@@ -224,7 +347,9 @@ def _left(run: Run, request: MigrationRequest, outcome: actions.Outcome, msg: st
     """Some stay. Where a host is held the operation stays open: its status is still to be given back."""
     seen = {"again": False, **_seen(run, outcome)}
     if request.drain_host is not None:
-        way = "run the same command again to carry on, or with drain_action=rollback to give its service back"
+        way = (
+            f"run the same command again to resume, or with {_option(run, 'action')}=rollback to give its service back"
+        )
         return {**seen, "state": journals.OPEN, "msg": f"{msg}. {request.drain_host} stays held: {way}"}
     journal = _journal(run)
     if journal is not None:
@@ -243,15 +368,15 @@ def _seen(run: Run, outcome: actions.Outcome) -> Result:
     result: Result = {"moved": dict(outcome.moved), "gone": list(outcome.gone), "left": left}
     if outcome.decision is None:
         return result
-    told = [checks.stayed(uuid, *entry) for uuid, entry in outcome.stayed.items()]
-    checked = outcome.decision.checked + findings.Checked((*outcome.findings, *told))
+    told = [checks.stayed(uuid, *entry) for uuid, entry in outcome.stayed.items() if uuid not in outcome.explained]
+    checked = outcome.decision.checked + findings.Checked((*outcome.findings, *told), tuple(outcome.unchecked))
     servers = len(outcome.moved) + len(left)
     return {**result, "report": findings.report(checked, run.now(), 0, servers, run.overrides)}
 
 
-def _report(run: Run, evidence: checks.Evidence, decision: checks.Decision) -> Result:
-    hosts, servers = len(evidence.bundle.hosts), len(decision.servers)
-    return findings.report(decision.checked, evidence.zones.read_at, hosts, servers, run.overrides)
+def _report(run: Run, found: checks.Evidence, decision: checks.Decision) -> Result:
+    hosts, servers = len(found.bundle.hosts), len(decision.servers)
+    return findings.report(decision.checked, found.zones.read_at, hosts, servers, run.overrides)
 
 
 def _backward(run: Run, journal: Result) -> Result:

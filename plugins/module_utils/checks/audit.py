@@ -17,6 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
     forecast,
     host_zones,
     identity,
+    leftovers,
     links,
     memory,
     names,
@@ -31,7 +32,7 @@ SOURCES = ("hosts", "api", "databases")
 #: Codes that nothing can be said of without the compute hosts; the other sources' checks say so themselves.
 _FROM_HOSTS = (
     *("SG101", "SG102", "SG103", "SG104", "SG105", "SG106", "SG107", "SG108", "SG109", "SG110", "SG113", "SG115"),
-    *("SG502", "SG507", "SG508", "SG706"),
+    *("SG502", "SG507", "SG508", "SG515", "SG706"),
 )
 #: Codes of a whole source, for one that failed.
 _OF_SOURCE = {"api": "SG709", "databases": "SG311"}
@@ -46,6 +47,7 @@ def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
         host_zones.check(bundle, at_most)
         + gather(memory.crowded(bundle))
         + gather(_ceph(index))
+        + gather(leftovers.check(index))
         + gather(_unread(index))
     )
     return once(checked)
@@ -73,16 +75,12 @@ def once(checked: Checked) -> Checked:
 
 def _ceph(index: Index) -> Items:
     """SG507, SG508: two clients on one disk, and what was left behind."""
-    if not any(facts.rbd is not None for facts in index.bundle.hosts.values()):
+    if not any(facts.rbd is not None and facts.rbd.opened for facts in index.bundle.hosts.values()):
         for code in ("SG507", "SG508"):
             yield Unchecked(code, "all", "no host looked into Ceph")
         return
     yield from storage.watched_twice(index)
-    operations = {entry.operation_id for facts in index.bundle.hosts.values() for entry in facts.open_operations or []}
-    # The hold of an evacuation bears its id: its guards are no leak while it goes on.
-    held = (service.disabled_reason or "" for service in index.api_services or [])
-    operations |= {reason.rpartition(":")[2] for reason in held if reason.startswith("stackguard:")}
-    yield from storage.leaks(index.bundle, operations, _gone(index))
+    yield from storage.leaks(index.bundle, leftovers.guarding(index), _gone(index))
 
 
 def _gone(index: Index) -> t.Optional[t.Set[str]]:
@@ -109,7 +107,7 @@ def _unread(index: Index) -> Items:
 
 def _failed(bundle: Bundle) -> Items:
     """SG311, SG709: a source that was to be read and could not be: no gate may open on the rest of them alone."""
-    remedy = "Mend what the reason says, then run again; what is not wanted is left out by audit_sources."
+    remedy = "Repair what the reason says, then run again; what is not wanted is left out by audit_sources."
     for source, reason in sorted(bundle.failures.items()):
         yield finding(_OF_SOURCE.get(source, "SG709"), Subject("service", source), {"reason": reason}, remedy)
     for cell in (bundle.databases.cells if bundle.databases else None) or []:

@@ -156,7 +156,7 @@ def _unread(
         if known.services.get(fsid) is None or (unread and strange and not request.infrastructure):
             evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
             remedy = (
-                "Name the addresses of managers and MDS (evacuate_ceph_infrastructure=[...]), or let the Ceph user read "
+                "Name the addresses of managers and MDS (evacuate_ceph_infrastructure=[...]), or let the Ceph user "
                 'them: ceph auth caps client.NAME mon \'profile rbd, allow command "mgr dump", allow command '
                 "\"fs dump\"' osd 'AS IT IS'"
             )

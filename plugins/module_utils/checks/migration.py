@@ -15,7 +15,13 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import moving
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation, memory, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
+    after_error,
+    evacuation,
+    memory,
+    reach,
+    zones,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
     COMPUTE,
     OURS,
@@ -31,11 +37,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import 
     Guest,
     Reason,
     Sent,
+    by_nova_name,
     destinations,
     guest_of,
     in_order,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ApiMigration,
     ApiServer,
     Bundle,
     EvacuationFacts,
@@ -48,6 +56,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Finding,
     Override,
     Subject,
+    Unchecked,
     finding,
     overridden,
     standing,
@@ -72,15 +81,21 @@ READ = ("servers", "hypervisors", "providers", "migrations")
 SHOWN = 10
 
 _MAKE_READABLE = "Make what is named readable, then run it again: nothing is guessed."
-_REMEDIES = collections.defaultdict(
-    lambda: "Bring another compute host of its zone up and enable it, or make room there. Nothing was moved.",
-    {
-        "SG501": "Free memory on a host of its zone or add one; or leave it where it is (migrate_partial=true).",
-        "SG503": "Give a host of its zone more free huge pages of that size on one NUMA node.",
-        "SG709": _MAKE_READABLE,
-        "SG710": "Bring it to a state that Nova moves servers in.",
-    },
-)
+
+
+def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
+    partial = f"{request.option('partial')}=true"
+    return collections.defaultdict(
+        lambda: "Bring another compute host of its zone up and enable it, or make room there. Nothing was moved.",
+        {
+            "SG501": f"Free memory on a host of its zone or add one; or leave it where it is ({partial}).",
+            "SG503": "Give a host of its zone more free huge pages of that size on one NUMA node.",
+            "SG709": _MAKE_READABLE,
+            "SG710": "Bring it to a state that Nova moves servers in.",
+        },
+    )
+
+
 #: To the planner a host is no candidate; here all hosts that matter are those of the zone.
 _CODES = {"SG512": "SG406"}
 
@@ -100,6 +115,8 @@ class Decision:
     passed: t.Mapping[str, t.Tuple[str, ...]] = dataclasses.field(default_factory=dict)
     #: By uuid, the zone in which each stays.
     zones: t.Mapping[str, t.Optional[str]] = dataclasses.field(default_factory=dict)
+    #: Hosts to which nobody is sent, and why.
+    closed: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def refused(self, request: MigrationRequest, overrides: t.Sequence[Override]) -> t.List[Finding]:
         """Return what forbids the operation: with ``partial`` not what keeps single servers where they are."""
@@ -117,6 +134,9 @@ class Evidence:
     about: EvacuationFacts
     zones: ZoneFacts
     missing: t.Tuple[str, ...] = ()
+    #: What Nova and other operations have on their way, wherever it goes; ``unread``: why that is not known.
+    sent: t.Tuple[Sent, ...] = ()
+    unread: t.Tuple[str, ...] = ()
 
 
 def reason_of(operation_id: str) -> str:
@@ -147,10 +167,13 @@ def preflight(
     request: MigrationRequest,
     overrides: t.Sequence[Override] = (),
     ours: t.Container[str] = (),
-    sent: t.Sequence[Sent] = (),
     tried: t.Optional[Tried] = None,
+    closed: t.Optional[t.Mapping[str, str]] = None,
 ) -> Decision:
-    """Judge the move of the servers that were read. ``ours``: those with a task that is waited for."""
+    """Judge the move of the servers that were read. ``ours``: those with a task that is waited for.
+
+    ``closed``: hosts to which nobody is sent in this run, and why.
+    """
     about, facts = evidence.about, evidence.zones
     unread = _unread(evidence)
     if unread:
@@ -161,12 +184,14 @@ def preflight(
     checked = gather(items)
     barred = _barred(checked, servers, overrides)
     leaving = in_order(_guest(server, evidence, request) for server in servers if server.id not in barred)
-    hosts = destinations(evidence.bundle, about, request.arithmetic, sent)
+    hosts = _open_hosts(evidence, request, evidence.sent, closed or {})
     passed = _passed(leaving, overrides)
-    where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
-    seating = seat(leaving, hosts, where, request.arithmetic, passed, tried)
+    # One that is on its way already has its host.
+    under_way = {entry.uuid: entry.host for entry in evidence.sent}
+    waiting = [guest for guest in leaving if guest.uuid not in under_way]
+    seating = seat(waiting, hosts, {**(about.member_hosts or {}), **under_way}, request.arithmetic, passed, tried)
     room = [
-        *memory.seats(leaving, hosts, seating, request.drain_host or "", _REMEDIES, _CODES),
+        *memory.seats(leaving, hosts, seating, request.drain_host or "", _remedies(request), _CODES),
         *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
         *memory.overcommitted(evidence.bundle, about, request.arithmetic, seating),
     ]
@@ -179,7 +204,22 @@ def preflight(
         barred,
         passed,
         {server.id: _zone_of(facts, server) for server in servers},
+        dict(closed or {}),
     )
+
+
+def _open_hosts(
+    evidence: Evidence, request: MigrationRequest, sent: t.Sequence[Sent], closed: t.Mapping[str, str]
+) -> t.List[Destination]:
+    """Every host with what it has room for, and what keeps everybody from it."""
+    return [
+        dataclasses.replace(
+            host, problems=(*host.problems, Reason("SG512", f"closed in this run: {closed[host.host]}"))
+        )
+        if host.host in closed
+        else host
+        for host in destinations(evidence.bundle, evidence.about, request.arithmetic, sent)
+    ]
 
 
 def _unread(evidence: Evidence) -> t.List[str]:
@@ -191,7 +231,7 @@ def _unread(evidence: Evidence) -> t.List[str]:
         for entry in (owner.unread if owner is not None else ())
     }
     missing = [part for owner, names in parts for part in names if getattr(owner, part, None) is None]
-    return sorted({f"{part}: {reasons.get(part, 'not read')}" for part in missing})
+    return sorted({*(f"{part}: {reasons.get(part, 'not read')}" for part in missing), *evidence.unread})
 
 
 def _zone_of(facts: ZoneFacts, server: ApiServer) -> t.Optional[str]:
@@ -226,7 +266,7 @@ def _of_servers(
     for server in servers:
         if server.id in ours:
             continue
-        yield from _state(server, movable, request)
+        yield from _state(evidence, server, movable, request)
         for item in zones.milder(zones.pinned(facts, server), ("SG402",)):
             # The host is named: no pin is needed to stay, and hundreds of these would hide what matters.
             if item.code != "SG401":
@@ -242,11 +282,19 @@ def _zones_of(facts: ZoneFacts, host: str) -> t.List[str]:
     return zones.zones_by_host(facts.aggregates or []).get(host, [])
 
 
-def _state(server: ApiServer, movable: t.Sequence[str], request: MigrationRequest) -> Items:
+def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], request: MigrationRequest) -> Items:
     if server.host is None:
         yield finding("SG710", zones.subject_of(server), {"host": None}, "It is on no host: there is nothing to move.")
         return
-    asked = f"migrate_live={str(request.live).lower()}, migrate_cold={request.cold}"
+    if server.status == "ERROR":
+        # Those that a move may have left so: the host itself says more than Nova's status.
+        zone = zones.zone_of(evidence.zones, server.host)
+        near = [target.host for target in evidence.about.targets or [] if target.zone == zone]
+        found = after_error.examine(evidence.bundle, server, near, None)
+        if found.runs:
+            yield after_error.told(dataclasses.replace(found, against=None))
+            return
+    asked = f"{request.option('live')}={str(request.live).lower()}, {request.option('cold')}={request.cold}"
     yield from zones.state(server, movable, f"moves (with {asked})")
 
 
@@ -281,6 +329,7 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
         sources.add(request.drain_host)
         yield from evacuation.unknown(request.drain_host, sorted(services))
         yield from _coming(evidence.bundle, request.drain_host)
+        yield from _unlisted(evidence, request.drain_host, servers)
     for host in sorted(sources):
         yield from evacuation.held(evidence.about, host, {reason_of(request.operation_id)})
         service = services.get(host)
@@ -304,6 +353,66 @@ def _coming(bundle: Bundle, host: str) -> Items:
             yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy, WARNING)
 
 
+def _unlisted(evidence: Evidence, host: str, servers: t.Sequence[ApiServer]) -> Items:
+    """SG709: placement has it on the host, and no cell lists it: its cell may not answer."""
+    cloud = evidence.bundle.cloud
+    root = next((node.id for node in evidence.zones.hypervisors or [] if node.service_host == host), None)
+    if cloud is None or root is None:
+        return
+    for uuid in unlisted(moving.needs_of(cloud, root), servers, cloud.migrations or []):
+        yield not_listed(uuid, host)
+
+
+def unlisted(
+    consumers: t.Iterable[str], servers: t.Iterable[ApiServer], migrations: t.Iterable[ApiMigration]
+) -> t.List[str]:
+    """Return who holds resources of a host and is neither a server of the list nor a migration of it."""
+    # Nova gives what a server holds on its source to its migration until that has ended.
+    known = {*(server.id for server in servers), *(row.uuid for row in migrations)}
+    return sorted(set(consumers) - known)
+
+
+def not_listed(uuid: str, host: str) -> Finding:
+    """SG709: a cell that does not answer is not "no server"."""
+    remedy = (
+        "Its cell does not answer, or an old move left this behind; if no such server exists, pass it by its id: "
+        f"openstack resource provider allocation show {uuid}"
+    )
+    return finding(
+        "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy
+    )
+
+
+# --- reachability ---------------------------------------------------------------------------------------------
+
+
+def reached(
+    evidence: Evidence,
+    decision: Decision,
+    request: MigrationRequest,
+    results: t.Sequence[t.Mapping[str, t.Any]],
+    failures: t.Mapping[str, int],
+    able: bool,
+) -> reach.Reach:
+    """Return what is known of every pair of hosts between which somebody would move live."""
+    guests = {guest.uuid: guest for guest in decision.guests}
+    pairs = {
+        (str(guests[place.uuid].source), place.host)
+        for place in decision.seating.seats
+        if method_of(guests[place.uuid].status, request) == moving.LIVE
+    }
+    confs = {name: facts.nova_conf for name, facts in by_nova_name(evidence.bundle).items()}
+    return reach.reach(pairs, confs, results, failures, able)
+
+
+def unreached(found: reach.Reach) -> t.List[Unchecked]:
+    """Return the pairs of which nothing is known: servers are sent there one by one."""
+    return [
+        Unchecked("SG406", dest, f"whether {source} reaches the libvirt of {dest} is not known: {why}")
+        for (source, dest), why in sorted(found.unknown.items())
+    ]
+
+
 # --- while they move ------------------------------------------------------------------------------------------
 
 
@@ -314,6 +423,7 @@ def seat_again(
     uuid: str,
     held: t.Mapping[str, Seat],
     tried: t.Mapping[str, str],
+    closed: t.Optional[t.Mapping[str, str]] = None,
 ) -> t.Tuple[t.Optional[Seat], str]:
     """Return another seat for a server, or none and why not. ``held``: the seats of the others.
 
@@ -322,8 +432,11 @@ def seat_again(
     guests = {guest.uuid: guest for guest in decision.guests}
     if uuid not in guests:
         return None, "it was not among those for which a host was looked for"
-    sent = [Sent(seat.uuid, seat.host, guests[seat.uuid].memory_mib, guests[seat.uuid].cells) for seat in held.values()]
-    hosts = destinations(evidence.bundle, evidence.about, request.arithmetic, sent)
+    others = [entry for entry in evidence.sent if entry.uuid != uuid]
+    sent = others + [
+        Sent(seat.uuid, seat.host, guests[seat.uuid].memory_mib, guests[seat.uuid].cells) for seat in held.values()
+    ]
+    hosts = _open_hosts(evidence, request, sent, decision.closed if closed is None else closed)
     where = {**(evidence.about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
     passed = {uuid: decision.passed.get(uuid, ())}
     seating = seat([guests[uuid]], hosts, where, request.arithmetic, passed, {uuid: tried})
@@ -343,5 +456,7 @@ def why_not(entry: Unseated) -> str:
 
 def stayed(uuid: str, name: str, host: t.Optional[str], why: str) -> Finding:
     """SG512: a server that is still where it was when all had ended."""
-    remedy = "It is as it was, or its events say more. Mend what keeps it there, then run the same command again."
+    remedy = (
+        f"Repair what keeps it there, then run the same command again. Its events: openstack server event list {uuid}"
+    )
     return finding("SG512", Subject("instance", uuid, name, host), {"stays, for": why}, remedy)

@@ -8,11 +8,14 @@ What is safe to clear is returned beside the findings, and is no finding itself:
 
 * A domain whose instance Nova has on another host, by an evacuation from here that is done, its disks in Ceph:
   a definition without a process; or one that runs, where Ceph refuses this host and nothing here watches the disks.
-* This host's addresses on the OSD blocklist, when no domain that is not its own runs here any more.
+* Entries on the OSD blocklists, cluster by cluster, when no domain that is not its own runs here any more: this
+  host's addresses, and those that journals of its evacuations list. All other entries are left alone.
 * The hold of the evacuation on the compute service, once nova-compute has run again: Nova forces no service up while
   one of its evacuation records is C(done) (nova/api/openstack/compute/services.py), and the start completes them.
 
-All else that is wrong refuses, each with its reason.
+Ceph is looked at by other hosts, and only a view of the host's own cluster and pool says anything of its disks. All
+else that is wrong refuses, each with its reason. One code does not refuse to clear, but is never clear: SG517, a
+running domain whose disk this host does not have open. What it needs, a hard reboot, comes after the clearing.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils import blocklists
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import forecast, identity, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
     OURS,
@@ -32,7 +36,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     is_loopback,
     migration_evidence,
     migration_subject,
-    same_address,
     same_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import RUNNING
@@ -41,7 +44,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Bundle,
     Domain,
     HostFacts,
+    OperationRecord,
     RbdFacts,
+    RbdImage,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     BLOCKER,
@@ -52,16 +57,34 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.operation_records import is_evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import ReturnRequest
 
 #: disabled_reason of a host that an evacuation holds begins with it.
 HELD = f"{OURS}evacuate:"
 #: An evacuation that has ended on its destination.
 DONE = "done"
-#: All clients of an address, as this collection writes it on the OSD blocklist.
-_WHOLE = ":0/0"
+#: The code that is no reason against clearing, and never clear.
+DEAD_DISK = "SG517"
 _STOPPED = ("inactive", "failed")
-_AGAIN = "Make it readable, then run it again."
+_AGAIN = "Make it readable, then run return_host again."
+
+#: A Ceph cluster's fsid and a pool.
+Home = t.Tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Lift:
+    """Addresses to take off the OSD blocklist of one cluster, through one host that reaches it."""
+
+    fsid: str
+    pool: str
+    #: Inventory name.
+    reader: str
+    #: Address to whose it is, for people.
+    addresses: t.Mapping[str, str]
+    #: Those of them that the returning host has now.
+    own: t.Tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,8 +93,8 @@ class Clearing:
 
     #: Domains to end here: destroyed where they run, and undefined. Their disks stay in Ceph.
     domains: t.Tuple[Domain, ...] = ()
-    #: Addresses to take off the OSD blocklist.
-    addresses: t.Tuple[str, ...] = ()
+    #: Blocklist entries to remove.
+    lifts: t.Tuple[Lift, ...] = ()
     #: The reason under which an evacuation holds the compute service; None: none does, or not yet to be cleared.
     reason: t.Optional[str] = None
     #: The same, where nova-compute must start before.
@@ -84,6 +107,16 @@ class Decision:
 
     checked: Checked
     clearing: Clearing = Clearing()
+    #: Whether so much is unread that nothing was judged: no override passes that.
+    undecided: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class _View:
+    """What one host sees of a cluster and pool."""
+
+    name: str
+    rbd: RbdFacts
 
 
 def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
@@ -91,18 +124,19 @@ def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
     facts = bundle.hosts.get(request.inventory_name)
     missing = _unread(bundle, facts, request)
     if facts is None or missing:
-        item = finding("SG709", Subject("host", request.host), {"not read": missing}, _AGAIN)
-        return Decision(Checked((item,)))
+        return _undecided(request, {"not read": missing})
     index = Index(bundle)
     try:
         found = forecast.fates(index, facts)
     except forecast.UnreadError as error:
-        item = finding("SG709", Subject("host", request.host), {"reason": str(error)}, _AGAIN)
-        return Decision(Checked((item,)))
-    view = _ceph(bundle, request)
-    leaving = [fate.domain for fate in found if _leftover(index, fate) and _harmless(bundle, facts, view, fate.domain)]
+        return _undecided(request, {"reason": str(error)})
+    views = _views(bundle, request)
+    own_view = views.get(home(facts, request) or ("", ""))
+    leaving = [fate.domain for fate in found if _leftover(index, fate) and _harmless(facts, own_view, fate.domain)]
     hold, waits = _hold(bundle, request), _start_is_awaited(index, request)
-    clearing = Clearing(tuple(leaving), tuple(blocked(facts, view)), None if waits else hold, hold if waits else None)
+    clearing = Clearing(
+        tuple(leaving), tuple(_lifts(bundle, facts, request)), None if waits else hold, hold if waits else None
+    )
     ended = {domain.uuid for domain in leaving}
     items = [
         *_about(index, facts, request),
@@ -115,10 +149,18 @@ def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
         *_strangers(facts, found, clearing),
         *_too_late(facts, clearing),
         *_under_way(index, request),
+        *_refused_still(bundle, facts, request),
+        *_unreached(bundle, request),
+        *_disks(facts, home(facts, request), views, ended),
         *_ports(bundle, request),
         *_allocations(index, bundle, request),
     ]
     return Decision(gather(items), clearing)
+
+
+def _undecided(request: ReturnRequest, evidence: t.Mapping[str, t.Any]) -> Decision:
+    item = finding("SG709", Subject("host", request.host), evidence, _AGAIN)
+    return Decision(Checked((item,)), undecided=True)
 
 
 # --- what must be known ---------------------------------------------------------------------------------------
@@ -141,25 +183,70 @@ def _unread(bundle: Bundle, facts: t.Optional[HostFacts], request: ReturnRequest
         if getattr(bundle.cloud, part, None) is None
     ]
     if facts.nova_conf is not None and facts.nova_conf.images_type == "rbd":
-        missing += _unread_ceph(bundle, request)
+        missing += _unread_ceph(bundle, facts, request)
     return missing
 
 
-def _unread_ceph(bundle: Bundle, request: ReturnRequest) -> t.List[str]:
-    view = _ceph(bundle, request)
+def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.List[str]:
+    place = home(facts, request)
+    if place is None:
+        reasons = {entry.part: entry.reason for entry in [*facts.unread, *(facts.rbd.unread if facts.rbd else [])]}
+        why = reasons.get("fsid") or reasons.get("rbd") or "not read"
+        return [f"the Ceph cluster of {request.inventory_name}: {why}"]
+    view = _views(bundle, request).get(place)
     if view is None:
-        return [f"Ceph, as {request.ceph_name or 'another host'} sees it"]
-    reasons = {entry.part: entry.reason for entry in view.unread}
+        return [f"Ceph cluster {place[0]}, pool {place[1]}: no other host that was read looks into it"]
+    reasons = {entry.part: entry.reason for entry in view.rbd.unread}
     return [
-        f"Ceph's {part}, as {request.ceph_name} sees it: {reasons.get(part, 'not read')}"
+        f"Ceph's {part}, as {view.name} sees it: {reasons.get(part, 'not read')}"
         for part in ("images", "blocklist")
-        if getattr(view, part) is None
+        if getattr(view.rbd, part) is None
     ]
 
 
-def _ceph(bundle: Bundle, request: ReturnRequest) -> t.Optional[RbdFacts]:
-    facts = bundle.hosts.get(request.ceph_name or "")
-    return facts.rbd if facts is not None and request.ceph_name != request.inventory_name else None
+def home(facts: HostFacts, request: ReturnRequest) -> t.Optional[Home]:
+    """Return the cluster and pool of a host's disks: as read on it, else as its journals say; None: not known.
+
+    The monitors answer a host that the OSDs refuse, so that it knows its cluster even then.
+    """
+    if facts.rbd is not None and facts.rbd.fsid is not None:
+        return facts.rbd.fsid, facts.rbd.pool
+    pool = facts.nova_conf.images_rbd_pool if facts.nova_conf else None
+    for record in sorted(_mine(request), key=lambda record: record.started_at, reverse=True):
+        clusters = [fsid for fsid, pools in record.homes.items() if pool in pools]
+        if record.homes:
+            return (clusters[0], str(pool)) if len(clusters) == 1 else None
+    return None
+
+
+def _views(bundle: Bundle, request: ReturnRequest) -> t.Dict[Home, _View]:
+    """Return what the readers saw. A host never sees for itself, and one that opened no image has not looked."""
+    found: t.Dict[Home, _View] = {}
+    for name in request.ceph_names:
+        facts = bundle.hosts.get(name)
+        rbd = facts.rbd if facts is not None and name != request.inventory_name else None
+        if rbd is not None and rbd.opened and rbd.fsid is not None:
+            found.setdefault((rbd.fsid, rbd.pool), _View(name, rbd))
+    return found
+
+
+def _mine(request: ReturnRequest) -> t.List[OperationRecord]:
+    """Return the evacuations of this host."""
+    return [record for record in request.records if is_evacuation(record.kind) and same_name(record.host, request.host)]
+
+
+def _unreached(bundle: Bundle, request: ReturnRequest) -> Items:
+    """SG709: a journal lists addresses on a cluster whose blocklist no host read."""
+    read = {fsid for (fsid, _pool), view in _views(bundle, request).items() if view.rbd.blocklist is not None}
+    for record in _mine(request):
+        for fsid in sorted(fsid for fsid, addresses in record.blocklisted.items() if addresses and fsid not in read):
+            evidence = {"operation": record.operation_id, "addresses": record.blocklisted[fsid]}
+            remedy = "Name a host that reaches this Ceph cluster: return_host -e return_ceph_host=NAME,NAME"
+            yield finding("SG709", Subject("service", fsid, "Ceph"), evidence, remedy)
+        if record.addresses and not read:
+            evidence = {"operation": record.operation_id, "addresses": record.addresses}
+            remedy = "Name a host that reaches Ceph: return_host -e return_ceph_host=NAME"
+            yield finding("SG709", Subject("service", "ceph", "Ceph"), evidence, remedy)
 
 
 # --- what is safe to clear ------------------------------------------------------------------------------------
@@ -179,34 +266,131 @@ def _leftover(index: Index, fate: forecast.Fate) -> bool:
     )
 
 
-def _harmless(bundle: Bundle, facts: HostFacts, view: t.Optional[RbdFacts], domain: Domain) -> bool:
+def _harmless(facts: HostFacts, view: t.Optional[_View], domain: Domain) -> bool:
     """Whether no process is behind a domain, or Ceph refuses what it writes and nothing here has its disks open."""
     if domain.state not in RUNNING:
         return True
-    if view is None or not blocked(facts, view):
+    if view is None or not _refused(facts, view.rbd):
         return False
-    images = [image for image in view.images or [] if image.name.startswith(f"{domain.uuid}_")]
+    images = [image for image in view.rbd.images or [] if image.name.startswith(f"{domain.uuid}_")]
     return bool(images) and all(
         image.watchers is not None and not any(_of(facts, watcher.address) for watcher in image.watchers)
         for image in images
     )
 
 
+def _refused(facts: HostFacts, rbd: RbdFacts) -> bool:
+    """Whether the cluster refuses what this host writes: the address by which it reaches Ceph, not just any of it."""
+    entries = rbd.blocklist or []
+    client = facts.rbd.client_address if facts.rbd else None
+    # Where that is unread it may be any of them.
+    clients = [client] if client else _own(facts)
+    return bool(clients) and all(any(blocklists.covers(entry, one) for entry in entries) for one in clients)
+
+
+def _own(facts: HostFacts) -> t.List[str]:
+    client = facts.rbd.client_address if facts.rbd else None
+    known = [*(facts.addresses or []), *([client] if client else [])]
+    return sorted({str(blocklists.plain(one)) for one in known if blocklists.plain(one) and not is_loopback(one)})
+
+
 def _of(facts: HostFacts, ceph: str) -> bool:
     """Whether a client's address is this host's; one that cannot be understood may be."""
-    address = storage.address_of(ceph)
-    return address is None or any(same_address(address, own) for own in facts.addresses or [])
+    address = blocklists.plain(storage.address_of(ceph) or "")
+    return address is None or address in _own(facts)
 
 
-def blocked(facts: HostFacts, view: t.Optional[RbdFacts]) -> t.List[str]:
-    """Return this host's addresses of which Ceph refuses all clients. Entries of single clients are Ceph's own."""
-    entries = [entry.address for entry in (view.blocklist if view else None) or []]
-    known = {storage.address_of(entry) for entry in entries if entry.endswith(_WHOLE)}
-    return sorted(
-        own
-        for own in facts.addresses or []
-        if not is_loopback(own) and any(address is not None and same_address(address, own) for address in known)
-    )
+def _lifts(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.Iterator[Lift]:
+    """What is taken off, cluster by cluster: this host's addresses, and those that journals of its evacuations list."""
+    own = _own(facts)
+    for fsid, (pool, view) in _clusters(bundle, request).items():
+        listed = _listed(view.rbd)
+        kept = _kept(request, fsid, own)
+        whose = dict.fromkeys(own, f"of {request.host}")
+        for address, operation in _journaled(_mine(request), fsid).items():
+            user = storage.owner(bundle, blocklists.entry_of(address))
+            now = f", {user} has it now" if user is not None else ""
+            whose.setdefault(address, f"listed by operation {operation}{now}")
+        addresses = {
+            address: why for address, why in sorted(whose.items()) if address in listed and address not in kept
+        }
+        if addresses:
+            yield Lift(fsid, pool, view.name, addresses, tuple(one for one in addresses if one in own))
+
+
+def _clusters(bundle: Bundle, request: ReturnRequest) -> t.Dict[str, t.Tuple[str, _View]]:
+    """Return one pool and view for each cluster whose blocklist was read: pools of one cluster share the list."""
+    found: t.Dict[str, t.Tuple[str, _View]] = {}
+    for (fsid, pool), view in sorted(_views(bundle, request).items(), key=lambda item: item[0]):
+        if view.rbd.blocklist is not None:
+            found.setdefault(fsid, (pool, view))
+    return found
+
+
+def _listed(rbd: RbdFacts) -> t.Set[str]:
+    """Return the addresses of which a cluster refuses all clients. Entries of single clients are Ceph's own."""
+    known = {blocklists.whole(entry) for entry in rbd.blocklist or []}
+    return {address for address in known if address is not None}
+
+
+def _journaled(records: t.Sequence[OperationRecord], fsid: str) -> t.Dict[str, str]:
+    """Return the addresses that operations put on a cluster's list, each with the operation, the last one first.
+
+    An old journal does not name its cluster, and its operation may have written to any: its addresses count for each.
+    """
+    found: t.Dict[str, str] = {}
+    for record in sorted(records, key=lambda record: record.started_at, reverse=True):
+        for address in [*record.blocklisted.get(fsid, []), *record.addresses]:
+            known = blocklists.plain(address)
+            if known is not None:
+                found.setdefault(known, record.operation_id)
+    return found
+
+
+def _kept(request: ReturnRequest, fsid: str, own: t.Container[str]) -> t.Dict[str, OperationRecord]:
+    """Return the addresses that fence another host: never lifted here.
+
+    An open evacuation of another host needs what it listed. So may a later one that is closed, until that host is back;
+    but an address that this host has now is not the other's any more.
+    """
+    mine = [record for record in _mine(request) if record.blocklisted.get(fsid) or record.addresses]
+    last = max((record.started_at for record in mine), default="")
+    found: t.Dict[str, OperationRecord] = {}
+    for record in request.records:
+        if not is_evacuation(record.kind) or record.host is None or same_name(record.host, request.host):
+            continue
+        for address in _journaled([record], fsid):
+            if record.open or (record.started_at >= last and address not in own):
+                found[address] = record
+    return found
+
+
+def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> Items:
+    """SG515: entries that refuse this host, or that its journals list, and that are not this host's to lift."""
+    own = _own(facts)
+    for fsid, (_pool, view) in _clusters(bundle, request).items():
+        listed, mine = _listed(view.rbd), _journaled(_mine(request), fsid)
+        for address, record in sorted(_kept(request, fsid, own).items()):
+            if address in listed and (address in own or address in mine):
+                evidence: t.Dict[str, t.Any] = {
+                    "cluster": fsid,
+                    "evacuation of": record.host,
+                    "operation": record.operation_id,
+                }
+                remedy = (
+                    f"It is left on the list, since it fences {record.host}. End that evacuation, or bring that host "
+                    f"back: return_host -e return_host={record.host}"
+                )
+                severity = BLOCKER if address in own else WARNING
+                yield finding("SG515", Subject("host", address, host=record.host), evidence, remedy, severity)
+        for entry in view.rbd.blocklist or []:
+            span = blocklists.network(entry)
+            covered = [one for one in own if blocklists.covers(entry, one)]
+            if span is not None and covered and blocklists.whole(entry) is None:
+                evidence = {"cluster": fsid, "entry": entry.address, "addresses": covered, "until": entry.until}
+                command = blocklists.removal(entry, view.rbd.blocklist_word)
+                remedy = f"An administrator made it, and this host can not write: {command}"
+                yield finding("SG515", Subject("host", str(span), host=request.host), evidence, remedy, BLOCKER)
 
 
 def _service(bundle: Bundle, request: ReturnRequest) -> t.Optional[ApiService]:
@@ -233,10 +417,14 @@ def _start_is_awaited(index: Index, request: ReturnRequest) -> bool:
 
 def _about(index: Index, facts: HostFacts, request: ReturnRequest) -> Items:
     """SG706 an evacuation that has not ended; SG101 to SG106 who this host is, as a start would see it."""
-    if request.open_operation is not None:
-        evidence = {"operation": request.open_operation}
-        remedy = "Run the same evacuate_host again until it ends. Keep nova-compute stopped here."
-        yield finding("SG706", Subject("host", request.host), evidence, remedy)
+    for record in _mine(request):
+        if record.open:
+            evidence = {"operation": record.operation_id, "state": record.state, "started": record.started_at}
+            remedy = (
+                f"Keep nova-compute stopped here. Bring the evacuation to its end: evacuate_host -e "
+                f"evacuate_host={request.host} -e evacuate_action=resume (or abort)"
+            )
+            yield finding("SG706", Subject("host", request.host), evidence, remedy)
     yield from identity.unsupported_driver(index, facts)
     yield from identity.compute_id_files(index, facts)
     yield from identity.compute_id_node(index, facts)
@@ -265,22 +453,24 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
     """SG110: while Ceph refuses this host, a running domain of which nothing is known keeps it on the blocklist."""
     for fate in found:
         unknown = not fate.exists and fate.rule is None
-        if clearing.addresses and unknown and fate.domain.state in RUNNING:
-            evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": list(clearing.addresses)}
-            remedy = "It could write again when the blocklist is lifted: find out what it is, or virsh destroy it."
+        if clearing.lifts and unknown and fate.domain.state in RUNNING:
+            addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
+            evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
+            remedy = f"Without the entry it could write again. Find out what it is, or virsh destroy {fate.domain.name}"
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
 
 def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
     """SG510: nova-compute runs, or may run, while there is something to clear under it."""
-    if not (clearing.domains or clearing.addresses):
+    # An entry of an address that this host does not have any more keeps nothing here from writing.
+    if not (clearing.domains or any(lift.own for lift in clearing.lifts)):
         return
     units = [unit for unit in facts.units or [] if "nova-compute" in unit.name or "n-cpu" in unit.name]
     running = [unit.name for unit in units if unit.active_state not in _STOPPED]
     if running or not units:
         evidence = {"runs": running, "units": None if facts.units is None else [unit.name for unit in units]}
         remedy = (
-            "Stop and mask nova-compute, then run it again."
+            "Stop and mask nova-compute, then run return_host again: systemctl mask --now nova-compute"
             if running
             else "See that nova-compute is stopped (no unit of it was found), then override SG510 for this host."
         )
@@ -293,6 +483,66 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
         if in_progress(row):
             remedy = "Wait until it has ended; one that never will is for the operator to end in Nova."
             yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
+
+
+def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _View], ended: t.Container[str]) -> Items:
+    """SG517: a running domain's disk that no client of this host has open. It stays dead until a hard reboot.
+
+    A QEMU that Ceph refused once does not open its disks again when the entry is gone.
+    """
+    for domain in facts.domains or []:
+        if domain.state not in RUNNING or domain.uuid in ended:
+            continue
+        dead: t.Dict[str, t.List[str]] = {}
+        for source in _sources(domain):
+            image, doubt = _look(source, domain, place, views)
+            if doubt is not None:
+                yield Unchecked("SG517", source, doubt)
+            elif image is None:
+                dead[source] = ["the image is not there"]
+            elif image.watchers is None:
+                evidence: t.Dict[str, t.Any] = {"unread": sorted({one.reason for one in image.unread}) or ["not read"]}
+                remedy = "Give the Ceph user the right to look at it (profile rbd), then run return_host again."
+                yield finding("SG709", Subject("image", source), evidence, remedy)
+            elif not any(_client(facts, watcher.address) for watcher in image.watchers):
+                dead[source] = sorted(watcher.address for watcher in image.watchers)
+        if dead:
+            evidence = {"domain": [domain.name, domain.state], "watchers": dead}
+            remedy = (
+                "Its disk is dead until a hard reboot. When nova-compute runs here: "
+                f"openstack server reboot --hard {domain.uuid}"
+            )
+            yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
+
+
+def _sources(domain: Domain) -> t.List[str]:
+    """Return pool and image of a domain's disks in Ceph. A config drive is opened read-only and has no watcher."""
+    sources = [disk.source for disk in domain.disks if disk.protocol == "rbd" and disk.source]
+    return sorted({source for source in sources if not source.partition("_disk")[2].startswith(".config")})
+
+
+def _look(
+    source: str, domain: Domain, place: t.Optional[Home], views: t.Mapping[Home, _View]
+) -> t.Tuple[t.Optional[RbdImage], t.Optional[str]]:
+    """Return the image as it was seen, or why nothing can be said of it. Neither: it is not there."""
+    pool, _slash, name = source.partition("/")
+    view = views.get(place) if place is not None else None
+    if view is not None and pool == view.rbd.pool and name.startswith(f"{domain.uuid}_"):
+        if view.rbd.instances and domain.uuid not in view.rbd.instances:
+            return None, "its images were not asked for"
+        return next((image for image in view.rbd.images or [] if image.name == name), None), None
+    seen = [
+        volume.image
+        for other in views.values()
+        for volume in other.rbd.volumes or []
+        if (volume.pool, volume.image.name) == (pool, name)
+    ]
+    return (seen[0], None) if len(seen) == 1 else (None, "no host looked at it: it is not in Nova's pool")
+
+
+def _client(facts: HostFacts, ceph: str) -> bool:
+    """Whether a watcher is surely this host's."""
+    return blocklists.plain(storage.address_of(ceph) or "") in _own(facts)
 
 
 def _ports(bundle: Bundle, request: ReturnRequest) -> Items:

@@ -672,7 +672,7 @@ class Evacuation:
         try:
             if not read:
                 raise ProofError("it was not read back")
-            proof = fences.FENCES[kind].prove(self._target(), read, self.run.clock.now())
+            proof = fences.FENCES[kind].prove(self._target(), read, _read_at(read))
         except ProofError as error:
             raise self._not_fenced(str(error)) from error
         self.scratch.proof = t.cast("Json", to_plain(proof))
@@ -720,7 +720,7 @@ class Evacuation:
             return
         try:
             target = fences.Target(self.host, self.scratch.operation_id, self.options, tuple(self._clusters()))
-            fences.FENCES[fence_proof.BLOCKLIST].prove(target, extra, self.run.clock.now())
+            fences.FENCES[fence_proof.BLOCKLIST].prove(target, extra, _read_at(extra))
         except ProofError as error:
             self._warn(f"the blocklist entry beside the fence could not be made: {error}")
 
@@ -752,8 +752,8 @@ class Evacuation:
         if self.options["fence"] == fence_proof.ATTESTED:
             return [*first, self._reading()]
         proofs = self._fence_needs(act=False, extra=False)
-        # Hosts are read between two readings of the power state.
-        return [*first, proofs[0], self._reading(), *proofs[1:]]
+        # Hosts are read between two readings of the power state; the last reading is the last of all.
+        return [*first, *proofs[:-1], self._reading(), proofs[-1]]
 
     # --- dead?
 
@@ -942,7 +942,7 @@ class Evacuation:
             others,
             set(self.scratch.guarded),
             f"stackguard-{self.scratch.operation_id}",
-            lambda seats: self._claim(seats, known, others),
+            lambda seats, resets: self._claim(seats, resets, known, others),
             self._good(bundle),
             since,
             set(self.book.memory.get("to_stop") or []),
@@ -968,7 +968,13 @@ class Evacuation:
 
         return good
 
-    def _claim(self, seats: t.Sequence[t.Any], known: t.Sequence[PlannedServer], others: t.Sequence[Sent]) -> bool:
+    def _claim(
+        self,
+        seats: t.Sequence[t.Any],
+        resets: t.Container[str],
+        known: t.Sequence[PlannedServer],
+        others: t.Sequence[Sent],
+    ) -> bool:
         """Note who is about to be sent, unless another operation has sent something that was not counted."""
         numa = {entry.uuid: entry for entry in known}
         intended = [
@@ -977,7 +983,8 @@ class Evacuation:
         stopped = {
             seat.uuid
             for seat in seats
-            if numa[seat.uuid].power == records.STOPPED and self.scratch.status.get(seat.uuid) != "SHUTOFF"
+            if numa[seat.uuid].power == records.STOPPED
+            and (seat.uuid in resets or self.scratch.status.get(seat.uuid) != "SHUTOFF")
         }
         memory = self.book.memory
         self.book.remember(
@@ -1222,6 +1229,14 @@ class Evacuation:
             checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
         )
         return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
+
+
+def _read_at(answers: Answers) -> str:
+    """Return when the fence was read back last, as the role noted it before the reading. Raises ProofError."""
+    at = str(answers[-1].get("at") or "")
+    if fence_proof.moment(at) is None:
+        raise ProofError("when it was read was not noted")
+    return at
 
 
 def _sent(entry: t.Mapping[str, t.Any]) -> Sent:

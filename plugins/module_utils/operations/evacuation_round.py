@@ -109,7 +109,8 @@ class Round:
 class Passes:
     """What a round is given beside the evidence.
 
-    ``claim``: note the servers that are about to be sent; returns what others have sent meanwhile, then nobody is sent.
+    ``claim``: note the servers that are about to be sent, and those of them that are reset; true where others have sent
+    something meanwhile that was not counted: then no server is sent.
     ``good``: whether proof and measurement still hold for a destination.
     """
 
@@ -123,7 +124,7 @@ class Passes:
     #: Servers whose images the guard was verified on by the host that made it.
     guarded: t.Container[str]
     snapshot: str
-    claim: t.Callable[[t.Sequence[Seat]], bool]
+    claim: t.Callable[[t.Sequence[Seat], t.Container[str]], bool]
     good: t.Callable[[str], bool]
     began: t.Optional[str] = None
     #: Servers that were stopped before the host died and were sent in ERROR: Nova starts them where they arrive.
@@ -169,15 +170,24 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     if staying and sent is not None:
         seats, left, judged, stopped, resets = _judged(bundle, about, given, staying, [*sent, *given.others], known)
         found = found + judged
-    if seats and given.claim(seats):
+    if seats and given.claim(seats, resets):
         return Round([], arrived, left, found, known, True, list(moving), put_out=put_out)
     seats = _reset(given, seats, resets, left)
     wave = evacuator.send(seats, given.request.parallel, given.good, moving) if seats or moving else Wave([], [])
     done = [entry.uuid for entry in wave.outcomes if entry.outcome == ARRIVED]
     found = found + Checked(tuple(_ports(given.connection, given.request.host, done)))
-    again = bool(wave.outcomes or moving or wave.riding or put_out)
+    unsent = _unsent(seats, wave)
+    left.update(unsent)
+    again = bool(wave.outcomes or moving or wave.riding or put_out or unsent)
     noted = _noted(known, wave.outcomes)
     return Round(wave.outcomes, arrived, left, found, noted, again, wave.riding, stopped and not again, put_out)
+
+
+def _unsent(seats: t.Sequence[Seat], wave: Wave) -> t.Dict[str, str]:
+    """Return servers that had a place and were not sent: what that rested on had expired. They stay, for now."""
+    known = {entry.uuid for entry in wave.outcomes} | {entry.uuid for entry in wave.riding}
+    why = "the proof of the fence or the measurement of its destination expired before it was sent"
+    return {seat.uuid: why for seat in seats if seat.uuid not in known}
 
 
 # --- who is where ---------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def plan(
 
     ``servers``: all that were asked for, also those that stay; ``methods`` and ``zones``: by uuid.
     """
-    move = _move(request, servers, seating, {guest.uuid: guest for guest in guests}, methods, zones)
+    move = _move(request, servers, seating, {guest.uuid: guest for guest in guests}, methods, zones, provider)
     subject = request.drain_host or ", ".join(sorted(server.name for server in servers)) or "nobody"
     notes = [f"{entry.name} ({entry.uuid}) stays where it is: {entry.code}" for entry in seating.unseated]
     if any(methods.get(guest.uuid) == "cold" and guest.status == "ACTIVE" for guest in guests):
@@ -88,6 +88,7 @@ def _move(
     guests: t.Mapping[str, Guest],
     methods: t.Mapping[str, str],
     zones: t.Mapping[str, t.Optional[str]],
+    provider: t.Optional[str],
 ) -> Step:
     changes = [
         Change(
@@ -99,8 +100,15 @@ def _move(
         for place in seating.seats
     ]
     listed = [
-        {"uuid": server.id, "name": server.name, "host": server.host, "zone": zones[server.id]} for server in servers
+        {
+            "uuid": server.id,
+            "name": server.name,
+            "host": server.host,
+            "zone": zones[server.id],
+            "status": server.status,
+        }
+        for server in servers
     ]
     title = f"move {count(len(seating.seats), 'server')}, each within its zone"
-    params = {"host": request.drain_host, "servers": listed, "timeout": request.timeout}
+    params = {"host": request.drain_host, "provider": provider, "servers": listed, "timeout": request.timeout}
     return Step("move", title, CONTROLLER, "move", params, changes)

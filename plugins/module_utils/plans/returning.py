@@ -5,7 +5,7 @@
 """What is cleared on a host that comes back, in which order. Pure.
 
 The order is the safety: what could write is ended while Ceph still refuses it. No step needs to be taken back, and each
-is made anew from what is still there: interrupted, the same command goes on.
+is made from what is still there: after an interruption, the same command does the rest.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ def plan(host: str, clearing: Clearing, status: str, uri: str) -> Plan:
 
 
 def notes(host: str, clearing: Clearing) -> t.List[str]:
-    """Return what is left to the operator, in their order."""
+    """Return what is left to the operator, in order."""
     if clearing.held_until_start is not None:
         return [
             f"then start nova-compute on {host}: its service stays disabled and forced down",
-            "then run return_host again: it lets the service go, which Nova refuses before",
+            "then run return_host again: it releases the service, which Nova refuses before",
         ]
-    return ["nova-compute is not started: that is yours to do, when this has ended"]
+    return ["return_host does not start nova-compute: start it when this run has ended"]
 
 
 def domain_params(clearing: Clearing, uri: str) -> t.Dict[str, t.Any]:
-    """Return what the host is told: each domain with what guards its end."""
+    """Return what the host gets: each domain with what guards its end."""
     keys = ("uuid", "name", "state", "pid", "pid_start")
     return {"uri": uri, "domains": [{key: getattr(domain, key) for key in keys} for domain in clearing.domains]}
 
@@ -51,15 +51,29 @@ def _domains(host: str, clearing: Clearing, uri: str) -> t.Iterator[Step]:
         yield Step("domains", title, HOST, "end_domains", domain_params(clearing, uri), changes)
 
 
+def lift_params(clearing: Clearing) -> t.List[t.Dict[str, t.Any]]:
+    """Return what each cluster's reader gets: the addresses, and the cluster and pool that it must be."""
+    return [
+        {"fsid": lift.fsid, "pool": lift.pool, "reader": lift.reader, "addresses": sorted(lift.addresses)}
+        for lift in clearing.lifts
+    ]
+
+
 def _blocklist(clearing: Clearing) -> t.Iterator[Step]:
-    if clearing.addresses:
-        changes = [Change("Ceph", f"OSD blocklist: {address}", "refused", "let in") for address in clearing.addresses]
-        params = {"addresses": list(clearing.addresses)}
-        yield Step("blocklist", "Take this host off Ceph's blocklist", HOST, "unblock", params, changes)
+    if clearing.lifts:
+        changes = [
+            Change(f"Ceph {lift.fsid}", f"OSD blocklist: {address} ({why})", "refused", "let in")
+            for lift in clearing.lifts
+            for address, why in sorted(lift.addresses.items())
+        ]
+        params = {"lifts": lift_params(clearing)}
+        yield Step("blocklist", "Remove this host's entries from Ceph's blocklist", HOST, "unblock", params, changes)
 
 
 def _service(host: str, clearing: Clearing, status: str) -> t.Iterator[Step]:
     if clearing.reason is not None:
         before = f"disabled, forced down ({clearing.reason})"
         changes = [Change("compute API", f"nova-compute of {host}", before, f"{status}, not forced down")]
-        yield Step("release", "Let the compute service go", CONTROLLER, "release", {"reason": clearing.reason}, changes)
+        yield Step(
+            "release", "Release the compute service", CONTROLLER, "release", {"reason": clearing.reason}, changes
+        )

@@ -100,6 +100,9 @@ _DEFAULTS: t.Dict[t.Tuple[str, str], t.Optional[str]] = {
     ("libvirt", "images_rbd_ceph_conf"): "",
     ("libvirt", "rbd_user"): None,
     ("libvirt", "live_migration_inbound_addr"): None,
+    ("libvirt", "live_migration_uri"): None,
+    ("libvirt", "live_migration_scheme"): None,
+    ("libvirt", "virt_type"): "kvm",
 }
 #: Options whose defaults differ between releases or hosts.
 _OTHERS = (
@@ -158,6 +161,9 @@ def nova_facts(loaded: Loaded, service: Service) -> NovaConf:
         log_file=_log_file(config, service),
         heal_instance_info_cache_interval=nova_conf.integer(config, "DEFAULT", "heal_instance_info_cache_interval"),
         running_deleted_instance_action=config.get("DEFAULT", "running_deleted_instance_action"),
+        live_migration_uri=config.get("libvirt", "live_migration_uri") or None,
+        live_migration_scheme=config.get("libvirt", "live_migration_scheme") or None,
+        virt_type=config.get("libvirt", "virt_type"),
     )
 
 

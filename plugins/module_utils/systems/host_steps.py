@@ -26,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     identity_file,
     libvirt,
     logs,
+    probes,
     processes,
     units,
 )
@@ -536,6 +537,9 @@ class Runner:
             "stop_poll": lambda request: self.stop.stop_poll(request["params"], settle=not check_mode),
             "log_mark": lambda request: {"mark": logs.mark(request.get("log_file"), request.get("unit"))},
             "log_find": lambda request: {"found": logs.find(request["mark"], request["needles"])},
+            "probe_tcp": lambda request: {
+                "probes": probes.probe_tcp(request["targets"], float(request.get("timeout", 5)))
+            },
         }
         self._writes: t.Dict[str, t.Callable[[Params], t.Optional[Result]]] = {
             "journal_open": lambda request: journal.open_new(state_dir, request["journal"]),

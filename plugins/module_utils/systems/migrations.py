@@ -12,10 +12,23 @@ import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence, facts
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.migration import Evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import SMALL_PAGE, Sent
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, http, zones
 
 #: Agents, ports and the catalogue decide nothing here.
 PARTS = tuple(part for part in cloud_reads.PARTS if part not in ("catalog", "agents", "ports"))
+#: Statuses of a migration whose server has not arrived yet (nova/objects/migration.py and the virt driver).
+UNDER_WAY = (
+    "accepted",
+    "queued",
+    "preparing",
+    "running",
+    "running (post-copy)",
+    "pre-migrating",
+    "migrating",
+    "post-migrating",
+)
 
 
 def candidates(connection: t.Any, given: t.Any) -> t.List[facts.ApiServer]:
@@ -58,4 +71,42 @@ def collect(
     ]
     about = evacuations.read_evacuation(connection, cloud, "", servers)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
-    return Evidence(bundle, about, zones.read_zones(connection, servers, api_db_url, whole=False))
+    unread: t.Tuple[str, ...] = ()
+    sent: t.Tuple[Sent, ...] = ()
+    try:
+        sent = tuple(on_their_way(connection))
+    except ApiError as error:
+        unread = (f"migrations in progress: {error.message}",)
+    return Evidence(bundle, about, zones.read_zones(connection, servers, api_db_url, whole=False), (), sent, unread)
+
+
+def on_their_way(connection: t.Any) -> t.List[Sent]:
+    """Return every server that Nova has in progress toward a host, whoever asked for it. Raises :class:`ApiError`.
+
+    Placement holds what these need at their destination already; their memory is not touched there yet.
+    """
+    rows = {
+        row.instance_uuid: row
+        for status in UNDER_WAY
+        for row in cloud_reads.list_migrations(connection, status)
+        if row.instance_uuid and row.dest_compute
+    }
+    uuids = sorted(str(uuid) for uuid in rows)
+    servers = evacuations.each(uuids, lambda uuid: zones.get_server(connection, uuid))
+    found = []
+    for uuid, server in sorted(servers.items()):
+        row = rows[uuid]
+        # A server belongs to the destination of its evacuation from the beginning, of any other move at its end.
+        if server is not None and (server.host != row.dest_compute or row.migration_type == cloud_reads.EVACUATION):
+            found.append(Sent(uuid, str(row.dest_compute), *_memory(connection, server)))
+    return found
+
+
+def _memory(connection: t.Any, server: facts.ApiServer) -> t.Tuple[int, t.Tuple[facts.NumaCell, ...]]:
+    """Return the small pages that a server takes, MiB, and its huge ones."""
+    if server.flavor is None:
+        raise ApiError(f"the flavor of {server.name} ({server.id}) was not read")
+    answer = http.call(connection, http.COMPUTE, "GET", f"/servers/{server.id}/topology", evacuations.TOPOLOGY)
+    page = answer["pagesize_kb"] or SMALL_PAGE
+    huge = [facts.NumaCell(int(cell["memory_mb"]), page) for cell in answer["nodes"]] if page > SMALL_PAGE else []
+    return max(0, server.flavor.ram - sum(cell.memory_mib for cell in huge)), tuple(huge)

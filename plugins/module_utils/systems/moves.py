@@ -138,6 +138,11 @@ def revert(connection: t.Any, uuid: str) -> None:
     _act(connection, uuid, {"revertResize": None}, COLD)
 
 
+def reset_state(connection: t.Any, uuid: str) -> None:
+    """Have Nova say ACTIVE of a server. Nothing of the server itself is touched."""
+    _act(connection, uuid, {"os-resetState": {"state": "active"}}, SERVERS)
+
+
 def _act(connection: t.Any, uuid: str, body: Json, microversion: str) -> None:
     http.call(connection, COMPUTE, "POST", f"/servers/{uuid}/action", microversion, body=body)
 

@@ -44,6 +44,11 @@ OPTIONS = {
     "server_timeout": 600,
     "take_over": False,
     "nova_api_db_url": None,
+    "action": "apply",
+    "restore_state": True,
+    "probe": False,
+    "probes": [],
+    "prefix": "drain",
 }
 
 
@@ -66,9 +71,17 @@ class Cloud(FakeNova):
         patch(migration_run.migrations, "collect", self.collect)
         patch(migration_run.migrations, "candidates", lambda _cloud, _given: self.rows())
         patch(migration.moves, "find_service", lambda _cloud, _host: self.shown())
+        patch(migration.moves, "provider_consumers", self.consumers)
+        patch(migration.moves, "server_as_listed", self.as_listed)
         patch(migration.zones, "zones_of_hosts", lambda _cloud: dict(ZONES))
         patch(rename_actions.openstack, "set_service_status", self.set_status)
         patch(rename_actions.openstack, "get_provider_traits", self.traits)
+
+    def consumers(self, _cloud, _provider):
+        return sorted([row["id"] for row in self.servers.values() if row["OS-EXT-SRV-ATTR:host"] == "compute1"])
+
+    def as_listed(self, _cloud, uuid):
+        return next((row for row in self.rows() if row.id == uuid), None)
 
     def shown(self):
         return facts.ApiService(
@@ -102,7 +115,7 @@ class Cloud(FakeNova):
     def collect(self, _cloud, _directory, sources, wanted, _url):
         self.reads += 1
         rows = [row for row in self.rows() if row.host in sources]
-        scene = self.scene.servers(rows)
+        scene = self.scene.servers(rows).holding("compute1", [row.id for row in self.rows() if row.host == "compute1"])
         if self.service["status"] != "enabled":
             scene = scene.target(1, **self.service).service("compute1", **self.service)
         return scene.evidence(None, wanted and set(wanted), sources) if wanted else scene.evidence(sources[0])
@@ -197,7 +210,7 @@ def test_refused_nothing_is_changed(monkeypatch, state):
     nova = Cloud(monkeypatch, **{TWO: "ERROR"})
     with pytest.raises(resize_run.Refused) as refused:
         nova.apply(state)
-    assert [item["code"] for item in refused.value.data["report"]["findings"]] == ["SG710"]
+    assert [item["code"] for item in refused.value.data["report"]["findings"]] == ["SG711"]
     assert nova.calls == []
     assert not state.open
 
@@ -348,6 +361,267 @@ def test_what_stands_against_the_host_by_now_ends_it_with_the_journal_open(nova,
     with pytest.raises(StepError, match="SG403"):
         nova.apply(state, again=True)
     assert state.open
+
+
+# --- a destination that takes nobody ---------------------------------------------------------------------------
+
+
+class Broken(Cloud):
+    """Nova makes a server ERROR whose live migration to one of these hosts fails; its QEMU runs on."""
+
+    broken = frozenset({"compute3"})
+
+    def live_migrate(self, cloud, uuid, host):
+        super().live_migrate(cloud, uuid, host)
+        if host not in self.broken:
+            return
+
+        def end():
+            self.servers[uuid].update({"OS-EXT-STS:task_state": None, "status": "ERROR"})
+            self.last[uuid] = host
+
+        self.jobs[-1] = (self.now + 5, end)
+
+    def __init__(self, monkeypatch, scene=None, **statuses):
+        self.last = {}
+        super().__init__(monkeypatch, scene, **statuses)
+        monkeypatch.setattr(migration.moves, "why", lambda _cloud, _server: "migration error")
+        monkeypatch.setattr(migration.moves, "reset_state", self.reset)
+        # Where a server moved, its domain moved with it.
+        self.elsewhere = {}
+
+    def reset(self, _cloud, uuid):
+        self.calls.append(("reset", uuid))
+        self.servers[uuid]["status"] = "ACTIVE"
+
+    def last_migration(self, _cloud, uuid):
+        if uuid not in self.last:
+            return super().last_migration(_cloud, uuid)
+        return {
+            "migration_type": "live-migration",
+            "status": "error",
+            "source_compute": "compute1",
+            "dest_compute": self.last[uuid],
+        }
+
+    def collect(self, *given):
+        found = super().collect(*given)
+        hosts = dict(found.bundle.hosts)
+        for uuid, name in self.elsewhere.items():
+            domain = next(row for row in hosts["compute1"].domains if row.uuid == uuid)
+            hosts["compute1"] = dataclasses.replace(
+                hosts["compute1"], domains=[row for row in hosts["compute1"].domains if row.uuid != uuid]
+            )
+            hosts[name] = dataclasses.replace(hosts[name], domains=[*hosts[name].domains, domain])
+        return dataclasses.replace(found, bundle=dataclasses.replace(found.bundle, hosts=hosts))
+
+    def rounds(self, state, **options):
+        result = self.apply(state, **options)
+        while result.get("again"):
+            result = self.apply(state, again=True, **options)
+        return result
+
+
+def sent_to(nova, host):
+    return [call for call in nova.calls if call[0] == "live" and call[2] == host]
+
+
+def test_after_one_in_error_nobody_else_is_sent_before_it_was_examined(monkeypatch, state):
+    nova = Broken(monkeypatch, Scene().target(5, status="disabled"))
+    result = nova.apply(state)
+    assert result["again"]
+    assert len(sent_to(nova, "compute3")) == 1
+    assert sorted(row["status"] for row in nova.servers.values()) == ["ACTIVE", "ERROR"]
+
+
+def test_a_server_that_runs_where_nova_has_it_is_made_active_and_goes_elsewhere(monkeypatch, state):
+    nova = Broken(monkeypatch)
+    result = nova.rounds(state)
+    assert result["state"] == "finished"
+    assert set(nova.hosts.values()) == {"compute5"}
+    assert {row["status"] for row in nova.servers.values()} == {"ACTIVE"}
+    resets = [call for call in nova.calls if call[0] == "reset"]
+    assert resets
+    told = [item for item in result["report"]["findings"] if item["code"] == "SG711"]
+    assert [item["severity"] for item in told] == ["warning"] * len(resets)
+
+
+def test_the_second_server_that_fails_on_a_host_closes_it_for_the_whole_run(monkeypatch, state):
+    nova = Broken(monkeypatch, Scene().target(5, status="disabled"))
+    result = nova.rounds(state)
+    assert result["failed"]
+    assert len(sent_to(nova, "compute3")) == 2
+    assert {row["status"] for row in nova.servers.values()} == {"ACTIVE"}
+    assert "closed in this run: 2 servers failed there" in str(result["left"])
+    nova.broken = frozenset()
+    assert nova.rounds(state)["state"] == "finished", "run again by the operator it is tried once more"
+
+
+def test_not_restored_where_that_is_not_wanted_and_the_command_is_reported(monkeypatch, state):
+    nova = Broken(monkeypatch, Scene().target(5, status="disabled"))
+    result = nova.rounds(state, restore_state=False)
+    (failed,) = nova.last
+    assert not [call for call in nova.calls if call[0] == "reset"]
+    (told,) = [item for item in result["report"]["findings"] if item["code"] == "SG711"]
+    assert told["remedy"] == f"Its QEMU runs on compute1: openstack server set --state active {failed}"
+    assert "as it was" not in str(result["report"])
+
+
+@pytest.mark.parametrize("where", ["compute3", "compute5"])
+def test_one_whose_qemu_runs_elsewhere_is_never_made_active(monkeypatch, state, where):
+    nova = Broken(monkeypatch, Scene().target(5, status="disabled"))
+    first = nova.apply(state)
+    assert first["again"]
+    (failed,) = nova.last
+    nova.elsewhere = {failed: where}
+    result = nova.rounds(state)
+    assert not [call for call in nova.calls if call[0] == "reset"]
+    assert nova.servers[failed]["status"] == "ERROR"
+    assert where in next(item for item in result["report"]["findings"] if item["code"] == "SG711")["remedy"]
+
+
+def test_where_the_destination_was_not_read_it_is_not_known_and_not_made_active(monkeypatch, state):
+    nova = Broken(monkeypatch, Scene().target(5, status="disabled"))
+    nova.apply(state)
+    nova.scene = nova.scene.unread("compute3")
+    result = nova.rounds(state)
+    assert not [call for call in nova.calls if call[0] == "reset"]
+    assert "Make compute3 readable" in str(result["report"])
+
+
+def test_one_that_was_paused_is_not_made_active(monkeypatch, state):
+    nova = Broken(monkeypatch, Scene().target(5, status="disabled"), **{ONE: "PAUSED", TWO: "PAUSED"})
+    nova.rounds(state)
+    assert not [call for call in nova.calls if call[0] == "reset"]
+
+
+def reads(nova):
+    """The hosts' nova.conf as a lab's: libvirt is reached by tcp."""
+    for name, host in list(nova.scene.cloud.bundle.hosts.items()):
+        conf = dataclasses.replace(host.nova_conf, virt_type="kvm", live_migration_inbound_addr=None)
+        nova.scene = nova.scene._with(cloud=nova.scene.cloud.host(name, nova_conf=conf))
+
+
+def answers(asked, refused=()):
+    return [
+        {**probe, "error": "Connection refused" if probe["dest"] in refused else None}
+        for probes in asked.values()
+        for probe in probes
+    ]
+
+
+def test_before_the_first_server_the_source_tries_the_connection(nova, state):
+    reads(nova)
+    asked = nova.apply(state, probe=True)
+    assert (asked["again"], asked["changed"], list(asked["probe"])) == (True, False, ["compute1"])
+    assert {probe["dest"] for probe in asked["probe"]["compute1"]} == NEAR
+    assert nova.calls == []
+    assert not state.open
+    probes = answers(asked["probe"])
+    assert nova.apply(state, probe=True, probes=probes)["state"] == "finished"
+
+
+def test_what_the_source_does_not_reach_is_sent_nobody_and_all_stay_active(nova, state):
+    reads(nova)
+    probes = answers(nova.apply(state, probe=True)["probe"], NEAR)
+    with pytest.raises(resize_run.Refused) as refused:
+        nova.apply(state, probe=True, probes=probes)
+    assert {item["code"] for item in refused.value.data["report"]["findings"]} == {"SG406"}
+    assert "does not reach its libvirt at compute3 port 16509: Connection refused" in str(refused.value.data["report"])
+    assert nova.calls == []
+
+
+def test_the_other_host_takes_them_where_one_is_not_reached(nova, state):
+    reads(nova)
+    probes, result = [], {"again": True}
+    while result.get("again"):
+        result = nova.apply(state, probe=True, probes=probes)
+        probes += answers(result.get("probe", {}), {"compute3"})
+    assert result["state"] == "finished"
+    assert set(nova.hosts.values()) == {"compute5"}
+
+
+def test_a_port_that_closes_after_the_first_server_is_tried_again_and_takes_nobody_else(monkeypatch, state):
+    nova = Broken(monkeypatch, Scene().target(5, status="disabled"))
+    reads(nova)
+    probes, result, refused = [], {"again": True}, ()
+    while result.get("again"):
+        result = nova.apply(state, probe=True, probes=probes, again=bool(probes), max_parallel=1)
+        refused = {"compute3"} if nova.last else ()
+        probes += answers(result.get("probe", {}), refused)
+    assert len(sent_to(nova, "compute3")) == 1
+    assert {row["status"] for row in nova.servers.values()} == {"ACTIVE"}
+    assert "does not reach its libvirt" in str(result["left"])
+
+
+def test_not_knowing_whether_it_is_reached_is_unchecked_and_they_go_one_by_one(nova, state):
+    nova.scene = nova.scene.target(5, status="disabled")
+    result = nova.apply(state)
+    assert result["state"] == "finished"
+    assert nova.most == 1
+    assert "SG406" in {item["code"] for item in result["report"]["unchecked"]}
+
+
+# --- asked, resumed, and what others do ---------------------------------------------------------------------------
+
+
+def test_asked_for_its_status_it_says_what_is_open_and_changes_nothing(nova, state):
+    assert migration_run.status(nova.run_of(state))["state"] == "none"
+    cut(nova, state, 2, max_parallel=1)
+    calls = list(nova.calls)
+    result = migration_run.status(nova.run_of(state))
+    assert (result["state"], result["operation_id"], result["changed"]) == ("open", "op1", False)
+    assert {entry["from"] for entry in result["servers"].values()} == {"compute1"}
+    assert "drain_action=rollback" in result["msg"]
+    assert nova.calls == calls
+
+
+def test_resumed_where_nothing_is_open_nothing_is_begun(nova, state):
+    with pytest.raises(resize_run.Refused, match="nothing to resume"):
+        migration_run.resume(nova.run_of(state))
+    assert nova.calls == []
+    cut(nova, state, 2, max_parallel=1)
+    assert migration_run.resume(nova.run_of(state))["state"] == "finished"
+
+
+@pytest.mark.parametrize(("prefix", "name"), [("drain", "drain_action"), ("migrate", "migrate_action"), ("", "action")])
+def test_what_is_said_names_the_variables_of_the_playbook_that_runs(nova, state, prefix, name):
+    nova.refuse = NEAR
+    assert f"with {name}=rollback" in nova.apply(state, prefix=prefix)["msg"]
+
+
+def test_a_cell_that_does_not_answer_is_no_empty_host(nova, state, monkeypatch):
+    """D17: the list of servers has none of its servers; placement has."""
+    hidden = guest(4, 2)
+    real = nova.consumers
+    monkeypatch.setattr(migration.moves, "provider_consumers", lambda *given: sorted([*real(*given), hidden]))
+    result = nova.apply(state)
+    assert result["failed"]
+    assert "SG709" in {item["code"] for item in result["report"]["findings"]}
+    assert nova.service["disabled_reason"] == "stackguard:drain:op1"
+
+
+def test_an_allocation_that_no_server_has_is_refused_beforehand(nova, state):
+    stranger = guest(4, 2)
+    real = nova.collect
+
+    def collect(*given):
+        scene = nova.scene
+        nova.scene = scene
+        found = real(*given)
+        rows = [
+            dataclasses.replace(row, allocations={**row.allocations, stranger: {"VCPU": 1}})
+            if row.name == "compute1"
+            else row
+            for row in found.bundle.cloud.providers
+        ]
+        cloud = dataclasses.replace(found.bundle.cloud, providers=rows)
+        return dataclasses.replace(found, bundle=dataclasses.replace(found.bundle, cloud=cloud))
+
+    migration_run.migrations.collect = collect
+    with pytest.raises(resize_run.Refused) as refused:
+        nova.apply(state)
+    assert [item["object"]["id"] for item in refused.value.data["report"]["findings"]] == [stranger]
 
 
 # --- servers --------------------------------------------------------------------------------------------------

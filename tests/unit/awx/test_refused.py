@@ -86,7 +86,7 @@ CASES = {
         "Nova: drain",
         {"drain_host": "compute1"},
         {"migrate_peers": "nobody"},
-        "migrate_peers (nobody) is no host of the inventory",
+        "drain_peers (nobody) is no host of the inventory",
         {"drain_host": "compute1"},
     ),
     "migrate, nothing": (

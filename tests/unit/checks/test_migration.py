@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import migration
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import Sent
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import MigrationRequest
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, node
@@ -57,7 +58,7 @@ def test_servers_of_several_hosts_stay_each_in_its_own_zone():
     [
         ({"task_state": "rebooting"}, "SG701"),
         ({"status": "VERIFY_RESIZE"}, "SG703"),
-        ({"status": "ERROR"}, "SG710"),
+        ({"status": "ERROR"}, "SG711"),
         ({"status": "SUSPENDED"}, "SG710"),
         ({"locked": True}, "SG710"),
         ({"flavor": None}, "SG709"),
@@ -73,7 +74,7 @@ def test_a_server_that_cannot_be_moved_is_a_finding_and_has_no_seat(changes, cod
 
 def test_all_findings_are_told_at_once():
     scene = Scene().server(ONE, status="ERROR").pinned(TWO, "az2")
-    assert codes(judge(scene)) == ["SG404", "SG710"]
+    assert codes(judge(scene)) == ["SG404", "SG711"]
 
 
 def test_a_locked_server_passes_by_name():
@@ -101,7 +102,7 @@ def test_how_a_server_moves(status, live, cold, method):
     scene = Scene() if status == "ACTIVE" else Scene().server(ONE, status=status)
     decision = judge(scene, request)
     assert (ONE in places(decision)) == (method is not None)
-    assert ("SG710" in codes(decision)) == (method is None)
+    assert bool({"SG710", "SG711"} & set(codes(decision))) == (method is None)
 
 
 def test_a_server_outside_its_pin_is_refused_and_by_name_goes_where_its_pin_says():
@@ -221,3 +222,27 @@ def test_a_host_in_two_zones_is_no_zone():
 def test_placement_that_offers_only_a_host_elsewhere_is_no_candidate():
     scene = Scene().about(offers={uuid: [node(2)] for uuid in (ONE, TWO)})
     assert codes(judge(scene)) == ["SG406"]
+
+
+# --- what others have on their way ----------------------------------------------------------------------------
+
+
+def test_what_others_have_on_their_way_takes_the_room(monkeypatch):
+    scene = Scene().target(5, status="disabled")
+    room = next(host.room_mib for host in judge(scene).destinations if host.host == "compute3")
+    other = Sent("other", "compute3", room - 1500)
+    decision = migration.preflight(dataclasses.replace(scene.evidence("compute1"), sent=(other,)), REQUEST)
+    assert codes(decision) == ["SG501"]
+    assert len(places(decision)) == 1
+
+
+def test_one_that_is_on_its_way_has_its_host_and_needs_no_other():
+    evidence = dataclasses.replace(Scene().evidence("compute1"), sent=(Sent(ONE, "compute5", 1024),))
+    decision = migration.preflight(evidence, REQUEST, ours={ONE})
+    assert set(places(decision)) == {TWO}
+    assert codes(decision) == []
+
+
+def test_what_is_on_its_way_and_was_not_read_is_not_none():
+    evidence = dataclasses.replace(Scene().evidence("compute1"), unread=("migrations in progress: 503",))
+    assert codes(migration.preflight(evidence, REQUEST)) == ["SG709"]

@@ -17,16 +17,35 @@ from ansible_collections.stackguard.nova.plugins.module_utils.requests import Re
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest, healthy, node
 
 ONE = guest(1, 1)
+NIL = "00000000-0000-0000-0000-000000000000"
 HOST = address(1)
 HELD = "stackguard:evacuate:abc"
-REQUEST = ReturnRequest("compute1", "compute1", "compute2")
+REQUEST = ReturnRequest("compute1", "compute1", ("compute2",))
+#: What compute1 says of Ceph itself: its cluster and its address, while the OSDs refuse it.
+REFUSED = facts.RbdFacts(
+    "library", "f", "vms", [NIL], None, None, [facts.Unread("images", "error 108")], HOST, opened=False
+)
 
 
-def ceph(watchers=(), blocklist=(f"{HOST}:0/0",), images=True):
+def ceph(watchers=(), blocklist=(f"{HOST}:0/0",), images=True, fsid="f", pool="vms"):
     """What compute2 sees of the guest's disk."""
     image = facts.RbdImage(f"{ONE}_disk", "1a2b", 1, [], [facts.RbdWatcher(item) for item in watchers], [], [])
     entries = [facts.BlocklistEntry(item) for item in blocklist]
-    return facts.RbdFacts("library", "f", "vms", [ONE], [image] if images else [], entries)
+    return facts.RbdFacts("library", fsid, pool, [ONE], [image] if images else [], entries)
+
+
+def evacuation(host="compute1", is_open=False, operation="abc", at="2026-11-20T00:00:00Z", **fields):
+    """What the journal of an evacuation says."""
+    return facts.OperationRecord(operation, f"evacuate-{host}", "finished", at, is_open, host, **fields)
+
+
+def asked(*records, readers=("compute2",)):
+    return dataclasses.replace(REQUEST, ceph_names=tuple(readers), records=records)
+
+
+def lifted(some, request=REQUEST):
+    """Cluster to reader and addresses."""
+    return {lift.fsid: (lift.reader, *lift.addresses) for lift in judged(some, request).clearing.lifts}
 
 
 def stopped(some):
@@ -58,8 +77,13 @@ def back(state="running", rbd=None, hold=HELD, record="done", lives="compute3"):
         some = some.migrate(ONE, "compute1", "compute3", record, "evacuation")
     conf = dataclasses.replace(some.bundle.hosts["compute1"].nova_conf, images_type="rbd")
     domains = [dataclasses.replace(row, state=state) for row in some.rows("domains")]
-    some = some.host("compute1", nova_conf=conf, domains=domains)
+    some = some.host("compute1", nova_conf=conf, domains=domains, rbd=REFUSED)
     return stopped(some).host("compute2", rbd=rbd or ceph())
+
+
+def at_home(watchers=(f"{HOST}:0/77",), blocklist=(), hold=None):
+    """compute1, whose one guest runs there and lives there."""
+    return back(rbd=ceph(watchers, blocklist), hold=hold, record=None, lives="compute1")
 
 
 def judged(some, request=REQUEST):
@@ -79,7 +103,7 @@ def test_what_a_fenced_evacuation_left_is_cleared():
     assert blockers(some) == []
     clearing = judged(some).clearing
     assert [domain.uuid for domain in clearing.domains] == [ONE]
-    assert clearing.addresses == (HOST,)
+    assert lifted(some) == {"f": ("compute2", HOST)}
     assert (clearing.reason, clearing.held_until_start) == (None, HELD)
 
 
@@ -111,8 +135,9 @@ def test_another_hosts_record_does_not_keep_the_service():
 
 
 def test_a_clean_host_has_nothing_to_clear():
-    some = stopped(healthy(guests=1)).host("compute2", rbd=ceph(blocklist=()))
+    some = at_home()
     assert blockers(some) == []
+    assert judged(some).checked.unchecked == ()
     assert judged(some).clearing == returning.Clearing()
     assert plans.plan("compute1", judged(some).clearing, "enabled", "u").steps == []
 
@@ -181,21 +206,25 @@ def test_a_running_nova_compute_refuses_while_there_is_something_to_clear():
     some = back().change("units", lambda row: "nova" in row.name, "compute1", active_state="active")
     assert blockers(some) == ["SG510"]
     assert blockers(back().host("compute1", units=[])) == ["SG510"]
-    healthy_one = healthy(guests=1).host("compute2", rbd=ceph(blocklist=()))
-    assert blockers(healthy_one) == []
+    running = at_home().change("units", lambda row: "nova" in row.name, "compute1", active_state="active")
+    assert blockers(running) == []
 
 
 def test_an_unknown_running_domain_keeps_the_blocklist():
-    some = stopped(healthy(guests=1)).host("compute2", rbd=ceph())
-    some = some.put("instances", []).put("servers", [])
-    conf = dataclasses.replace(some.bundle.hosts["compute1"].nova_conf, images_type="rbd")
-    assert "SG110" in blockers(some.host("compute1", nova_conf=conf))
-    assert "SG110" not in blockers(some.host("compute1", nova_conf=conf).host("compute2", rbd=ceph(blocklist=())))
+    some = at_home(blocklist=(f"{HOST}:0/0",)).put("instances", []).put("servers", [])
+    assert "SG110" in blockers(some)
+    assert "SG110" not in blockers(some.host("compute2", rbd=ceph(blocklist=())))
 
 
-def test_an_open_evacuation_refuses():
-    request = dataclasses.replace(REQUEST, open_operation="abc")
-    assert "SG706" in blockers(back(), request)
+@pytest.mark.parametrize("kind", ["evacuate", "evacuate-compute1"])
+def test_an_open_evacuation_of_this_host_refuses_among_several_open_ones(kind):
+    mine = dataclasses.replace(evacuation(is_open=True), kind=kind, host="COMPUTE1")
+    resize = dataclasses.replace(mine, kind="resize-x")
+    others = [evacuation("compute9", True, "def"), resize, facts.OperationRecord("ghi", "rename", "open", "", True)]
+    (item,) = [item for item in judged(back(), asked(mine, *others)).checked.findings if item.code == "SG706"]
+    assert "evacuate_action=resume" in item.remedy
+    assert "SG706" not in blockers(back(), asked(*others))
+    assert "SG706" not in blockers(back(), asked(dataclasses.replace(mine, open=False)))
 
 
 def test_another_operations_hold_refuses_and_the_operators_is_left():
@@ -244,6 +273,12 @@ def test_allocations_unread_are_undecided():
         lambda some: some.host("compute2", rbd=None),
         lambda some: some.host("compute2", rbd=dataclasses.replace(ceph(), images=None)),
         lambda some: some.host("compute2", rbd=dataclasses.replace(ceph(), blocklist=None)),
+        # Its own cluster is known by nobody.
+        lambda some: some.host("compute1", rbd=None),
+        # The images were listed, and not opened: nobody looked.
+        lambda some: some.host("compute2", rbd=dataclasses.replace(ceph(), opened=False)),
+        lambda some: some.host("compute2", rbd=ceph(fsid="OTHER")),
+        lambda some: some.host("compute2", rbd=ceph(pool="ssd")),
         lambda some: some.host("compute1", domains=None),
         lambda some: some.host("compute1", nova_conf=None),
         lambda some: some.host("compute1", addresses=None),
@@ -265,4 +300,182 @@ def test_what_was_not_read_refuses_and_clears_nothing(spoil):
 
 def test_ceph_is_never_judged_by_the_host_itself():
     some = back().host("compute1", rbd=ceph())
-    assert blockers(some, ReturnRequest("compute1", "compute1", "compute1")) == ["SG709"]
+    assert blockers(some, asked(readers=["compute1"])) == ["SG709"]
+
+
+# --- D15: the right cluster, the right addresses --------------------------------------------------------------
+
+
+def test_a_host_blocked_in_its_own_cluster_is_not_clear_because_another_cluster_was_looked_at():
+    """D15: looked at through another cluster, it was clear, with 0 blockers and 0 steps."""
+    some = back(state="shutoff").host("compute1", domains=[]).host("compute2", rbd=ceph(fsid="OTHER", blocklist=()))
+    assert blockers(some) == ["SG709"]
+    assert judged(some).undecided
+    both = some.host("compute3", rbd=ceph())
+    assert blockers(both, asked(readers=["compute2", "compute3"])) == []
+    assert lifted(both, asked(readers=["compute2", "compute3"])) == {"f": ("compute3", HOST)}
+
+
+def test_a_host_installed_again_with_another_address_leaves_no_entry_of_the_old_one():
+    """D15: 198.51.100.7 blocked, the host has another address: nothing was lifted."""
+    some = back(rbd=ceph(blocklist=("198.51.100.7:0/0", "198.51.100.8:0/0"))).host("compute1", domains=[])
+    assert lifted(some) == {}
+    for record in (evacuation(blocklisted={"f": ["198.51.100.7"]}), evacuation(addresses=["198.51.100.7"])):
+        assert blockers(some, asked(record)) == []
+        assert lifted(some, asked(record)) == {"f": ("compute2", "198.51.100.7")}
+    # A journal of another cluster, of another host, or of another kind says nothing of this entry.
+    assert lifted(some, asked(evacuation("compute3", blocklisted={"f": ["198.51.100.7"]}))) == {}
+    rename = dataclasses.replace(evacuation(blocklisted={"f": ["198.51.100.7"]}), kind="rename")
+    assert lifted(some, asked(rename)) == {}
+
+
+def test_the_backup_reader_that_an_evacuation_listed_gets_its_disks_back():
+    """H2: after return_host the blocklist still had 10.99.2.1, and nothing named it."""
+    some = back(rbd=ceph(blocklist=(f"{HOST}:0/0", "10.99.2.1:0/0"))).host("compute1", domains=[])
+    record = evacuation(addresses=[HOST, "10.99.2.1"])
+    assert lifted(some, asked(record)) == {"f": ("compute2", "10.99.2.1", HOST)}
+    (lift,) = judged(some, asked(record)).clearing.lifts
+    assert "abc" in lift.addresses["10.99.2.1"]
+
+
+def test_an_address_that_has_a_new_owner_is_lifted_and_the_plan_names_the_owner():
+    some = back(rbd=ceph(blocklist=(f"{address(3)}:0/0",))).host("compute1", domains=[])
+    (lift,) = judged(some, asked(evacuation(blocklisted={"f": [address(3)]}))).clearing.lifts
+    assert "compute3 has it now" in lift.addresses[address(3)]
+    # It keeps nothing on this host from writing: nova-compute may run.
+    running = some.change("units", lambda row: "nova" in row.name, "compute1", active_state="active")
+    assert blockers(running, asked(evacuation(blocklisted={"f": [address(3)]}))) == []
+
+
+def test_each_cluster_is_cleared_through_a_host_of_its_own():
+    old = "198.51.100.7"
+    some = back(rbd=ceph()).host("compute1", domains=[])
+    some = some.host("compute3", rbd=ceph(fsid="g", pool="ssd", blocklist=(f"{old}:0/0",)))
+    record = evacuation(blocklisted={"f": [HOST], "g": [old]})
+    request = asked(record, readers=["compute2", "compute3"])
+    assert lifted(some, request) == {"f": ("compute2", HOST), "g": ("compute3", old)}
+    params = plans.lift_params(judged(some, request).clearing)
+    assert params[1] == {"fsid": "g", "pool": "ssd", "reader": "compute3", "addresses": [old]}
+
+
+def test_a_cluster_that_a_journal_lists_and_nobody_reads_refuses_by_its_own_name():
+    request = asked(evacuation(blocklisted={"gone": [HOST]}))
+    (item,) = [item for item in judged(back(), request).checked.findings if item.code == "SG709"]
+    assert item.object.id == "gone"
+    assert blockers(back(), request) == ["SG709"]
+    assert not judged(back(), request).undecided
+
+
+def test_an_address_that_fences_another_host_is_not_lifted():
+    some = back(rbd=ceph(blocklist=(f"{HOST}:0/0", "198.51.100.7:0/0"))).host("compute1", domains=[])
+    mine = evacuation(blocklisted={"f": ["198.51.100.7"]})
+    open_one = evacuation("compute9", True, "def", "2026-11-19T00:00:00Z", blocklisted={"f": ["198.51.100.7"]})
+    later = evacuation("compute9", False, "def", "2026-11-21T00:00:00Z", blocklisted={"f": ["198.51.100.7"]})
+    for other in (open_one, later):
+        assert lifted(some, asked(mine, other)) == {"f": ("compute2", HOST)}
+        assert told_by(some, "SG515", asked(mine, other)) == [("198.51.100.7", "warning")]
+    earlier = dataclasses.replace(later, started_at="2026-11-01T00:00:00Z")
+    assert set(lifted(some, asked(mine, earlier))["f"]) == {"compute2", "198.51.100.7", HOST}
+    # This host's own address: a later closed one is not the other's any more, an open one is.
+    assert HOST in lifted(some, asked(mine, dataclasses.replace(later, blocklisted={"f": [HOST]})))["f"]
+    assert blockers(some, asked(mine, dataclasses.replace(open_one, blocklisted={"f": [HOST]}))) == ["SG515"]
+
+
+def test_a_range_that_refuses_this_host_is_reported_and_left():
+    ranges = [facts.BlocklistEntry(item, range=True) for item in ("192.0.2.0:0/24", "198.51.100.0:0/24")]
+    some = back(rbd=dataclasses.replace(ceph(), blocklist=ranges)).host("compute1", domains=[])
+    assert lifted(some) == {}
+    (item,) = [item for item in judged(some).checked.findings if item.code == "SG515"]
+    assert (item.severity, item.object.id) == ("blocker", "192.0.2.0/24")
+    assert item.remedy.endswith("ceph osd blocklist range rm 192.0.2.0/24")
+
+
+def test_a_blocked_management_address_is_no_fence_of_a_running_leftover():
+    other = dataclasses.replace(REFUSED, client_address="198.51.100.7")
+    some = back().host("compute1", rbd=other)
+    assert ended(some) == []
+    assert "SG108" in blockers(some)
+    assert ended(some.host("compute2", rbd=ceph(blocklist=("198.51.100.7:0/0",)))) == [ONE]
+    # By which address it reaches Ceph was not read: it may be any of them.
+    unread = dataclasses.replace(REFUSED, client_address=None)
+    assert "SG108" in blockers(back().host("compute1", rbd=unread, addresses=[HOST, "10.0.0.1"]))
+    assert ended(back().host("compute1", rbd=unread, addresses=[HOST])) == [ONE]
+
+
+def test_a_host_that_does_not_say_its_cluster_is_judged_by_that_of_its_journals():
+    some = back().host("compute1", rbd=None)
+    request = asked(evacuation(homes={"f": ["vms"]}, blocklisted={"f": [HOST]}))
+    assert blockers(some, request) == []
+    assert lifted(some, request) == {"f": ("compute2", HOST)}
+    assert blockers(some, asked(evacuation(homes={"f": ["vms"], "g": ["vms"]}))) == ["SG709"]
+    assert blockers(some, asked(evacuation(homes={"g": ["vms"]}))) == ["SG709"]
+
+
+# --- H8: dead disks -------------------------------------------------------------------------------------------
+
+
+def told_by(some, code, request=REQUEST):
+    found = judged(some, request).checked.findings
+    return [(item.object.id, item.severity) for item in found if item.code == code]
+
+
+def test_a_guest_whose_disk_ceph_has_refused_is_reported_with_its_hard_reboot():
+    """H8: QEMUs ran, their images had no watcher, both runs passed without any finding."""
+    some = at_home(watchers=())
+    (item,) = [item for item in judged(some).checked.findings if item.code == "SG517"]
+    assert (item.object.id, item.severity) == (ONE, "blocker")
+    assert item.remedy.endswith(f"openstack server reboot --hard {ONE}")
+    assert item.evidence["watchers"] == {f"vms/{ONE}_disk": []}
+    assert blockers(some) == ["SG517"]
+    assert blockers(at_home()) == []
+
+
+def test_the_entry_is_lifted_all_the_same_and_the_guest_stays_reported():
+    some = at_home(watchers=(), blocklist=(f"{HOST}:0/0",))
+    assert lifted(some) == {"f": ("compute2", HOST)}
+    assert blockers(some) == ["SG517"]
+
+
+def test_another_hosts_watcher_does_not_make_the_disk_alive():
+    some = at_home(watchers=[f"{address(3)}:0/77"])
+    assert blockers(some) == ["SG517"]
+
+
+def test_a_disk_that_is_gone_from_the_pool_is_dead():
+    assert blockers(at_home().host("compute2", rbd=ceph(blocklist=(), images=False))) == ["SG517"]
+
+
+def test_a_guest_that_does_not_run_needs_no_watcher():
+    some = at_home(watchers=())
+    domains = [dataclasses.replace(row, state="shutoff") for row in some.rows("domains")]
+    assert blockers(some.host("compute1", domains=domains)) == []
+
+
+def test_watchers_unread_are_never_an_open_disk():
+    view = ceph(blocklist=())
+    view = dataclasses.replace(view, images=[dataclasses.replace(view.images[0], watchers=None)])
+    assert blockers(at_home().host("compute2", rbd=view)) == ["SG709"]
+
+
+def with_disks(some, *sources):
+    (domain,) = some.rows("domains")
+    disks = [facts.DomainDisk("vdb", "virtio", "network", source, "rbd") for source in sources]
+    return some.host("compute1", domains=[dataclasses.replace(domain, disks=[*domain.disks, *disks])])
+
+
+def test_swap_and_volumes_are_looked_at_and_the_config_drive_is_not():
+    some = at_home()
+    assert blockers(with_disks(some, f"vms/{ONE}_disk.config")) == []
+    assert blockers(with_disks(some, f"vms/{ONE}_disk.swap")) == ["SG517"]
+    volume = with_disks(some, "volumes/volume-1")
+    assert [item.code for item in judged(volume).checked.unchecked] == ["SG517"]
+    for watchers, codes in (([], ["SG517"]), ([facts.RbdWatcher(f"{HOST}:0/5")], [])):
+        image = facts.RbdImage("volume-1", "v", 1, [], watchers, [])
+        view = dataclasses.replace(ceph([f"{HOST}:0/77"], ()), volumes=[facts.RbdVolume("volumes", image)])
+        assert blockers(volume.host("compute2", rbd=view)) == codes
+
+
+def test_a_guest_that_was_not_asked_for_is_undecided():
+    view = dataclasses.replace(ceph([f"{HOST}:0/77"], ()), instances=[NIL])
+    checked = judged(at_home().host("compute2", rbd=view)).checked
+    assert [item.code for item in checked.unchecked] == ["SG517"]

@@ -256,7 +256,7 @@ def test_the_named_options_and_nothing_else(conf):
         files=[str(conf)], host="a.example", state_path="/var/lib/nova", my_ip="10.0.0.1",
         instances_path="/var/lib/nova/instances", compute_driver="libvirt.LibvirtDriver", images_type="rbd",
         images_rbd_pool="vms", rbd_user="nova", images_rbd_ceph_conf="/etc/ceph/ceph.conf",
-        live_migration_inbound_addr="10.0.0.1", reserved_host_memory_mb=512,
+        live_migration_inbound_addr="10.0.0.1", reserved_host_memory_mb=512, virt_type="kvm",
         host_lines=[facts.FileLine(str(conf), 4, "host = a.example")],
         log_file="/var/log/a.example/nova-compute.log", heal_instance_info_cache_interval=60,
         running_deleted_instance_action="reap",

@@ -6,17 +6,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 
 import pytest
 
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import migration as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import MigrationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import migrations, moves
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
-from ansible_collections.stackguard.nova.tests.unit.zoned import WEB
+from ansible_collections.stackguard.nova.tests.unit.zoned import WEB, server
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
 
 
@@ -87,3 +89,53 @@ def test_what_the_apis_do_not_answer_is_unread_and_forbids_the_move(monkeypatch,
 def test_without_evidence_of_any_host_nothing_is_decided(tmp_path, mute):
     with pytest.raises(FactsError):
         migrations.collect(mute, str(tmp_path), ["compute1"], None)
+
+
+# --- what others have on their way ----------------------------------------------------------------------------
+
+
+def row(status, uuid, dest, kind="live-migration"):
+    return facts.ApiMigration(1, None, kind, status, uuid, "compute9", "compute9", dest, dest)
+
+
+class Busy:
+    """A Nova with migrations in progress, whoever asked for them."""
+
+    def __init__(self, monkeypatch, rows, servers, topology=None):
+        found = {"pagesize_kb": None, "nodes": []} if topology is None else topology
+        patch = monkeypatch.setattr
+        patch(migrations.cloud_reads, "list_migrations", lambda _cloud, status: [r for r in rows if r.status == status])
+        patch(migrations.zones, "get_server", lambda _cloud, uuid: servers.get(uuid))
+        patch(migrations.http, "call", lambda *_given: found)
+
+
+def test_what_others_have_on_their_way_counts_at_its_destination(monkeypatch):
+    one, two = server(id="one", host="compute9"), server(id="two", host="compute2")
+    rows = [row("running", "one", "compute2"), row("pre-migrating", "two", "compute2", "evacuation")]
+    Busy(monkeypatch, rows, {"one": one, "two": two})
+    sent = migrations.on_their_way(object())
+    assert [(entry.uuid, entry.host, entry.memory_mib) for entry in sent] == [
+        ("one", "compute2", one.flavor.ram),
+        ("two", "compute2", two.flavor.ram),
+    ]
+
+
+def test_what_has_arrived_or_is_gone_or_has_no_destination_yet_does_not(monkeypatch):
+    rows = [row("running", "one", "compute2"), row("running", "gone", "compute2"), row("queued", "two", None)]
+    Busy(monkeypatch, rows, {"one": server(id="one", host="compute2"), "two": server(id="two")})
+    assert migrations.on_their_way(object()) == []
+
+
+def test_huge_pages_on_their_way_are_no_small_ones(monkeypatch):
+    one = server(id="one", host="compute9")
+    topology = {"pagesize_kb": 2048, "nodes": [{"memory_mb": one.flavor.ram}]}
+    Busy(monkeypatch, [row("running", "one", "compute2")], {"one": one}, topology)
+    (sent,) = migrations.on_their_way(object())
+    assert (sent.memory_mib, sent.cells) == (0, (facts.NumaCell(one.flavor.ram, 2048),))
+
+
+def test_memory_that_is_not_known_is_not_none(monkeypatch):
+    one = dataclasses.replace(server(id="one", host="compute9"), flavor=None)
+    Busy(monkeypatch, [row("running", "one", "compute2")], {"one": one})
+    with pytest.raises(ApiError, match="flavor"):
+        migrations.on_their_way(object())

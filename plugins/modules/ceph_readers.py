@@ -1,0 +1,61 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ceph_readers
+short_description: Choose the hosts that look into Ceph, one for each cluster and pool
+version_added: 0.1.0
+description:
+  - Decides from the evidence directory which hosts look into Ceph. The hosts said there which cluster (fsid) and pool
+    they reach, which M(stackguard.nova.compute_host_info) with O(stackguard.nova.compute_host_info#module:rbd) reads.
+    A host is never chosen by its name, since the first host that answers may be of another cluster.
+  - Runs on the controller. Nothing is changed.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.info_module
+  - stackguard.nova.attributes.action
+options:
+  evidence_dir:
+    type: path
+    required: true
+    description: Directory with the evidence.
+  exclude:
+    type: list
+    elements: str
+    default: []
+    description: Inventory names of hosts that are not chosen, such as one whose clients Ceph may refuse.
+seealso:
+  - module: stackguard.nova.compute_host_info
+"""
+
+EXAMPLES = r"""
+- name: Choose who looks into Ceph
+  stackguard.nova.ceph_readers:
+    evidence_dir: /run/stackguard-evidence
+    exclude: [compute1]
+  register: ceph
+"""
+
+RETURN = r"""
+readers:
+  description: The hosts by cluster and pool. A host that could not list its pool is not among them.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - name: compute2
+      fsid: 1c0b1b8e-6a43-4c8e-9d8c-4f7a53a0f4ab
+      pool: vms
+names:
+  description: Their inventory names.
+  returned: success
+  type: list
+  elements: str
+  sample: [compute2]
+"""

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The parts of `make test-matrix`: what each runs, on what lab. Standard library only: tests/matrix reads it too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NEWEST = "2026.2"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a lab is made of: the options of its first `lab/lab up`."""
+
+    release: str = NEWEST
+    computes: int = 3
+    l2: str = "tap"
+    pools: int = 1
+    clusters: int = 1
+
+    @property
+    def words(self):
+        """For `lab/lab up`."""
+        return [word for name, value in vars(self).items() for word in (f"--{name}", str(value))]
+
+
+def measured(info):
+    """The shape's values in `lab info --json`."""
+    return {
+        "release": info["release"],
+        "computes": len(info["hosts"]),
+        "l2": info["l2"],
+        "pools": len(info["clusters"][0]["pools"]["guests"]),
+        "clusters": len(info["clusters"]),
+    }
+
+
+def differences(wanted, info):
+    """Each value that a lab has otherwise, as text. More hosts than wanted are as good."""
+    have = measured(info)
+    return [
+        f"{name} {value} (it has {have[name]})"
+        for name, value in wanted.items()
+        if (have[name] < value if name == "computes" else have[name] != value)
+    ]
+
+
+@dataclass(frozen=True)
+class MatrixPart:
+    """One named run of pytest.
+
+    ``whole``: files whose tests are one story, told in order: all of them run, not only those of the part.
+    ``beside``: its tests make a second lab, of the next instance.
+    """
+
+    text: str
+    files: tuple[str, ...] = ("tests/integration",)
+    lab: Shape | None = Shape()
+    whole: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    beside: bool = False
+
+
+RENAME = "tests/integration/test_2_rename.py"
+OPENVSWITCH = "tests/integration/test_3_openvswitch.py"
+
+
+def _rename_of(release):
+    text = f"one rename and what people do with servers afterwards, on {release}"
+    return MatrixPart(text, (RENAME,), Shape(release=release), whole=(RENAME,))
+
+
+#: Those with the same lab follow one another: it is made once.
+PARTS = {
+    "unit-long": MatrixPart(
+        "the tests over random clouds, with many times the runs", ("tests/unit",), None, words=("-p", "labkit.longer")
+    ),
+    "evacuation": MatrixPart("evacuations and returns, broken off and attacked in every way"),
+    "moves": MatrixPart("drains, migrations, resizes and zone pins, broken off and attacked in every way"),
+    "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
+    "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
+    "crash": MatrixPart("a rename killed at every boundary, forward and back", ("tests/crash",)),
+    "evacuation-two-pools": MatrixPart("evacuations where each zone has its own pool", lab=Shape(computes=4, pools=2)),
+    "evacuation-two-clusters": MatrixPart(
+        "evacuations where each zone has its own Ceph cluster", lab=Shape(computes=4, clusters=2)
+    ),
+    "rename-2025.1": _rename_of("2025.1"),
+    "rename-2024.1": _rename_of("2024.1"),
+    "rename-2023.1": _rename_of("2023.1"),
+}
+#: Parts that a test can name: the others run whole files and nothing else.
+NAMED = tuple(name for name, part in PARTS.items() if part.files != part.whole)
+#: The part of a test whose mark names none, by how its file begins.
+OF_FILES = {
+    "tests/unit/": "unit-long",
+    "tests/crash/": "crash",
+    "tests/integration/test_0_": "rename",
+    "tests/integration/test_1_": "rename",
+    "tests/integration/test_2_": "rename",
+    "tests/integration/test_3_": "rename",
+    "tests/integration/test_audit": "audit-links",
+    "tests/integration/test_links": "audit-links",
+    "tests/integration/test_evac": "evacuation",
+    "tests/integration/test_return": "evacuation",
+    "tests/integration/test_drain": "moves",
+    "tests/integration/test_moves": "moves",
+    "tests/integration/test_zone": "moves",
+}
+
+
+def of_file(path):
+    """The part of a file's tests, None if it is in none."""
+    return next((part for start, part in OF_FILES.items() if path.startswith(start)), None)

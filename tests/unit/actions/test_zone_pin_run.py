@@ -1,0 +1,195 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A whole cloud is pinned, the run is killed in the middle: it can be resumed, taken back, and asked."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import holding
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import zone_pin_run, zone_pins
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest
+from ansible_collections.stackguard.nova.tests.unit.journaled import State
+from ansible_collections.stackguard.nova.tests.unit.zoned import server, zoned
+
+UUIDS = [guest(1, number) for number in range(1, 13)]
+OPTIONS = {
+    "action": "apply",
+    "state": "pinned",
+    "servers": None,
+    "hosts": [],
+    "all_servers": True,
+    "zone": None,
+    "strategy": "auto",
+    "partial": False,
+    "restore": None,
+    "take_over": False,
+    "nova_api_db_url": "mysql+pymysql://nowhere/nova_api",
+}
+
+
+class Killed(BaseException):
+    """The run was killed here."""
+
+
+class Cloud:
+    """Twelve servers of compute1; the third is pinned to a zone that no aggregate carries."""
+
+    def __init__(self, monkeypatch):
+        self.pins = dict.fromkeys(UUIDS) | {UUIDS[2]: "nova"}
+        self.before = dict(self.pins)
+        self.fuse = None
+        self.busy, self.most, self.lock = 0, 0, threading.Lock()
+        monkeypatch.setattr(zone_pins, "BATCH", 5)
+        monkeypatch.setattr(zone_pin_run.zones, "read_zones", self.read)
+        monkeypatch.setattr(zone_pin_run.zones, "get_server", lambda _cloud, uuid: self.server(uuid))
+        monkeypatch.setattr(zone_pins.zone_pin, "Pins", lambda *_given: self)
+
+    def server(self, uuid):
+        return server(id=uuid, name=f"web{UUIDS.index(uuid)}", host="compute1")
+
+    def read(self, _cloud, servers, _url, whole):
+        return zoned(servers=servers, pins={row.id: self.pins[row.id] for row in servers})
+
+    def swap(self, uuid, before, after):
+        with self.lock:
+            self.busy += 1
+            self.most = max(self.most, self.busy)
+            if self.fuse is not None:
+                self.fuse -= 1
+                if self.fuse < 0:
+                    self.busy -= 1
+                    raise Killed
+        outcome = "changed" if self.pins[uuid] == before else "already"
+        self.pins[uuid] = after
+        with self.lock:
+            self.busy -= 1
+        return outcome
+
+    def run(self, state, mine=None, said=None, **options):
+        journal = zone_pins.Journal(state, lambda: AT, mine or {"controller": "here", "pid": 1, "pid_start": None})
+        given = {**OPTIONS, **options}
+        say = (said if said is not None else []).append
+        rows = [self.server(uuid) for uuid in UUIDS]
+        chosen = lambda _cloud, _options, _restore: rows  # noqa: E731
+        return zone_pin_run.Run(object(), given, chosen, journal, "op1", say).carry_out()
+
+
+@pytest.fixture
+def cloud(monkeypatch):
+    return Cloud(monkeypatch)
+
+
+@pytest.fixture
+def state(tmp_path):
+    return State(tmp_path / "state")
+
+
+def killed(cloud, state, calls):
+    cloud.fuse = calls
+    with pytest.raises(Killed):
+        cloud.run(state)
+    cloud.fuse = None
+
+
+def test_a_whole_cloud_is_pinned_and_nothing_is_left_open(cloud, state):
+    result = cloud.run(state)
+    assert (result["changed"], result["failed"]) == (True, False)
+    assert set(cloud.pins.values()) == {"az1"}
+    assert not state.open
+
+
+@pytest.mark.parametrize("calls", range(12))
+def test_killed_in_the_middle_every_pin_is_given_back(cloud, state, calls):
+    killed(cloud, state, calls)
+    assert state.open
+    result = cloud.run(state, action="rollback")
+    assert cloud.pins == cloud.before
+    assert result.get("failed", False) is False
+    assert not state.open
+
+
+@pytest.mark.parametrize("action", ["apply", "resume"])
+@pytest.mark.parametrize("calls", [0, 3, 7, 11])
+def test_killed_in_the_middle_the_same_task_ends_it(cloud, state, calls, action):
+    killed(cloud, state, calls)
+    cloud.run(state, action=action)
+    assert set(cloud.pins.values()) == {"az1"}
+    assert not state.open
+
+
+def test_killed_resumed_and_killed_again_the_oldest_pin_is_given_back(cloud, state):
+    killed(cloud, state, 4)
+    killed(cloud, state, 3)
+    cloud.run(state, action="rollback")
+    assert cloud.pins == cloud.before
+
+
+def test_what_somebody_else_has_changed_since_is_theirs(cloud, state):
+    killed(cloud, state, 6)
+    cloud.pins[UUIDS[2]] = "az2"
+    cloud.run(state, action="rollback")
+    assert cloud.pins == {**cloud.before, UUIDS[2]: "az2"}
+
+
+def test_asked_what_is_open_it_says_so_and_changes_nothing(cloud, state):
+    assert cloud.run(state, action="status")["msg"] == "no change of pins is open"
+    killed(cloud, state, 6)
+    pins = dict(cloud.pins)
+    result = cloud.run(state, action="status")
+    assert "operation op1 is open: 10 pins written down" in result["msg"]
+    assert {row["server"]: row["before"] for row in result["changes"]}[UUIDS[2]] == "nova"
+    assert cloud.pins == pins
+    assert state.open
+
+
+def test_there_is_nothing_to_resume_and_nothing_is_begun(cloud, state):
+    with pytest.raises(StackguardError, match="nothing to resume"):
+        cloud.run(state, action="resume")
+    assert cloud.pins == cloud.before
+
+
+def test_another_request_does_not_take_it_up(cloud, state):
+    killed(cloud, state, 6)
+    with pytest.raises(StackguardError, match="SG706"):
+        cloud.run(state, strategy="pin_db")
+
+
+def test_once_it_is_being_taken_back_it_does_not_go_forward(cloud, state):
+    killed(cloud, state, 6)
+    cloud.fuse = 2
+    with pytest.raises(Killed):
+        cloud.run(state, action="rollback")
+    cloud.fuse = None
+    with pytest.raises(StackguardError, match="rollback"):
+        cloud.run(state)
+    cloud.run(state, action="rollback")
+    assert cloud.pins == cloud.before
+
+
+def test_a_run_that_goes_on_is_not_disturbed(cloud, state):
+    living = holding.this_run()
+    cloud.fuse = 6
+    with pytest.raises(Killed):
+        cloud.run(state, mine=living)
+    cloud.fuse = None
+    with pytest.raises(StackguardError, match="SG707"):
+        cloud.run(state, mine={**living, "pid": 1, "pid_start": "x"}, action="rollback")
+
+
+def test_several_pins_are_changed_at_a_time(cloud, state, monkeypatch):
+    gate = threading.Barrier(5, timeout=10)
+    real = cloud.swap
+
+    def swap(uuid, before, after):
+        gate.wait()
+        return real(uuid, before, after)
+
+    monkeypatch.setattr(cloud, "pins", {uuid: None if number < 10 else "az1" for number, uuid in enumerate(UUIDS)})
+    monkeypatch.setattr(cloud, "swap", swap)
+    assert cloud.run(state)["failed"] is False, "a batch of five: all of them wait for one another"

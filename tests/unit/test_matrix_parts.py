@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which tests run in which part of `make test-matrix`, and that one that needs another lab fails instead of passing."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import types
+
+import pytest
+from labkit import matrix
+from labkit.parts import NAMED, OF_FILES, PARTS, Shape, differences, of_file
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def lab(**other):
+    """`lab/lab info --json` of a lab, as far as it says what it is made of."""
+    cluster = {"pools": {"guests": ["vms"], "images": "images"}}
+    hosts = {f"compute{number}": {} for number in (1, 2, 3)}
+    return {"release": "2026.2", "l2": "tap", "hosts": hosts, "clusters": [cluster], **other}
+
+
+def item(path="tests/integration/test_x.py", *names, **needs):
+    """A test as pytest has it: with the mark, unless ``names`` is (None,)."""
+    mark = None if names == (None,) else types.SimpleNamespace(args=names, kwargs=needs)
+    return types.SimpleNamespace(nodeid=f"{path}::test_y", get_closest_marker=lambda _name: mark)
+
+
+def test_make_test_runs_what_has_no_mark():
+    assert matrix.part_of(item("tests/integration/test_x.py", None)) is None
+    assert matrix.chosen(None, None, "tests/integration/test_x.py")
+    assert not matrix.chosen(None, "evacuation", "tests/integration/test_x.py")
+
+
+def test_a_part_runs_its_own_tests_and_its_stories():
+    assert matrix.chosen("rename", "rename", "tests/integration/test_1_refusals.py")
+    assert not matrix.chosen("rename", None, "tests/integration/test_1_refusals.py")
+    assert not matrix.chosen("rename", "moves", "tests/integration/test_moves.py")
+    assert matrix.chosen("rename", None, "tests/integration/test_2_rename.py")
+    assert matrix.chosen("rename-2023.1", "rename", "tests/integration/test_2_rename.py")
+    assert matrix.chosen("1", "moves", "tests/integration/test_moves.py")
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("tests/integration/test_evacuate.py", "evacuation"),
+        ("tests/crash/test_1_killed.py", "crash"),
+        ("tests/integration/test_links.py", "audit-links"),
+        ("tests/integration/test_zone_pins.py", "moves"),
+    ],
+)
+def test_a_mark_without_a_name_has_the_files_part(path, part):
+    assert matrix.part_of(item(path)) == part
+    assert matrix.part_of(item(path, "evacuation-two-clusters")) == "evacuation-two-clusters"
+
+
+@pytest.mark.parametrize("names", [(), ("nosuchpart",), ("rename-2023.1",), ("moves", "crash")])
+def test_a_test_of_no_part_is_an_error_and_not_forgotten(names):
+    with pytest.raises(pytest.UsageError, match="must name one part"):
+        matrix.part_of(item("tests/integration/test_something.py", *names))
+
+
+def test_a_lab_has_no_such_thing():
+    with pytest.raises(pytest.UsageError, match="not made of"):
+        matrix.part_of(item("tests/crash/test_x.py", "crash", fsids=2))
+
+
+def test_an_unknown_part_is_an_error(monkeypatch):
+    monkeypatch.setenv("STACKGUARD_TEST_MATRIX", "evacuations")
+    with pytest.raises(pytest.UsageError, match="no part"):
+        matrix.wanted()
+
+
+def test_a_test_that_needs_two_clusters_fails_on_a_lab_with_one(monkeypatch):
+    monkeypatch.setattr(matrix, "_info", lab)
+    wants = item("tests/integration/test_x.py", "evacuation-two-clusters", clusters=2, computes=4)
+    with pytest.raises(pytest.fail.Exception, match=r"needs another lab: clusters 2 \(it has 1\), computes 4"):
+        matrix.pytest_runtest_setup(wants)
+    matrix.pytest_runtest_setup(item("tests/integration/test_x.py", "evacuation", clusters=1, computes=3))
+
+
+def test_what_a_lab_is_made_of_is_compared():
+    two = lab()["clusters"] * 2
+    four = {f"compute{number}": {} for number in range(1, 5)}
+    assert differences({"clusters": 2, "computes": 4}, lab(clusters=two, hosts=four)) == []
+    # one more does no harm
+    assert differences({"computes": 3}, lab(hosts=four)) == []
+    assert differences({"pools": 2}, lab()) == ["pools 2 (it has 1)"]
+    assert differences({"release": "2023.1", "l2": "ovs"}, lab()) == [
+        "release 2023.1 (it has 2026.2)",
+        "l2 ovs (it has tap)",
+    ]
+
+
+def test_a_part_makes_the_lab_that_it_needs():
+    words = PARTS["evacuation-two-clusters"].lab.words
+    assert words[words.index("--clusters") + 1] == "2"
+    assert words[words.index("--computes") + 1] == "4"
+    assert PARTS["unit-long"].lab is None
+    assert PARTS["rename-2023.1"].lab == Shape(release="2023.1")
+
+
+def test_every_file_is_there_and_every_part_is_described():
+    readme = (ROOT / "tests" / "README.md").read_text()
+    for name, part in PARTS.items():
+        assert all((ROOT / path).exists() for path in (*part.files, *part.whole)), name
+        assert f"`{name}`" in readme, f"tests/README.md does not name the part {name}"
+    assert set(OF_FILES.values()) <= set(NAMED)
+
+
+def test_every_file_with_marked_tests_is_run_by_some_part():
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        name = str(path.relative_to(ROOT))
+        text = path.read_text()
+        if "mark.matrix" in text and name != "tests/unit/test_matrix_parts.py":
+            assert of_file(name) or 'mark.matrix("' in text, f"{name}: its marks name no part"
+
+
+@pytest.fixture(scope="module")
+def runner():
+    """tests/matrix, which has no suffix, as a module."""
+    sys.path.insert(0, str(ROOT / "tests" / "gates"))
+    loader = importlib.machinery.SourceFileLoader("matrix_runner", str(ROOT / "tests" / "matrix"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("matrix_runner", loader))
+    loader.exec_module(module)
+    return module
+
+
+def test_a_lab_is_made_anew_where_the_part_before_had_another(runner):
+    first = runner.made("evacuation", PARTS["evacuation"], None, "8").command[-1]
+    same = runner.made("moves", PARTS["moves"], PARTS["evacuation"].lab, "8").command[-1]
+    other = runner.made("rename-2023.1", PARTS["rename-2023.1"], PARTS["moves"].lab, "8").command[-1]
+    assert "down --purge" in first
+    assert "down --purge" not in same
+    assert "down --purge" in other
+    assert all(" up --fast-stop " in command for command in (first, same, other))
+    assert "--release 2023.1" in other
+
+
+def test_a_part_without_a_lab_makes_none(runner):
+    command = runner.made("unit-long", PARTS["unit-long"], None, "8").command[-1]
+    assert "lab/lab" not in command
+    assert "-p labkit.longer" in command
+
+
+def test_only_labs_of_its_own_are_removed(runner):
+    assert runner.made_by({"evacuation": PARTS["evacuation"]}, 8) == [8]
+    assert runner.made_by({"unit-long": PARTS["unit-long"]}, 8) == []
+    assert runner.made_by({"rename": PARTS["rename"], "moves": PARTS["moves"]}, 9) == [9, 0]
+
+
+def test_the_same_lab_is_not_made_twice():
+    labs = [part.lab for part in PARTS.values() if part.lab]
+    changes = sum(one != other for one, other in zip(labs, labs[1:]))
+    assert changes + 1 == len(set(labs)), "parts with the same lab must follow one another"
