@@ -122,6 +122,8 @@ class Pump:
                 self.world.watch.run = self.told
                 self.dies()
                 answers.append({**need, **getattr(self, f"_{need['kind']}")(need)})
+            yield "advance"
+            self.world.watch.run = self.told
             result = self._call("advance", answers)
         raise EndlessError(f"{MOST_CALLS} calls: {[need['kind'] for need in result['needs']]}, {result['msg']}")
 
@@ -161,10 +163,11 @@ class Pump:
         return {}
 
     def _fence(self, need):
+        at = reading.iso(self.world.now)
         if need["fence"] == "blocklist":
-            return {"clusters": [{**entry, "result": self._blocklist(entry, need["act"])} for entry in need["clusters"]]}
+            return {"at": at, "clusters": [{**entry, "result": self._blocklist(entry, need["act"])} for entry in need["clusters"]]}
         host = self.world.hosts[self.told.host]
-        answer = {"on": "localhost"}
+        answer = {"on": "localhost", "at": at}
         done = {"changed": True, "rc": 0} if host.bmc else {"failed": True, "rc": 1, "msg": "no answer of the BMC"}
         if need["act"] and host.bmc and host.bmc_obeys:
             self.world.power_off(host)

@@ -86,6 +86,16 @@ def calm():
     return Kind(**dict.fromkeys(names, 0.0))
 
 
+def killed():
+    """The same, and runs die."""
+    return dataclasses.replace(calm(), kill=1.0)
+
+
+def wild():
+    """Everything."""
+    return Kind(kill=0.4)
+
+
 # --- the cloud ------------------------------------------------------------------------------------------------
 
 
@@ -358,6 +368,7 @@ class Scenario:
         #: Dead host to the servers that its operation was begun for.
         self.scope = {}
         self.other = None
+        self.servers = sum(1 for server in self.world.servers.values() if server.host == DEAD)
         happens = self.dice.random() < kind.happens
         self.events = Events(self.world, kind, self.dice.choice((0.02, 0.05, 0.15)) if happens else 0.0)
         self.world.sleepers.append(self.events.tick)
@@ -585,13 +596,16 @@ class Scenario:
         world = self.world
         world.power_off(world.hosts[host])
         for action in ("apply", "apply", "abort", "abort"):
-            if not self._open(host):
+            if not self._open(host) and (action == "abort" or host == OTHER_DEAD or not self._left(host)):
                 return
             world.sleep(700)
             given = {"fence": "power", "partial": True, "servers": None, "reset_states": ["task"], "max_hosts": 9}
             self.carry_out(self.run(self.options(host, action, **given)))
         if self._open(host) and not self._stuck(host):
             world.watch.bad("never-ends", host, self.messages[-1])
+
+    def _left(self, host):
+        return [server for server in self.world.servers.values() if server.host == host and not server.deleted]
 
     def _open(self, host):
         return any(entry["about"]["host"] == host for entry in self.journals())
@@ -601,8 +615,7 @@ class Scenario:
         return any(entry.stage == "stuck" and entry.source == host for entry in self.world.migrations)
 
     def ended(self):
-        servers = sum(1 for server in self.world.servers.values() if server.host == DEAD)
-        return Ended(self.states, servers, self.succeeded, len(self.sent), self.messages, self.world.log)
+        return Ended(self.states, self.servers, self.succeeded, len(self.sent), self.messages, self.world.log)
 
 
 def install(monkeypatch, current):
