@@ -119,13 +119,11 @@ class ActionModule(ActionBase):
         }
         if outcome.needs or outcome.report is None:
             return result
-        result.update(report=outcome.report, arrived=scratch.arrived, left=scratch.left, plan=scratch.plan)
-        result["placements"] = scratch.placements
+        result.update(ended=True, arrived=scratch.arrived, left=scratch.left)
         if scratch.diff and (self._play_context.diff or self._task.diff):
             result["diff"] = scratch.diff
         if not self._task.check_mode:
             result["changed"] = scratch.changed
-        self._publish(args, result, outcome.report)
         result["failed"] = not (
             scratch.ended_well
             and outcome.report["verdict"] != "block"
@@ -133,6 +131,7 @@ class ActionModule(ActionBase):
             and all(entry["state"] != "wrong" for entry in scratch.arrived)
         )
         result["msg"] = _message(args, scratch, result["failed"])
+        self._publish(args, result, outcome.report, scratch.placements, scratch.plan)
         return result
 
     def _refused(self, args: Result, message: str, state: str = "refused") -> Result:
@@ -144,20 +143,22 @@ class ActionModule(ActionBase):
             "operation_id": None,
             "failed": True,
             "msg": message,
-            "report": report,
+            "ended": True,
             "arrived": [],
             "left": {},
-            "placements": {},
         }
-        self._publish(args, result, report)
+        self._publish(args, result, report, {}, None)
         return result
 
-    def _publish(self, args: Result, result: Result, report: Result) -> None:
-        """Leave the report, and tell the workflow."""
+    @staticmethod
+    def _publish(args: Result, result: Result, report: Result, placements: Result, plan: t.Optional[Result]) -> None:
+        """Leave the report, and publish the outcome to the workflow. Without a place for the report, return it."""
         if args["report_dir"]:
             directory = os.path.abspath(os.path.expanduser(str(args["report_dir"])))
-            evidence.save_part(directory, "report.json", report)
-            evidence.save_part(directory, "placements.json", result["placements"])
+            result["report_file"] = evidence.save_part(directory, "report.json", report)
+            evidence.save_part(directory, "placements.json", placements)
+        else:
+            result.update(report=report, placements=placements, plan=plan)
         outcome = {
             "operation": "evacuate_host",
             "operation_id": result["operation_id"],
@@ -216,7 +217,8 @@ def _message(args: Result, scratch: evacuate.Scratch, failed: bool) -> str:
 
 def _say(message: str) -> None:
     if message:
-        Display().display(message)
+        # A plan or findings speak for themselves; of what happens, people want to know when.
+        Display().display(message if "\n" in message else f"[{time.strftime('%H:%M:%S')}] {message}")
 
 
 def _now() -> str:
