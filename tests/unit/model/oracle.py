@@ -200,7 +200,9 @@ class Oracle:
             self.bad("foreign-address-listed", address, "a daemon of Ceph")
         for host in world.hosts.values():
             theirs = {host.management, *(address for found in host.clients.values() for address in found)}
-            if host is not source and address in theirs:
+            # Of one that does not answer either, only its operator can know.
+            unknown = address in run.named and address != host.management and not host.answers
+            if host is not source and address in theirs and not unknown:
                 self.bad("foreign-address-listed", address, host.name)
         if address not in own and address not in run.named:
             self.bad("foreign-address-listed", address, "nobody knows whose")
@@ -235,6 +237,8 @@ class Oracle:
                 self.bad("power-state", server.name, server.status, "ran before" if expected else "was stopped before")
             if server.status == "ACTIVE" and not server.touched:
                 writers = world.writers(server, server.home[0]) if server.disks else running
+                if self.lawful.get(server.uuid) == "attested":
+                    writers = [name for name in writers if name != run.host]
                 if writers != [server.host]:
                     self.bad("dead-disk", server.name, server.host, "writers", writers)
             if host.home != server.home and server.disks:

@@ -138,7 +138,9 @@ def _volumes(world, cluster, host, request):
             watchers = world.watchers(owner, cluster.fsid)
             name = f"volume-{uuid}"
             watching = [facts.RbdWatcher(ceph_address(address)) for address in watchers]
-            image = facts.RbdImage(name, f"id-{name}", 1 << 30, [], watching, [])
+            lock = world.volumes[uuid].lock
+            locks = [facts.RbdLock("client.1", ceph_address(lock))] if lock else []
+            image = facts.RbdImage(name, f"id-{name}", 1 << 30, [], watching, locks)
             found.append(facts.RbdVolume("volumes", image))
     return found
 

@@ -197,6 +197,7 @@ class Builder:
                 host.domains[uuid] = addresses[1]
                 for disk in world.disks_of(server, host.home):
                     disk.lock = addresses[1]
+                world.lock_volumes(host, server)
         if not plain and self.chance("error"):
             server.status = "ERROR"
         elif not plain and self.chance("stuck_task"):

@@ -105,6 +105,7 @@ class Volume:
     uuid: str
     #: Its Ceph cluster; None: another kind of storage.
     fsid: t.Optional[str]
+    lock: t.Optional[str] = None
 
 
 @dataclasses.dataclass
@@ -233,7 +234,13 @@ class World:
         for disk in self.disks_of(server, host.home):
             if self.reaches(host, host.domains[server.uuid], fsid):
                 disk.lock = host.domains[server.uuid]
+        self.lock_volumes(host, server)
         self.watch.look()
+
+    def lock_volumes(self, host, server):
+        for volume in (self.volumes[uuid] for uuid in server.volumes):
+            if volume.fsid is not None:
+                volume.lock = self.address_of(host, server.uuid, volume.fsid)
 
     def stop_domain(self, host, server, clean=True):
         address = host.domains.pop(server.uuid, None)
