@@ -48,6 +48,9 @@ class Told:
     #: When the source was seen alive by this run.
     alive_at: float = -1.0
     sent: t.List[str] = dataclasses.field(default_factory=list)
+    #: Servers whose QEMUs could write on the source when this run read it last; when hosts were read.
+    alive: t.Tuple[str, ...] = ()
+    reads: t.List[float] = dataclasses.field(default_factory=list)
 
 
 class Oracle:
@@ -108,6 +111,7 @@ class Oracle:
             self.bad("sent-unasked", server.name)
         if target.zone != source.zone:
             self.bad("sent-out-of-its-zone", server.name, dest)
+        self._kept(run)
         self.lawful[server.uuid] = self._proof(server, source, run)
         self._guarded(server)
         self._alone(server, source)
@@ -175,6 +179,21 @@ class Oracle:
         others = [host.name for host in self.world.hosts.values() if host is not source and server.uuid in host.domains]
         if others:
             self.bad("sent-while-it-runs", server.name, others)
+
+    def fenced(self, host):
+        """A machine that answers and whose guests work is not switched off."""
+        if self.run.alive and host.answers and set(self.run.alive) & set(host.domains):
+            self.bad("fenced-alive", host.name, self.run.alive)
+
+    def _kept(self, run):
+        """The guard of a server that has long arrived keeps its owner from deleting it."""
+        for entry in self.world.migrations:
+            server = self.world.servers[entry.server]
+            reads = [at for at in run.reads if at > entry.ended]
+            if entry.status != "done" or server.uuid not in run.sent or server.deleted or len(reads) < 3:
+                continue
+            if any(disk.snapshots for disk in self.world.disks_of(server, server.home)):
+                self.bad("guard-kept", server.name, "arrived", int(self.world.now - entry.ended), "seconds ago")
 
     def _room(self, server, target):
         world = self.world

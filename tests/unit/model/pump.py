@@ -83,7 +83,7 @@ class Plugin(server_evacuate.ActionModule):
             prefix="evacuate_",
         )
 
-    def _publish(self, args, result, report):
+    def _publish(self, *_given):
         return
 
 
@@ -159,6 +159,9 @@ class Pump:
             os.utime(path, (world.now, world.now))
             if host.name == self.told.host:
                 self.told.alive_at = world.now
+                able = [uuid for uuid, address in host.domains.items() if world.reaches(host, address, host.home[0])]
+                self.told.alive = tuple(sorted(able))
+        self.told.reads.append(world.now)
         world.sleep(1 + self.dice.randrange(3))
         return {}
 
@@ -169,6 +172,8 @@ class Pump:
         host = self.world.hosts[self.told.host]
         answer = {"on": "localhost", "at": at}
         done = {"changed": True, "rc": 0} if host.bmc else {"failed": True, "rc": 1, "msg": "no answer of the BMC"}
+        if need["act"]:
+            self.world.watch.fenced(host)
         if need["act"] and host.bmc and host.bmc_obeys:
             self.world.power_off(host)
         off = not host.powered

@@ -411,7 +411,7 @@ class Nova:
             dest_node=entry.dest,
         )
 
-    def read_evacuation(self, cloud, host, leaving=None, numa=None):
+    def read_evacuation(self, cloud, host, leaving=None, numa=None, **_known):
         world = self.world
         silent = world.now < world.api_silent_until
         servers = [] if silent else [entry for entry in cloud.servers or [] if entry.host == host]

@@ -147,6 +147,7 @@ class Migration:
     #: Whether Nova is really at it, and until when for the next step.
     stage: str = "accepted"
     due: float = 0.0
+    ended: float = 0.0
     brief: bool = False
 
 
@@ -346,7 +347,7 @@ class World:
                 getattr(self, f"_{entry.stage}")(entry)
 
     def _end(self, entry, status):
-        entry.stage, entry.status = "ended", status
+        entry.stage, entry.status, entry.ended = "ended", status, self.now
 
     def _accepted(self, entry):
         server, dest = self.servers[entry.server], self.hosts[entry.dest]
