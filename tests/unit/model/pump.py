@@ -83,8 +83,8 @@ class Plugin(server_evacuate.ActionModule):
             prefix="evacuate_",
         )
 
-    def _publish(self, args, result, report):
-        return
+    def _publish(self, args, result, report, placements, plan):
+        result["report"] = report
 
 
 def arguments(**given):
