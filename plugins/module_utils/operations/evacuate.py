@@ -85,6 +85,8 @@ LOOK = 10.0
 MEASURED_LEAST = 60.0
 #: Seconds from the begin of a round in which that counts.
 FIRST = 30.0
+#: How often guards are asked for anew where a pool was not as it had been read: an owner deleted a server meanwhile.
+REGUARDS = 2
 #: Files of the evidence directory.
 SCRATCH = "run/scratch.json"
 
@@ -134,6 +136,10 @@ class Scratch:
     owned: bool = False
     #: Whether the fence was read back since it was asked for last.
     proven: bool = False
+    #: Servers on the host or in transit: those that need a guard.
+    staying: t.List[str] = dataclasses.field(default_factory=list)
+    #: How often guards were asked for anew, because the pool was not as it had been read.
+    reguards: int = 0
     #: Hosts that could not do in Ceph what was asked of them.
     bad: t.List[str] = dataclasses.field(default_factory=list)
     names: t.Dict[str, str] = dataclasses.field(default_factory=dict)
@@ -797,6 +803,7 @@ class Evacuation:
         away = {entry.uuid for entry in moving_}
         here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []} - away
         staying = tuple(entry.uuid for entry in planned if entry.uuid in here)
+        self.scratch.staying = sorted({*staying, *away})
         request = dataclasses.replace(self._round_request(), servers=staying)
         checked = checks.death(bundle, about, request, self._elsewhere(bundle))
         honoured = storage.honoured(checked, self.run.overrides)
@@ -818,26 +825,34 @@ class Evacuation:
     # --- guards
 
     def _to_guard(self) -> Outcome:
-        """Guard every image of the servers that are still to be sent or in transit."""
-        homes = self._homes(self._unarrived())
-        if not self._with_images():
+        """Guard every image of the servers that are still to be sent or in transit.
+
+        A server whose images are not all there as they were keeps itself, and none of the others of its pool.
+        """
+        servers = self._to_be_guarded()
+        if not any(entry.images for entry in servers):
             self.run.say("no server has an image in Ceph: no guard is needed, Nova deletes no volume")
-            self.scratch.guarded = sorted(entry.uuid for entry in self._unarrived())
+            self.scratch.guarded = sorted(entry.uuid for entry in servers)
             self.book.mark(GUARD, journals.DONE, "no image")
             return self._to_round()
-        self.book.remember(
-            write=False, guarded=sorted({*(self.book.memory.get("guarded") or []), *self._with_images()})
-        )
+        seen = clients.seen(self._bundle(), {entry.uuid for entry in servers})
+        whole = [
+            entry for entry in servers if all(_is_there(seen, name, image) for name, image in entry.images.items())
+        ]
+        homes = self._homes(whole)
+        asked = [entry.uuid for entry in whole if entry.images]
+        self.book.remember(write=False, guarded=sorted({*(self.book.memory.get("guarded") or []), *asked}))
         self.book.mark(GUARD, journals.APPLYING)
         self.scratch.phase = "guard"
-        return self._need([needs.guard(homes, self.scratch.operation_id)])
+        return self._need([needs.guard(homes, self.scratch.operation_id)]) if homes else self._guard()
 
-    def _unarrived(self) -> t.List[PlannedServer]:
-        arrived = set(self.book.memory.get("arrived") or [])
-        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid not in arrived]
+    def _to_be_guarded(self) -> t.List[PlannedServer]:
+        staying = set(self.scratch.staying)
+        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in staying]
 
-    def _with_images(self) -> t.List[str]:
-        return [entry.uuid for entry in self._unarrived() if entry.images]
+    def _reguard(self) -> Outcome:
+        """The pool was not as it had been read: guard what is there now."""
+        return self._to_guard()
 
     def _homes(self, servers: t.Iterable[PlannedServer]) -> t.List[Json]:
         """Return images by cluster and pool, with the host that works there. Without one: left out, and not guarded."""
@@ -861,7 +876,17 @@ class Evacuation:
             self.scratch.guarded_images = sorted({*self.scratch.guarded_images, *verified})
             return self._need([needs.guard(again, self.scratch.operation_id)])
         verified |= set(self.scratch.guarded_images)
-        servers = self._unarrived()
+        failed = [
+            home
+            for answer in needs.answers_of(self.answers, needs.GUARD)
+            for home in answer.get("homes") or []
+            if not needs.ended_well(home.get("result"))
+        ]
+        if failed and self.scratch.reguards < REGUARDS:
+            self.scratch.guarded_images, self.scratch.bad = sorted(verified), []
+            self.scratch.reguards, self.scratch.phase = self.scratch.reguards + 1, "reguard"
+            return self._need([self._reading(only_readers=True)])
+        servers = self._to_be_guarded()
         self.scratch.guarded = sorted(entry.uuid for entry in servers if set(entry.images) <= verified)
         lacking = [entry for entry in servers if entry.uuid not in self.scratch.guarded]
         problems = self._guard_problems(lacking)
@@ -1288,6 +1313,11 @@ class Evacuation:
             checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
         )
         return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
+
+
+def _is_there(seen: t.Mapping[str, t.Sequence[clients.Seen]], name: str, image: DiskImage) -> bool:
+    """Whether an image was seen where it was when the operation began, with the same id."""
+    return any(entry.home == (image.fsid, image.pool) and entry.image.id == image.id for entry in seen.get(name, []))
 
 
 def _read_at(answers: Answers) -> str:

@@ -182,7 +182,8 @@ class Oracle:
 
     def fenced(self, host):
         """A machine that answers and whose guests work is not switched off."""
-        if self.run.alive and host.answers and set(self.run.alive) & set(host.domains):
+        exist = {uuid for uuid in self.run.alive if not self.world.servers[uuid].deleted}
+        if host.answers and exist & set(host.domains):
             self.bad("fenced-alive", host.name, self.run.alive)
 
     def _kept(self, run):
@@ -255,7 +256,9 @@ class Oracle:
             if not server.touched and (server.status == "ACTIVE") != expected:
                 self.bad("power-state", server.name, server.status, "ran before" if expected else "was stopped before")
             if server.status == "ACTIVE" and not server.touched:
-                writers = world.writers(server, server.home[0]) if server.disks else running
+                places = [self.world.volumes[uuid].fsid for uuid in server.volumes]
+                fsid = server.home[0] if server.disks else next((place for place in places if place), None)
+                writers = world.writers(server, fsid) if fsid else running
                 if self.lawful.get(server.uuid) == "attested":
                     writers = [name for name in writers if name != run.host]
                 if writers != [server.host]:

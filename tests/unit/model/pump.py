@@ -83,8 +83,8 @@ class Plugin(server_evacuate.ActionModule):
             prefix="evacuate_",
         )
 
-    def _publish(self, *_given):
-        return
+    def _publish(self, _args, result, report, *_more):
+        result["report"] = report
 
 
 def arguments(**given):
