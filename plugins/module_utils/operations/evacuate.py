@@ -544,14 +544,14 @@ class Evacuation:
             )
         fence = str(self.options["fence"])
         bundle, about = self._collect()
-        addresses = self._addresses_again(bundle, about, journal) if fence == fence_proof.BLOCKLIST else {}
+        fenced_before = records.was_fenced(journal) and journal["about"].get("fence") == fence
+        addresses = self._judged_again(bundle, about, journal, fenced_before)
         said = f"operation {journal['operation_id']}: evacuation of {self.host} is resumed"
         book = Book.take_up(self.run, journal, bool(self.options["take_over"]), said)
         self._own(book, journal)
         self.scratch.resumed = True
         self.scratch.arrived = list(book.memory.get("landed") or [])
         self.run.say(said)
-        fenced_before = records.was_fenced(journal) and journal["about"].get("fence") == fence
         servers = self._completed(bundle, records.servers_of(journal))
         # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
         book.tell(
@@ -584,22 +584,37 @@ class Evacuation:
                 f"it with {self.run.variable('action')}=abort"
             )
 
-    def _addresses_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json) -> t.Mapping[str, t.Any]:
-        """Judge the addresses from scratch: the fence may be another one than before. Raises Refused."""
-        request = self._request(str(journal["operation_id"]), None)
-        planned = {entry.uuid for entry in records.servers_of(journal)}
-        decision = self._preflight(bundle, about, dataclasses.replace(request, servers=tuple(planned), partial=True))
-        found = decision.addresses
-        bare = [item for item in decision.checked.findings if item.code in ("SG506", "SG518", "SG709")]
-        problems = [item for item in bare if item.severity == findings.BLOCKER and item.object.kind != "instance"]
-        if found is None or (problems and findings.standing(problems, self.run.overrides)):
+    def _judged_again(
+        self, bundle: Bundle, about: EvacuationFacts, journal: Json, fenced_before: bool
+    ) -> t.Mapping[str, t.Any]:
+        """Judge the fence from scratch: it may be another one than before, and the host may be back. Raises Refused.
+
+        Return the addresses, by cluster, that Ceph is to refuse. Who runs there is no reason against a fence of this
+        operation that is only read back, nor where its blocklist entries keep them from writing: the proof decides.
+        """
+        here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+        planned = tuple(entry.uuid for entry in records.servers_of(journal) if entry.uuid in here)
+        if not planned:
+            return t.cast("Json", journal["about"].get("addresses") or {})
+        lists = self.options["fence"] == fence_proof.BLOCKLIST
+        request = dataclasses.replace(self._request(str(journal["operation_id"]), None), servers=planned, partial=True)
+        decision = self._preflight(bundle, about, request)
+        proof = (journal.get("memory") or {}).get("proof") or {}
+        held = fenced_before or proof.get("kind") == fence_proof.BLOCKLIST
+        problems = [
+            item
+            for item in decision.checked.findings
+            if item.severity == findings.BLOCKER and item.object.kind != "instance" and _of_fence(item, lists, held)
+        ]
+        if findings.standing(problems, storage.honoured(Checked(tuple(problems)), self.run.overrides)):
             checked = Checked(tuple(problems))
             self.scratch.before = _plain_checked(checked)
             raise Refused(
                 f"refused, nothing was changed: operation {journal['operation_id']} stays open\n"
                 + text.findings_text(checked, self.run.overrides)
             )
-        return found.by_cluster
+        found = decision.addresses.by_cluster if decision.addresses else {}
+        return found if lists or self.options["also_blocklist"] else {}
 
     def _completed(self, bundle: Bundle, servers: t.Sequence[PlannedServer]) -> t.List[PlannedServer]:
         """Return servers with the cluster and pool of each image: journals of version 0.1 have none."""
@@ -1332,6 +1347,13 @@ class Evacuation:
             checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
         )
         return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
+
+
+def _of_fence(item: Finding, lists: bool, held: bool) -> bool:
+    """Whether a finding stands against a fence on resume. ``lists``: by blocklist; ``held``: who runs is known."""
+    if item.code == "SG506" and storage.ALIVE in item.evidence:
+        return not held
+    return lists and item.code in ("SG506", "SG518", "SG709")
 
 
 def _is_there(seen: t.Mapping[str, t.Sequence[clients.Seen]], name: str, image: DiskImage) -> bool:

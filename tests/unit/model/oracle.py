@@ -121,7 +121,13 @@ class Oracle:
         if run.fence == "attested":
             if not run.attested:
                 self.bad("no-attestation", server.name)
-            if run.alive_at >= 0 and source.powered and source.powered_on_at <= run.alive_at and source.domains and not source.cut:
+            if (
+                run.alive_at >= 0
+                and source.powered
+                and source.powered_on_at <= run.alive_at
+                and source.domains
+                and not source.cut
+            ):
                 self.bad("attested-and-alive", server.name)
             return "attested"
         if run.fence == "blocklist":

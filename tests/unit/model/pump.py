@@ -168,7 +168,10 @@ class Pump:
     def _fence(self, need):
         at = reading.iso(self.world.now)
         if need["fence"] == "blocklist":
-            return {"at": at, "clusters": [{**entry, "result": self._blocklist(entry, need["act"])} for entry in need["clusters"]]}
+            return {
+                "at": at,
+                "clusters": [{**entry, "result": self._blocklist(entry, need["act"])} for entry in need["clusters"]],
+            }
         host = self.world.hosts[self.told.host]
         answer = {"on": "localhost", "at": at}
         done = {"changed": True, "rc": 0} if host.bmc else {"failed": True, "rc": 1, "msg": "no answer of the BMC"}

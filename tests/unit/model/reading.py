@@ -378,7 +378,11 @@ class Nova:
 
     def _held(self, host):
         world = self.world
-        held = {server.uuid: server.ram for server in world.servers.values() if not server.deleted and server.host == host.name}
+        held = {
+            server.uuid: server.ram
+            for server in world.servers.values()
+            if not server.deleted and server.host == host.name
+        }
         for entry in world.under_way():
             if entry.dest == host.name:
                 held[entry.server] = world.servers[entry.server].ram
@@ -432,7 +436,9 @@ class Nova:
             offers={entry.id: [other.node for other in world.hosts.values()] for entry in servers},
             unread=allocated,
             aggregates=None,
-            migrations=None if silent else [self._record(entry) for entry in world.migrations if entry.stage != "ended"],
+            migrations=None
+            if silent
+            else [self._record(entry) for entry in world.migrations if entry.stage != "ended"],
             transit=None
             if silent
             else [

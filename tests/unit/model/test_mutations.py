@@ -76,7 +76,9 @@ def the_first_host_reads_every_cluster(patch):
     """D2: who works in Ceph is chosen by name, and succeeds where there is nothing to guard."""
     patch.put(evacuate.Evacuation, "_reader", _first_by_name)
     patch.put(guard, "expect_cluster", lambda ceph, fsid=None: ceph.fsid())
-    patch.wrap(guard, "guard", lambda make, ceph, op, _ids, images=None, **more: make(ceph, op, [n[:36] for n in images]))
+    patch.wrap(
+        guard, "guard", lambda make, ceph, op, _ids, images=None, **more: make(ceph, op, [n[:36] for n in images])
+    )
     patch.put(evacuate.Evacuation, "_verified_guards", _whatever_was_asked)
     patch.nothing(evacuation_round, "unguarded", {})
 
@@ -121,7 +123,9 @@ def a_strangers_address_is_taken_for_the_hosts(patch):
         strange = {
             clients.address_of(watcher.address): "watcher" for image in images for watcher in image.watchers or []
         }
-        return dataclasses.replace(found, by_cluster={fsid: {**why, **strange} for fsid, why in found.by_cluster.items()})
+        return dataclasses.replace(
+            found, by_cluster={fsid: {**why, **strange} for fsid, why in found.by_cluster.items()}
+        )
 
     patch.wrap(fencing, "addresses", addresses)
     patch.nothing(guard, "_refuse_infrastructure", None)
