@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 
@@ -94,6 +95,39 @@ def journal(lab, host=SOURCE):
     return json.loads(path.read_text()) if path.exists() else None
 
 
+def closed(lab):
+    """Journals of evacuations that have ended, the oldest first."""
+    found = [json.loads(path.read_text()) for path in (state_dir(lab) / "closed").glob("evacuate*.json")]
+    return sorted(found, key=lambda entry: entry["started_at"])
+
+
+@contextlib.contextmanager
+def stopped_compute(lab, host):
+    """nova-compute of a host is stopped and masked, for this long; then it starts."""
+    lab.ssh(host, "systemctl kill -s KILL nova-compute; systemctl mask --runtime nova-compute")
+    try:
+        yield
+    finally:
+        lab.ssh(host, "systemctl unmask --runtime nova-compute; systemctl start nova-compute")
+
+
+def returned(lab, playbooks, host=SOURCE, reader="compute3"):
+    """Bring a dead host back as an operator does: on, cleared, nova-compute started, released."""
+    lab.command("host", host, "join", check=False)
+    if not lab.is_on(host):
+        lab.command("host", host, "power-on")
+    waiting.until("the host answers", lambda: "here" in lab.ssh(host, "echo here", check=False) or None, 60)
+    evacuation.may_unblock(lab, reader)
+    with stopped_compute(lab, host):
+        come_back(playbooks, ceph=(reader, "stackguard"), host=host).ok()
+    open_ = "SELECT 1 FROM migrations WHERE source_compute = %s AND migration_type = 'evacuation' AND status = 'done'"
+    waiting.until("its records are completed", lambda: not lab.sql("cell1", open_, host) or None, 180, 2)
+    come_back(playbooks, ceph=(reader, "stackguard"), host=host).ok()
+    guestkit.wait_compute(lab, host)
+    service = lab.service(host)
+    assert (service["status"], service["forced_down"]) == ("enabled", False)
+
+
 def disks(lab, uuid):
     return {name for name in evacuation.images(lab) if name.startswith(uuid)}
 
@@ -134,14 +168,17 @@ def by_command(lab, host=SOURCE):
     }
 
 
-def by_power(lab):
+def by_power(lab, host=SOURCE):
     """Modules of one's own; the machine's power is the lab's. Those of Redfish and IPMI were not tried."""
     command = LAB.format(lab.instance)
     return {
         "evacuate_power_module": "ansible.builtin.command",
-        "evacuate_power_options": {"cmd": f"{command} host {SOURCE} power-off"},
+        "evacuate_power_options": {"cmd": f"{command} host {host} power-off"},
         "evacuate_power_state_module": "ansible.builtin.command",
         # Its exit status tells of the whole lab.
-        "evacuate_power_state_options": {"cmd": f"sh -c '{command} status; true'"},
-        "evacuate_power_off": rf"{SOURCE}: +off\b",
+        "evacuate_power_state_options": {
+            "cmd": f"sh -c '{command} status | sed -n \"s/^{host}: *//p\" | cut -d\\  -f1'"
+        },
+        "evacuate_power_state_query": "stdout",
+        "evacuate_power_off": "off",
     }

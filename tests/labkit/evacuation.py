@@ -112,13 +112,13 @@ def let_up(lab, host):
 
 
 def may_unblock(lab, host):
-    """A Ceph user on a host with the rights that the documentation names."""
+    """A Ceph user on a host, in the host's own cluster, with the rights that the documentation names."""
     caps = ["mon", 'profile rbd, allow command "osd blocklist"', "osd", "profile rbd"]
-    key = json.loads(
-        lab.command("ceph", "auth", "get-or-create", "client.stackguard", *caps, "--format", "json").stdout
-    )[0]["key"]
+    words = ["--cluster", str(lab.info["hosts"][host]["cluster"])]
+    made = lab.command("ceph", *words, "auth", "get-or-create", "client.stackguard", *caps, "--format", "json")
+    (found,) = json.loads(made.stdout)
     path = "/etc/ceph/ceph.client.stackguard.keyring"
-    lab.ssh(host, f"cat > {path}", stdin=f"[client.stackguard]\n\tkey = {key}\n")
+    lab.ssh(host, f"cat > {path}", stdin=f"[client.stackguard]\n\tkey = {found['key']}\n")
 
 
 def shunned(lab):

@@ -234,10 +234,11 @@ class Evacuation:
             f"fence: {journal['about'].get('fence')}; last proof: {proof.get('read', 'none')} ({proof.get('at', '-')})",
             f"servers: {len(journal['about']['servers'])}, arrived: {len(memory.get('arrived') or [])}",
             f"in transit: {', '.join(moving_) or 'none'}",
-            f"guarded: {len(memory.get('guarded') or [])} servers; on a blocklist: {records.blocklisted(journal)}",
+            f"guarded: {len(records.guarded(journal))} servers; on a blocklist: {records.blocklisted(journal)}",
             f"resume: {self.run.variable('action')}=resume; leave: {self.run.variable('action')}=abort",
         ]
         self.scratch.operation_id = str(journal["operation_id"])
+        self.scratch.ended_well = True
         return self._end(str(journal["state"]), lifecycle.status_text(journal, more), over=True)
 
     @property
@@ -543,14 +544,14 @@ class Evacuation:
             )
         fence = str(self.options["fence"])
         bundle, about = self._collect()
-        addresses = self._addresses_again(bundle, about, journal) if fence == fence_proof.BLOCKLIST else {}
+        fenced_before = records.was_fenced(journal) and journal["about"].get("fence") == fence
+        addresses = self._judged_again(bundle, about, journal, fenced_before)
         said = f"operation {journal['operation_id']}: evacuation of {self.host} is resumed"
         book = Book.take_up(self.run, journal, bool(self.options["take_over"]), said)
         self._own(book, journal)
         self.scratch.resumed = True
         self.scratch.arrived = list(book.memory.get("landed") or [])
         self.run.say(said)
-        fenced_before = records.was_fenced(journal) and journal["about"].get("fence") == fence
         servers = self._completed(bundle, records.servers_of(journal))
         # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
         book.tell(
@@ -583,29 +584,48 @@ class Evacuation:
                 f"it with {self.run.variable('action')}=abort"
             )
 
-    def _addresses_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json) -> t.Mapping[str, t.Any]:
-        """Judge the addresses from scratch: the fence may be another one than before. Raises Refused."""
-        request = self._request(str(journal["operation_id"]), None)
-        planned = {entry.uuid for entry in records.servers_of(journal)}
-        decision = self._preflight(bundle, about, dataclasses.replace(request, servers=tuple(planned), partial=True))
-        found = decision.addresses
-        bare = [item for item in decision.checked.findings if item.code in ("SG506", "SG518", "SG709")]
-        problems = [item for item in bare if item.severity == findings.BLOCKER and item.object.kind != "instance"]
-        if found is None or (problems and findings.standing(problems, self.run.overrides)):
+    def _judged_again(
+        self, bundle: Bundle, about: EvacuationFacts, journal: Json, fenced_before: bool
+    ) -> t.Mapping[str, t.Any]:
+        """Judge the fence from scratch: it may be another one than before, and the host may be back. Raises Refused.
+
+        Return the addresses, by cluster, that Ceph is to refuse. Who runs there is no reason against a fence of this
+        operation that is only read back, nor where its blocklist entries keep them from writing: the proof decides.
+        """
+        here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+        planned = tuple(entry.uuid for entry in records.servers_of(journal) if entry.uuid in here)
+        if not planned:
+            return t.cast("Json", journal["about"].get("addresses") or {})
+        lists = self.options["fence"] == fence_proof.BLOCKLIST
+        request = dataclasses.replace(self._request(str(journal["operation_id"]), None), servers=planned, partial=True)
+        decision = self._preflight(bundle, about, request)
+        proof = (journal.get("memory") or {}).get("proof") or {}
+        held = fenced_before or proof.get("kind") == fence_proof.BLOCKLIST
+        problems = [
+            item
+            for item in decision.checked.findings
+            if item.severity == findings.BLOCKER and item.object.kind != "instance" and _of_fence(item, lists, held)
+        ]
+        if findings.standing(problems, storage.honoured(Checked(tuple(problems)), self.run.overrides)):
             checked = Checked(tuple(problems))
             self.scratch.before = _plain_checked(checked)
             raise Refused(
                 f"refused, nothing was changed: operation {journal['operation_id']} stays open\n"
                 + text.findings_text(checked, self.run.overrides)
             )
-        return found.by_cluster
+        found = decision.addresses.by_cluster if decision.addresses else {}
+        return found if lists or self.options["also_blocklist"] else {}
 
     def _completed(self, bundle: Bundle, servers: t.Sequence[PlannedServer]) -> t.List[PlannedServer]:
         """Return servers with the cluster and pool of each image: journals of version 0.1 have none."""
         seen = clients.seen(bundle, {entry.uuid for entry in servers})
+        homes = list(self._readers())
 
         def complete(name: str, image: DiskImage) -> DiskImage:
             places = [place for place in seen.get(name, []) if place.image.id == image.id]
+            if image.fsid is None and name not in seen and len(homes) == 1:
+                # Deleted with its server: there is only one pool in which it can have been.
+                return DiskImage(image.id, *homes[0])
             if image.fsid is not None or len(places) != 1:
                 return image
             return DiskImage(image.id, places[0].fsid, places[0].pool)
@@ -745,6 +765,8 @@ class Evacuation:
         if self.book.state_of(FENCE) != journals.DONE:
             self.book.mark(FENCE, journals.DONE, fence.read if isinstance(fence, FenceProof) else "attested")
         self._hold()
+        # From here on it is only read back.
+        self.scratch.act = False
         self.scratch.phase, self.scratch.looks_since = "death", self.run.clock.monotonic()
         return self._need(self._look_again())
 
@@ -785,7 +807,7 @@ class Evacuation:
         first = [needs.wait(wait)] if wait else []
         if self.options["fence"] == fence_proof.ATTESTED:
             return [*first, self._reading()]
-        proofs = self._fence_needs(act=False, extra=False)
+        proofs = [need for need in self._fence_needs(act=False, extra=False) if need["kind"] == needs.FENCE]
         # Hosts are read between two readings of the power state; the last reading is the last of all.
         return [*first, *proofs[:-1], self._reading(), proofs[-1]]
 
@@ -841,7 +863,7 @@ class Evacuation:
         ]
         homes = self._homes(whole)
         asked = [entry.uuid for entry in whole if entry.images]
-        self.book.remember(write=False, guarded=sorted({*(self.book.memory.get("guarded") or []), *asked}))
+        self.book.remember(write=False, guarded=sorted({*records.guarded(self.book.journal), *asked}))
         self.book.mark(GUARD, journals.APPLYING)
         self.scratch.phase = "guard"
         return self._need([needs.guard(homes, self.scratch.operation_id)]) if homes else self._guard()
@@ -1093,7 +1115,7 @@ class Evacuation:
     def _finished_guards(self, result: rounds.Round) -> t.List[PlannedServer]:
         """Return servers whose guard is not needed any more: verified elsewhere, or deleted by their owners."""
         arrived = {entry.uuid for entry in result.arrived if entry.state != rounds.WRONG}
-        guarded = set(self.book.memory.get("guarded") or [])
+        guarded = records.guarded(self.book.journal)
         return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in arrived & guarded]
 
     # --- the end
@@ -1113,7 +1135,7 @@ class Evacuation:
 
     def _to_leave(self) -> Outcome:
         """Remove every guard but those of servers that may be in transit: a failed spawn would delete their disks."""
-        guarded = set(self.book.memory.get("guarded") or []) - self._maybe_in_transit()
+        guarded = records.guarded(self.book.journal) - self._maybe_in_transit()
         servers = [entry for entry in records.servers_of(self.book.journal) if entry.uuid in guarded]
         self.scratch.phase = "leave"
         homes = self._homes(servers)
@@ -1157,7 +1179,7 @@ class Evacuation:
             if entry.images and set(entry.images) & asked and set(entry.images) <= free
         }
         self.scratch.free = sorted({*self.scratch.free, *done})
-        self.book.remember(guarded=sorted(set(self.book.memory.get("guarded") or []) - done))
+        self.book.remember(guarded=sorted(records.guarded(self.book.journal) - done))
 
     def _leave(self) -> Outcome:
         """Close the journal of what has ended; say what is left of the rest."""
@@ -1165,7 +1187,7 @@ class Evacuation:
         again = self._through_others(needs.UNGUARD)
         if again:
             return self._need([needs.guard(again, self.scratch.operation_id, False)])
-        guarded = sorted(self.book.memory.get("guarded") or [])
+        guarded = sorted(records.guarded(self.book.journal))
         kept = self._maybe_in_transit()
         lasting = [uuid for uuid in guarded if uuid not in kept]
         if lasting:
@@ -1174,10 +1196,16 @@ class Evacuation:
             self.book.mark(UNGUARD, journals.DONE)
             self.book.close(journals.FINISHED, "ended")
             return self._end("evacuated", self.scratch.message)
-        if self.scratch.ended_well and not lasting:
-            # Nova may still be at these: the operation stays open, so that the next run waits for them again.
-            self.book.note(f"guards are kept for {', '.join(sorted(kept))}")
+        if self.scratch.ended_well:
+            # Nova may still be at some, or a guard is left: the operation stays open, and the next run goes on with it.
+            self.scratch.ended_well = False
+            if not lasting:
+                self.book.note(f"guards are kept for {', '.join(sorted(kept))}")
+                self.scratch.message = f"Nova may still be at {self._named(kept)}: their guards are kept"
         return self._end(journals.OPEN, self.scratch.message)
+
+    def _named(self, uuids: t.Iterable[str]) -> str:
+        return ", ".join(sorted(self.scratch.names.get(uuid, uuid) for uuid in uuids))
 
     # --- abort
 
@@ -1187,7 +1215,7 @@ class Evacuation:
         if journal is None:
             return self._end("none", f"no evacuation of {self.host} is open: there is nothing to abort", over=True)
         if self.run.check_mode:
-            self.scratch.changed = True
+            self.scratch.changed = self.scratch.ended_well = True
             said = f"operation {journal['operation_id']} would be aborted\n{lifecycle.status_text(journal)}"
             return self._end(str(journal["state"]), said, over=True)
         bundle, _about = self._collect(rounds.ROUND_PARTS)
@@ -1257,7 +1285,7 @@ class Evacuation:
             self.book.mark(FENCE, journals.UNDONE)
 
     def _close_aborted(self) -> Outcome:
-        left = sorted(self.book.memory.get("guarded") or [])
+        left = sorted(records.guarded(self.book.journal))
         if left:
             raise Stopped(f"guards are still on the images of {', '.join(left)}: run the abort again")
         if self.book.state_of(GUARD) == journals.UNDOING:
@@ -1294,6 +1322,11 @@ class Evacuation:
         self.scratch.state, self.scratch.message = state, message
         self.scratch.ended_well = self.scratch.ended_well or (over and state in ("clear", "planned", "none", "resumed"))
         self.scratch.over = True
+        if state == journals.OPEN and not self.scratch.rounds:
+            # No round has looked: all that the journal has stay, but those that an earlier run has verified elsewhere.
+            away = {entry["uuid"] for entry in self.scratch.arrived}
+            why = "the run ended before its first round"
+            self.scratch.left = dict.fromkeys([uuid for uuid in sorted(self.scratch.names) if uuid not in away], why)
         return self._ended()
 
     def _ended(self) -> Outcome:
@@ -1307,12 +1340,20 @@ class Evacuation:
             why = scratch.message.partition("\n")[0]
             code, said = ("SG710", "it did not come to its end") if scratch.owned else ("SG709", "nothing was decided")
             unchecked.append(findings.Unchecked(code, self.host, f"{said}: {why}"))
-        stays = rounds.stays(scratch.left, scratch.names, self.host, scratch.status)
+        left = scratch.left if scratch.rounds else {}
+        stays = rounds.stays(left, scratch.names, self.host, scratch.status)
         checked = findings.merged([*parts, Checked(tuple(stays), tuple(unchecked))])
         report = findings.report(
             checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
         )
         return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
+
+
+def _of_fence(item: Finding, lists: bool, held: bool) -> bool:
+    """Whether a finding stands against a fence on resume. ``lists``: by blocklist; ``held``: who runs is known."""
+    if item.code == "SG506" and storage.ALIVE in item.evidence:
+        return not held
+    return lists and item.code in ("SG506", "SG518", "SG709")
 
 
 def _is_there(seen: t.Mapping[str, t.Sequence[clients.Seen]], name: str, image: DiskImage) -> bool:

@@ -48,6 +48,9 @@ class Told:
     #: When the source was seen alive by this run.
     alive_at: float = -1.0
     sent: t.List[str] = dataclasses.field(default_factory=list)
+    #: Servers whose QEMUs could write on the source when this run read it last; when hosts were read.
+    alive: t.Tuple[str, ...] = ()
+    reads: t.List[float] = dataclasses.field(default_factory=list)
 
 
 class Oracle:
@@ -108,6 +111,7 @@ class Oracle:
             self.bad("sent-unasked", server.name)
         if target.zone != source.zone:
             self.bad("sent-out-of-its-zone", server.name, dest)
+        self._kept(run)
         self.lawful[server.uuid] = self._proof(server, source, run)
         self._guarded(server)
         self._alone(server, source)
@@ -117,7 +121,13 @@ class Oracle:
         if run.fence == "attested":
             if not run.attested:
                 self.bad("no-attestation", server.name)
-            if run.alive_at >= 0 and source.powered and source.powered_on_at <= run.alive_at and source.domains and not source.cut:
+            if (
+                run.alive_at >= 0
+                and source.powered
+                and source.powered_on_at <= run.alive_at
+                and source.domains
+                and not source.cut
+            ):
                 self.bad("attested-and-alive", server.name)
             return "attested"
         if run.fence == "blocklist":
@@ -176,6 +186,22 @@ class Oracle:
         if others:
             self.bad("sent-while-it-runs", server.name, others)
 
+    def fenced(self, host):
+        """A machine that answers and whose guests work is not switched off."""
+        exist = {uuid for uuid in self.run.alive if not self.world.servers[uuid].deleted}
+        if host.answers and exist & set(host.domains):
+            self.bad("fenced-alive", host.name, self.run.alive)
+
+    def _kept(self, run):
+        """The guard of a server that has long arrived keeps its owner from deleting it."""
+        for entry in self.world.migrations:
+            server = self.world.servers[entry.server]
+            reads = [at for at in run.reads if at > entry.ended]
+            if entry.status != "done" or server.uuid not in run.sent or server.deleted or len(reads) < 3:
+                continue
+            if any(disk.snapshots for disk in self.world.disks_of(server, server.home)):
+                self.bad("guard-kept", server.name, "arrived", int(self.world.now - entry.ended), "seconds ago")
+
     def _room(self, server, target):
         world = self.world
         if target.name in self.disturbed:
@@ -200,7 +226,9 @@ class Oracle:
             self.bad("foreign-address-listed", address, "a daemon of Ceph")
         for host in world.hosts.values():
             theirs = {host.management, *(address for found in host.clients.values() for address in found)}
-            if host is not source and address in theirs:
+            # Of one that does not answer either, only its operator can know.
+            unknown = address in run.named and address != host.management and not host.answers
+            if host is not source and address in theirs and not unknown:
                 self.bad("foreign-address-listed", address, host.name)
         if address not in own and address not in run.named:
             self.bad("foreign-address-listed", address, "nobody knows whose")
@@ -234,7 +262,11 @@ class Oracle:
             if not server.touched and (server.status == "ACTIVE") != expected:
                 self.bad("power-state", server.name, server.status, "ran before" if expected else "was stopped before")
             if server.status == "ACTIVE" and not server.touched:
-                writers = world.writers(server, server.home[0]) if server.disks else running
+                places = [self.world.volumes[uuid].fsid for uuid in server.volumes]
+                fsid = server.home[0] if server.disks else next((place for place in places if place), None)
+                writers = world.writers(server, fsid) if fsid else running
+                if self.lawful.get(server.uuid) == "attested":
+                    writers = [name for name in writers if name != run.host]
                 if writers != [server.host]:
                     self.bad("dead-disk", server.name, server.host, "writers", writers)
             if host.home != server.home and server.disks:

@@ -83,8 +83,8 @@ class Plugin(server_evacuate.ActionModule):
             prefix="evacuate_",
         )
 
-    def _publish(self, args, result, report):
-        return
+    def _publish(self, _args, result, report, *_more):
+        result["report"] = report
 
 
 def arguments(**given):
@@ -159,16 +159,24 @@ class Pump:
             os.utime(path, (world.now, world.now))
             if host.name == self.told.host:
                 self.told.alive_at = world.now
+                able = [uuid for uuid, address in host.domains.items() if world.reaches(host, address, host.home[0])]
+                self.told.alive = tuple(sorted(able))
+        self.told.reads.append(world.now)
         world.sleep(1 + self.dice.randrange(3))
         return {}
 
     def _fence(self, need):
         at = reading.iso(self.world.now)
         if need["fence"] == "blocklist":
-            return {"at": at, "clusters": [{**entry, "result": self._blocklist(entry, need["act"])} for entry in need["clusters"]]}
+            return {
+                "at": at,
+                "clusters": [{**entry, "result": self._blocklist(entry, need["act"])} for entry in need["clusters"]],
+            }
         host = self.world.hosts[self.told.host]
         answer = {"on": "localhost", "at": at}
         done = {"changed": True, "rc": 0} if host.bmc else {"failed": True, "rc": 1, "msg": "no answer of the BMC"}
+        if need["act"]:
+            self.world.watch.fenced(host)
         if need["act"] and host.bmc and host.bmc_obeys:
             self.world.power_off(host)
         off = not host.powered

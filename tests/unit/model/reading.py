@@ -138,7 +138,9 @@ def _volumes(world, cluster, host, request):
             watchers = world.watchers(owner, cluster.fsid)
             name = f"volume-{uuid}"
             watching = [facts.RbdWatcher(ceph_address(address)) for address in watchers]
-            image = facts.RbdImage(name, f"id-{name}", 1 << 30, [], watching, [])
+            lock = world.volumes[uuid].lock
+            locks = [facts.RbdLock("client.1", ceph_address(lock))] if lock else []
+            image = facts.RbdImage(name, f"id-{name}", 1 << 30, [], watching, locks)
             found.append(facts.RbdVolume("volumes", image))
     return found
 
@@ -376,7 +378,11 @@ class Nova:
 
     def _held(self, host):
         world = self.world
-        held = {server.uuid: server.ram for server in world.servers.values() if not server.deleted and server.host == host.name}
+        held = {
+            server.uuid: server.ram
+            for server in world.servers.values()
+            if not server.deleted and server.host == host.name
+        }
         for entry in world.under_way():
             if entry.dest == host.name:
                 held[entry.server] = world.servers[entry.server].ram
@@ -409,7 +415,7 @@ class Nova:
             dest_node=entry.dest,
         )
 
-    def read_evacuation(self, cloud, host, leaving=None, numa=None, known=None):
+    def read_evacuation(self, cloud, host, leaving=None, numa=None, **_known):
         world = self.world
         silent = world.now < world.api_silent_until
         servers = [] if silent else [entry for entry in cloud.servers or [] if entry.host == host]
@@ -430,7 +436,9 @@ class Nova:
             offers={entry.id: [other.node for other in world.hosts.values()] for entry in servers},
             unread=allocated,
             aggregates=None,
-            migrations=None if silent else [self._record(entry) for entry in world.migrations if entry.stage != "ended"],
+            migrations=None
+            if silent
+            else [self._record(entry) for entry in world.migrations if entry.stage != "ended"],
             transit=None
             if silent
             else [

@@ -59,6 +59,8 @@ class Kind:
     error: float = 0.15
     stuck_task: float = 0.05
     cut_off: float = 0.4
+    #: Only its nova-compute is dead.
+    compute_dead: float = 0.1
     ceph_lives: float = 0.2
     bmc_dead: float = 0.2
     bmc_disobeys: float = 0.1
@@ -67,7 +69,7 @@ class Kind:
     other_fails: float = 0.15
     happens: float = 0.5
     api_silent: float = 0.1
-    cell_mute: float = 0.0
+    cell_mute: float = 0.05
     libvirt_silent: float = 0.1
     two_dead: float = 0.15
     tight: float = 0.3
@@ -80,7 +82,7 @@ class Kind:
 def calm():
     """Nothing but a dead host, in clouds of every shape."""
     names = (
-        "stranger error stuck_task cut_off ceph_lives bmc_dead bmc_disobeys bmc_many spawn_fails other_fails happens api_silent "
+        "stranger error stuck_task compute_dead cut_off ceph_lives bmc_dead bmc_disobeys bmc_many spawn_fails other_fails happens api_silent "
         "cell_mute libvirt_silent two_dead tight second_address odd_options missing_disk no_rights mixed_homes volumes"
     ).split()
     return Kind(**dict.fromkeys(names, 0.0))
@@ -197,6 +199,7 @@ class Builder:
                 host.domains[uuid] = addresses[1]
                 for disk in world.disks_of(server, host.home):
                     disk.lock = addresses[1]
+                world.lock_volumes(host, server)
         if not plain and self.chance("error"):
             server.status = "ERROR"
         elif not plain and self.chance("stuck_task"):
@@ -233,7 +236,9 @@ class Builder:
         host.bmc_obeys = not self.chance("bmc_disobeys")
         if self.chance("bmc_many"):
             host.bmc_other = dice.random() < 0.5
-        if self.chance("cut_off"):
+        if self.chance("compute_dead"):
+            host.silent_since = world.now
+        elif self.chance("cut_off"):
             world.cut_off(host, ceph=not self.chance("ceph_lives"))
         else:
             world.power_off(host)
@@ -325,6 +330,8 @@ class Events:
                     disk.strangers.clear()
 
     def _api_silent(self):
+        if self.dice.random() < self.kind.cell_mute * 5:
+            self.world.cell_mute_until = self.world.now + self.dice.choice((5, 20))
         if self.dice.random() < self.kind.api_silent * 5:
             self.world.api_silent_until = self.world.now + self.dice.choice((5, 20, 120))
 
@@ -369,6 +376,8 @@ class Scenario:
         self.scope = {}
         self.other = None
         self.servers = sum(1 for server in self.world.servers.values() if server.host == DEAD)
+        if self.dice.random() < kind.cell_mute:
+            self.world.cell_mute_until = self.world.now + self.dice.choice((3, 30))
         happens = self.dice.random() < kind.happens
         self.events = Events(self.world, kind, self.dice.choice((0.02, 0.05, 0.15)) if happens else 0.0)
         self.world.sleepers.append(self.events.tick)

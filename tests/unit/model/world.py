@@ -105,6 +105,7 @@ class Volume:
     uuid: str
     #: Its Ceph cluster; None: another kind of storage.
     fsid: t.Optional[str]
+    lock: t.Optional[str] = None
 
 
 @dataclasses.dataclass
@@ -146,6 +147,7 @@ class Migration:
     #: Whether Nova is really at it, and until when for the next step.
     stage: str = "accepted"
     due: float = 0.0
+    ended: float = 0.0
     brief: bool = False
 
 
@@ -233,7 +235,13 @@ class World:
         for disk in self.disks_of(server, host.home):
             if self.reaches(host, host.domains[server.uuid], fsid):
                 disk.lock = host.domains[server.uuid]
+        self.lock_volumes(host, server)
         self.watch.look()
+
+    def lock_volumes(self, host, server):
+        for volume in (self.volumes[uuid] for uuid in server.volumes):
+            if volume.fsid is not None:
+                volume.lock = self.address_of(host, server.uuid, volume.fsid)
 
     def stop_domain(self, host, server, clean=True):
         address = host.domains.pop(server.uuid, None)
@@ -339,7 +347,7 @@ class World:
                 getattr(self, f"_{entry.stage}")(entry)
 
     def _end(self, entry, status):
-        entry.stage, entry.status = "ended", status
+        entry.stage, entry.status, entry.ended = "ended", status, self.now
 
     def _accepted(self, entry):
         server, dest = self.servers[entry.server], self.hosts[entry.dest]
