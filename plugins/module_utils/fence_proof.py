@@ -154,7 +154,8 @@ def kept(plain: t.Mapping[str, t.Any]) -> FenceProof:
     if set(plain) != names:
         raise ProofError(f"a proof has {', '.join(sorted(names))}")
     clusters = {str(fsid): [str(entry) for entry in found] for fsid, found in plain["clusters"].items()}
-    return FenceProof(**{**{name: str(plain[name]) for name in names - {"clusters"}}, "clusters": clusters})
+    words = {name: str(plain[name]) for name in names - {"clusters"}}
+    return FenceProof(clusters=clusters, **words)
 
 
 # --- is it good? ----------------------------------------------------------------------------------------------
