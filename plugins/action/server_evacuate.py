@@ -125,7 +125,6 @@ class ActionModule(ActionBase):
             result["diff"] = scratch.diff
         if not self._task.check_mode:
             result["changed"] = scratch.changed
-        self._publish(args, result, outcome.report)
         result["failed"] = not (
             scratch.ended_well
             and outcome.report["verdict"] != "block"
@@ -133,6 +132,8 @@ class ActionModule(ActionBase):
             and all(entry["state"] != "wrong" for entry in scratch.arrived)
         )
         result["msg"] = _message(args, scratch, result["failed"])
+        # With its last word: workflows show nothing else.
+        self._publish(args, result, outcome.report)
         return result
 
     def _refused(self, args: Result, message: str, state: str = "refused") -> Result:
