@@ -119,8 +119,7 @@ class ActionModule(ActionBase):
         }
         if outcome.needs or outcome.report is None:
             return result
-        result.update(report=outcome.report, arrived=scratch.arrived, left=scratch.left, plan=scratch.plan)
-        result["placements"] = scratch.placements
+        result.update(ended=True, arrived=scratch.arrived, left=scratch.left)
         if scratch.diff and (self._play_context.diff or self._task.diff):
             result["diff"] = scratch.diff
         if not self._task.check_mode:
@@ -132,8 +131,7 @@ class ActionModule(ActionBase):
             and all(entry["state"] != "wrong" for entry in scratch.arrived)
         )
         result["msg"] = _message(args, scratch, result["failed"])
-        # With its last word: workflows show nothing else.
-        self._publish(args, result, outcome.report)
+        self._publish(args, result, outcome.report, scratch.placements, scratch.plan)
         return result
 
     def _refused(self, args: Result, message: str, state: str = "refused") -> Result:
@@ -145,20 +143,22 @@ class ActionModule(ActionBase):
             "operation_id": None,
             "failed": True,
             "msg": message,
-            "report": report,
+            "ended": True,
             "arrived": [],
             "left": {},
-            "placements": {},
         }
-        self._publish(args, result, report)
+        self._publish(args, result, report, {}, None)
         return result
 
-    def _publish(self, args: Result, result: Result, report: Result) -> None:
-        """Leave the report, and tell the workflow."""
+    @staticmethod
+    def _publish(args: Result, result: Result, report: Result, placements: Result, plan: t.Optional[Result]) -> None:
+        """Leave the report, and publish the outcome to the workflow. Without a place for the report, return it."""
         if args["report_dir"]:
             directory = os.path.abspath(os.path.expanduser(str(args["report_dir"])))
-            evidence.save_part(directory, "report.json", report)
-            evidence.save_part(directory, "placements.json", result["placements"])
+            result["report_file"] = evidence.save_part(directory, "report.json", report)
+            evidence.save_part(directory, "placements.json", placements)
+        else:
+            result.update(report=report, placements=placements, plan=plan)
         outcome = {
             "operation": "evacuate_host",
             "operation_id": result["operation_id"],
@@ -205,19 +205,21 @@ def _message(args: Result, scratch: evacuate.Scratch, failed: bool) -> str:
         return scratch.message or f"{len(scratch.arrived)} servers of {args['evacuate_host']} run elsewhere"
     wrong = {entry["name"]: entry["host"] for entry in scratch.arrived if entry["state"] == "wrong"}
     left = {scratch.names.get(uuid, uuid): why for uuid, why in scratch.left.items()}
-    parts = [scratch.message or "Not all servers could be evacuated."]
+    said = scratch.message or "Not all servers could be evacuated."
+    parts = [said if said.endswith(".") else f"{said}."]
     if scratch.state == journals.OPEN:
         parts.append("The operation is open: run the same command again to resume it.")
     if left:
         parts.append(f"Still on {args['evacuate_host']}: {json.dumps(left, sort_keys=True)}.")
     if wrong:
         parts.append(f"Not as they should be: {json.dumps(wrong, sort_keys=True)}.")
-    return " ".join([*parts, *(f"{said}." for said in scratch.warned)])
+    return " ".join([*parts, *(f"{warning}." for warning in scratch.warned)])
 
 
 def _say(message: str) -> None:
     if message:
-        Display().display(message)
+        # A plan or findings speak for themselves; of what happens, people want to know when.
+        Display().display(message if "\n" in message else f"[{time.strftime('%H:%M:%S')}] {message}")
 
 
 def _now() -> str:

@@ -41,6 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Bundle,
     CloudFacts,
     DatabaseFacts,
+    EvacuationFacts,
     FactsError,
     GuestDefinition,
     HostFacts,
@@ -61,6 +62,8 @@ FAILURES = "failures.json"
 DEFINITIONS = "definitions"
 GUESTS = "guests"
 WHOLE = "evidence.json"
+#: What an evacuation asked the APIs last.
+ABOUT = "run/about.json"
 #: What the names of the roles' temporary directories begin with.
 TEMPORARY = "stackguard-"
 
@@ -333,6 +336,11 @@ def with_unread(bundle: Bundle, inventory_names: t.Iterable[str]) -> Bundle:
 
 
 _T = t.TypeVar("_T")
+
+
+def load_about(directory: str) -> t.Optional[EvacuationFacts]:
+    """Return what an evacuation asked the APIs last; None: nothing yet. Raises FactsError."""
+    return _load_optional(os.path.join(directory, ABOUT), EvacuationFacts)
 
 
 def read_times(directory: str) -> t.Dict[str, float]:

@@ -258,20 +258,30 @@ left:
   returned: when the run has ended
   type: dict
   sample: {}
+ended:
+  description: Whether the run has ended.
+  returned: when the run has ended
+  type: bool
+  sample: true
+report_file:
+  description: Path of C(report.json).
+  returned: when the run has ended, with O(report_dir)
+  type: str
+  sample: /home/operator/stackguard-reports/report.json
 placements:
   description: By server, where it goes and why; or what speaks against every host.
-  returned: when the run has ended
+  returned: when the run has ended, without O(report_dir)
   type: dict
   sample:
     8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute3, wave: 1, why: 9000 MiB of real memory before it}
 plan:
   description: Every step, with what it changes.
-  returned: when the run has ended
+  returned: when the run has ended, without O(report_dir)
   type: dict
   sample: {kind: evacuate-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}
 report:
   description: The findings, as in C(report.json).
-  returned: when the run has ended
+  returned: when the run has ended, without O(report_dir)
   type: dict
   sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
 """

@@ -46,6 +46,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import 
     by_nova_name,
     in_transit,
     merge_sent,
+    unguarded,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ApiServer,
@@ -84,6 +85,8 @@ LOOK = 10.0
 MEASURED_LEAST = 60.0
 #: Seconds from the begin of a round in which that counts.
 FIRST = 30.0
+#: How often guards are asked for anew where a pool was not as it had been read: an owner deleted a server meanwhile.
+REGUARDS = 2
 #: Files of the evidence directory.
 SCRATCH = "run/scratch.json"
 
@@ -105,6 +108,7 @@ class Scratch:
     looks_since: t.Optional[float] = None
     #: Servers whose guards this run has verified.
     guarded: t.List[str] = dataclasses.field(default_factory=list)
+    guarded_images: t.List[str] = dataclasses.field(default_factory=list)
     #: Servers whose guards were found gone in this run.
     free: t.List[str] = dataclasses.field(default_factory=list)
     rounds: int = 0
@@ -130,6 +134,14 @@ class Scratch:
     over: bool = False
     #: Whether the journal is in the hands of this run.
     owned: bool = False
+    #: Whether the fence was read back since it was asked for last.
+    proven: bool = False
+    #: Servers on the host or in transit: those that need a guard.
+    staying: t.List[str] = dataclasses.field(default_factory=list)
+    #: How often guards were asked for anew, because the pool was not as it had been read.
+    reguards: int = 0
+    #: Hosts that could not do in Ceph what was asked of them.
+    bad: t.List[str] = dataclasses.field(default_factory=list)
     names: t.Dict[str, str] = dataclasses.field(default_factory=dict)
     #: Inventory names of the hosts that matter in rounds; empty: all.
     near: t.List[str] = dataclasses.field(default_factory=list)
@@ -222,10 +234,11 @@ class Evacuation:
             f"fence: {journal['about'].get('fence')}; last proof: {proof.get('read', 'none')} ({proof.get('at', '-')})",
             f"servers: {len(journal['about']['servers'])}, arrived: {len(memory.get('arrived') or [])}",
             f"in transit: {', '.join(moving_) or 'none'}",
-            f"guarded: {len(memory.get('guarded') or [])} servers; on a blocklist: {records.blocklisted(journal)}",
+            f"guarded: {len(records.guarded(journal))} servers; on a blocklist: {records.blocklisted(journal)}",
             f"resume: {self.run.variable('action')}=resume; leave: {self.run.variable('action')}=abort",
         ]
         self.scratch.operation_id = str(journal["operation_id"])
+        self.scratch.ended_well = True
         return self._end(str(journal["state"]), lifecycle.status_text(journal, more), over=True)
 
     @property
@@ -247,8 +260,11 @@ class Evacuation:
         """Whether this run has an operation of its own: opened, or taken up."""
         return self.scratch.owned
 
-    def _own(self, book: Book) -> None:
+    def _own(self, book: Book, before: t.Optional[Json] = None) -> None:
+        """Take an operation: opened now, or taken over: the temporary directory of the run before (``before``) goes."""
         self._book = book
+        if before is not None:
+            evidence.remove_stale(before, self.directory)
         self.scratch.kind, self.scratch.operation_id = str(book.journal["kind"]), book.operation_id
         self.scratch.owned, self.scratch.changed = True, True
         self.scratch.names = {entry.uuid: entry.name for entry in records.servers_of(book.journal)}
@@ -258,8 +274,10 @@ class Evacuation:
     def _collect(self, parts: t.Sequence[str] = rounds.PARTS) -> t.Tuple[Bundle, EvacuationFacts]:
         if self._looked is None:
             planned = records.servers_of(self.book.journal) if self.opened else []
-            self._looked = rounds.collect(self.connection, self.host, self.directory, planned, parts)
-            bundle = self._looked[0]
+            known = evidence.load_about(self.directory) if self.opened else None
+            self._looked = rounds.collect(self.connection, self.host, self.directory, planned, parts, known)
+            bundle, about = self._looked
+            evidence.save_part(self.directory, evidence.ABOUT, about)
             self.scratch.collected_at, self.scratch.hosts = bundle.collected_at, len(bundle.hosts)
             for server in (bundle.cloud.servers if bundle.cloud else None) or []:
                 self.scratch.status[server.id] = server.status
@@ -347,7 +365,8 @@ class Evacuation:
         """Return who works in a cluster and pool; None: no host reaches it now."""
         asked = self.scratch.readers.get(f"{home[0]}/{home[1]}") or []
         reach = self._readers().get(home, [])
-        return next((name for name in reversed(asked) if name in reach), None) or next(iter(reach), None)
+        order = [*(name for name in reversed(asked) if name in reach), *reach]
+        return next((name for name in order if name not in self.scratch.bad), None) or next(iter(order), None)
 
     # --- judge
 
@@ -396,17 +415,26 @@ class Evacuation:
         self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, sent: t.Sequence[Sent] = ()
     ) -> checks.Decision:
         others = merge_sent(sent, self._others(about))
-        elsewhere = self._elsewhere()
+        elsewhere = self._elsewhere(bundle)
         overrides, fence = self.run.overrides, self.options["fence"]
         return checks.preflight(bundle, about, request, overrides, fence, others, elsewhere=elsewhere)
 
-    def _elsewhere(self) -> clients.Elsewhere:
-        """Return addresses that this reading does not show: of the controller, and those proven earlier."""
-        earlier = []
-        for journal in [*self._closed(), *lifecycle.open_journals(self.run)]:
-            if records.is_of(journal, self.host):
-                proven = journal["about"].get("proven") or {}
-                earlier += [(str(address), str(fsid)) for fsid, found in proven.items() for address in found]
+    def _elsewhere(self, bundle: Bundle) -> clients.Elsewhere:
+        """Return addresses that this reading does not show: of the controller, and those proven earlier.
+
+        Earlier is this outage only: the open operation, and one that has ended and holds the host still. An address of
+        an older one may have a new owner.
+        """
+        services = (bundle.cloud.services if bundle.cloud else None) or []
+        holds = {service.disabled_reason for service in services if service.host == self.host}
+        ended = [entry for entry in self._closed() if checks.reason_of(str(entry["operation_id"])) in holds]
+        found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
+        earlier = [
+            (str(address), str(fsid))
+            for journal in [*ended, *found]
+            for fsid, addresses in (journal["about"].get("proven") or {}).items()
+            for address in addresses
+        ]
         return clients.Elsewhere(
             tuple(dict.fromkeys(earlier)), tuple(self.controllers), tuple(self.options["never_blocklist"])
         )
@@ -436,6 +464,9 @@ class Evacuation:
         self.run.say(text.plan_text(plan))
         if decision.checked.findings or decision.checked.unchecked:
             self.run.say(text.findings_text(decision.checked, self.run.overrides))
+        bare = unguarded(decision.guests)
+        if bare:
+            self.run.say(f"no image in Nova's pool, so nothing to guard: {', '.join(bare)}")
         seated = {seat.uuid for seat in decision.seating.seats} - set(decision.barred)
         said = f"{len(seated)} of {len(decision.guests)} servers of {self.host} can be evacuated"
         self.scratch.plan, self.scratch.diff = t.cast("Json", to_plain(plan)), text.plan_diff(plan)
@@ -513,13 +544,14 @@ class Evacuation:
             )
         fence = str(self.options["fence"])
         bundle, about = self._collect()
-        addresses = self._addresses_again(bundle, about, journal) if fence == fence_proof.BLOCKLIST else {}
+        fenced_before = records.was_fenced(journal) and journal["about"].get("fence") == fence
+        addresses = self._judged_again(bundle, about, journal, fenced_before)
         said = f"operation {journal['operation_id']}: evacuation of {self.host} is resumed"
         book = Book.take_up(self.run, journal, bool(self.options["take_over"]), said)
-        self._own(book)
+        self._own(book, journal)
         self.scratch.resumed = True
+        self.scratch.arrived = list(book.memory.get("landed") or [])
         self.run.say(said)
-        fenced_before = records.was_fenced(journal) and journal["about"].get("fence") == fence
         servers = self._completed(bundle, records.servers_of(journal))
         # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
         book.tell(
@@ -534,7 +566,7 @@ class Evacuation:
             uuid: {host: why for host, why in hosts.items() if host != rounds.STUCK}
             for uuid, hosts in records.tried(journal).items()
         }
-        book.remember(tried=tried, in_transit=[to_plain(entry) for entry in records.in_transit(journal)])
+        book.remember(tried=tried, intended=[], in_transit=[to_plain(entry) for entry in records.in_transit(journal)])
         return self._to_fence(act=not fenced_before or bool(self.options["refence"]))
 
     def _same_servers(self, journal: Json) -> None:
@@ -552,29 +584,48 @@ class Evacuation:
                 f"it with {self.run.variable('action')}=abort"
             )
 
-    def _addresses_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json) -> t.Mapping[str, t.Any]:
-        """Judge the addresses from scratch: the fence may be another one than before. Raises Refused."""
-        request = self._request(str(journal["operation_id"]), None)
-        planned = {entry.uuid for entry in records.servers_of(journal)}
-        decision = self._preflight(bundle, about, dataclasses.replace(request, servers=tuple(planned), partial=True))
-        found = decision.addresses
-        bare = [item for item in decision.checked.findings if item.code in ("SG506", "SG518", "SG709")]
-        problems = [item for item in bare if item.severity == findings.BLOCKER and item.object.kind != "instance"]
-        if found is None or (problems and findings.standing(problems, self.run.overrides)):
+    def _judged_again(
+        self, bundle: Bundle, about: EvacuationFacts, journal: Json, fenced_before: bool
+    ) -> t.Mapping[str, t.Any]:
+        """Judge the fence from scratch: it may be another one than before, and the host may be back. Raises Refused.
+
+        Return the addresses, by cluster, that Ceph is to refuse. Who runs there is no reason against a fence of this
+        operation that is only read back, nor where its blocklist entries keep them from writing: the proof decides.
+        """
+        here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+        planned = tuple(entry.uuid for entry in records.servers_of(journal) if entry.uuid in here)
+        if not planned:
+            return t.cast("Json", journal["about"].get("addresses") or {})
+        lists = self.options["fence"] == fence_proof.BLOCKLIST
+        request = dataclasses.replace(self._request(str(journal["operation_id"]), None), servers=planned, partial=True)
+        decision = self._preflight(bundle, about, request)
+        proof = (journal.get("memory") or {}).get("proof") or {}
+        held = fenced_before or proof.get("kind") == fence_proof.BLOCKLIST
+        problems = [
+            item
+            for item in decision.checked.findings
+            if item.severity == findings.BLOCKER and item.object.kind != "instance" and _of_fence(item, lists, held)
+        ]
+        if findings.standing(problems, storage.honoured(Checked(tuple(problems)), self.run.overrides)):
             checked = Checked(tuple(problems))
             self.scratch.before = _plain_checked(checked)
             raise Refused(
                 f"refused, nothing was changed: operation {journal['operation_id']} stays open\n"
                 + text.findings_text(checked, self.run.overrides)
             )
-        return found.by_cluster
+        found = decision.addresses.by_cluster if decision.addresses else {}
+        return found if lists or self.options["also_blocklist"] else {}
 
     def _completed(self, bundle: Bundle, servers: t.Sequence[PlannedServer]) -> t.List[PlannedServer]:
         """Return servers with the cluster and pool of each image: journals of version 0.1 have none."""
         seen = clients.seen(bundle, {entry.uuid for entry in servers})
+        homes = list(self._readers())
 
         def complete(name: str, image: DiskImage) -> DiskImage:
             places = [place for place in seen.get(name, []) if place.image.id == image.id]
+            if image.fsid is None and name not in seen and len(homes) == 1:
+                # Deleted with its server: there is only one pool in which it can have been.
+                return DiskImage(image.id, *homes[0])
             if image.fsid is not None or len(places) != 1:
                 return image
             return DiskImage(image.id, places[0].fsid, places[0].pool)
@@ -669,13 +720,16 @@ class Evacuation:
         if kind == fence_proof.ATTESTED:
             return self._attestation()
         read = [answer for answer in needs.answers_of(self.answers, needs.FENCE) if not answer.get("extra")]
+        if not read and self.scratch.proven and self.scratch.proof is not None:
+            # Hosts were read once more since; how old the proof is decides where something is sent.
+            return from_plain(FenceProof, self.scratch.proof, "proof")
         try:
             if not read:
                 raise ProofError("it was not read back")
             proof = fences.FENCES[kind].prove(self._target(), read, _read_at(read))
         except ProofError as error:
             raise self._not_fenced(str(error)) from error
-        self.scratch.proof = t.cast("Json", to_plain(proof))
+        self.scratch.proof, self.scratch.proven = t.cast("Json", to_plain(proof)), True
         return proof
 
     def _attestation(self) -> Attestation:
@@ -711,6 +765,8 @@ class Evacuation:
         if self.book.state_of(FENCE) != journals.DONE:
             self.book.mark(FENCE, journals.DONE, fence.read if isinstance(fence, FenceProof) else "attested")
         self._hold()
+        # From here on it is only read back.
+        self.scratch.act = False
         self.scratch.phase, self.scratch.looks_since = "death", self.run.clock.monotonic()
         return self._need(self._look_again())
 
@@ -740,18 +796,18 @@ class Evacuation:
             raise Stopped(f"SG707 lock-held: another operation holds {self.host}: {held}")
         if service is not None and held != reason and "service" not in self.book.about:
             before = {"status": service.status, "reason": service.disabled_reason, "forced_down": service.forced_down}
-            if held not in closed:
-                self.book.tell(service=before)
+            self.book.tell(service=before)
         evacuations.hold_down(self.connection, self.host, reason)
         if self.book.state_of(HOLD) != journals.DONE:
             self.book.mark(HOLD, journals.DONE)
 
     def _look_again(self, wait: float = 0.0) -> t.List[Json]:
         """Return what is needed before anything is judged again: the proof, and what hosts say now."""
+        self.scratch.proven = False
         first = [needs.wait(wait)] if wait else []
         if self.options["fence"] == fence_proof.ATTESTED:
             return [*first, self._reading()]
-        proofs = self._fence_needs(act=False, extra=False)
+        proofs = [need for need in self._fence_needs(act=False, extra=False) if need["kind"] == needs.FENCE]
         # Hosts are read between two readings of the power state; the last reading is the last of all.
         return [*first, *proofs[:-1], self._reading(), proofs[-1]]
 
@@ -769,8 +825,9 @@ class Evacuation:
         away = {entry.uuid for entry in moving_}
         here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []} - away
         staying = tuple(entry.uuid for entry in planned if entry.uuid in here)
+        self.scratch.staying = sorted({*staying, *away})
         request = dataclasses.replace(self._round_request(), servers=staying)
-        checked = checks.death(bundle, about, request, self._elsewhere())
+        checked = checks.death(bundle, about, request, self._elsewhere(bundle))
         honoured = storage.honoured(checked, self.run.overrides)
         against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
         if not against_all:
@@ -790,26 +847,34 @@ class Evacuation:
     # --- guards
 
     def _to_guard(self) -> Outcome:
-        """Guard every image of the servers that are still to be sent or in transit."""
-        homes = self._homes(self._unarrived())
-        if not homes:
+        """Guard every image of the servers that are still to be sent or in transit.
+
+        A server whose images are not all there as they were keeps itself, and none of the others of its pool.
+        """
+        servers = self._to_be_guarded()
+        if not any(entry.images for entry in servers):
             self.run.say("no server has an image in Ceph: no guard is needed, Nova deletes no volume")
-            self.scratch.guarded = sorted(entry.uuid for entry in self._unarrived())
+            self.scratch.guarded = sorted(entry.uuid for entry in servers)
             self.book.mark(GUARD, journals.DONE, "no image")
             return self._to_round()
-        self.book.remember(
-            write=False, guarded=sorted({*(self.book.memory.get("guarded") or []), *self._with_images()})
-        )
+        seen = clients.seen(self._bundle(), {entry.uuid for entry in servers})
+        whole = [
+            entry for entry in servers if all(_is_there(seen, name, image) for name, image in entry.images.items())
+        ]
+        homes = self._homes(whole)
+        asked = [entry.uuid for entry in whole if entry.images]
+        self.book.remember(write=False, guarded=sorted({*records.guarded(self.book.journal), *asked}))
         self.book.mark(GUARD, journals.APPLYING)
         self.scratch.phase = "guard"
-        return self._need([needs.guard(homes, self.scratch.operation_id)])
+        return self._need([needs.guard(homes, self.scratch.operation_id)]) if homes else self._guard()
 
-    def _unarrived(self) -> t.List[PlannedServer]:
-        arrived = set(self.book.memory.get("arrived") or [])
-        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid not in arrived]
+    def _to_be_guarded(self) -> t.List[PlannedServer]:
+        staying = set(self.scratch.staying)
+        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in staying]
 
-    def _with_images(self) -> t.List[str]:
-        return [entry.uuid for entry in self._unarrived() if entry.images]
+    def _reguard(self) -> Outcome:
+        """The pool was not as it had been read: guard what is there now."""
+        return self._to_guard()
 
     def _homes(self, servers: t.Iterable[PlannedServer]) -> t.List[Json]:
         """Return images by cluster and pool, with the host that works there. Without one: left out, and not guarded."""
@@ -828,7 +893,22 @@ class Evacuation:
         """Take what the guard answered: a server is guarded when each of its images was read back with its id."""
         self._proven_if_read()
         verified = self._verified_guards(needs.GUARD)
-        servers = self._unarrived()
+        again = self._through_others(needs.GUARD)
+        if again:
+            self.scratch.guarded_images = sorted({*self.scratch.guarded_images, *verified})
+            return self._need([needs.guard(again, self.scratch.operation_id)])
+        verified |= set(self.scratch.guarded_images)
+        failed = [
+            home
+            for answer in needs.answers_of(self.answers, needs.GUARD)
+            for home in answer.get("homes") or []
+            if not needs.ended_well(home.get("result"))
+        ]
+        if failed and self.scratch.reguards < REGUARDS:
+            self.scratch.guarded_images, self.scratch.bad = sorted(verified), []
+            self.scratch.reguards, self.scratch.phase = self.scratch.reguards + 1, "reguard"
+            return self._need([self._reading(only_readers=True)])
+        servers = self._to_be_guarded()
         self.scratch.guarded = sorted(entry.uuid for entry in servers if set(entry.images) <= verified)
         lacking = [entry for entry in servers if entry.uuid not in self.scratch.guarded]
         problems = self._guard_problems(lacking)
@@ -851,7 +931,6 @@ class Evacuation:
             for home in answer.get("homes") or []:
                 result = home.get("result")
                 if not needs.ended_well(result):
-                    self._warn(_home_failed(home))
                     continue
                 if (result.get("fsid"), result.get("pool")) != (home.get("fsid"), home.get("pool")):
                     continue
@@ -859,6 +938,21 @@ class Evacuation:
                 for image in result.get("images") or []:
                     if image.get("guarded") and wanted.get(str(image.get("image"))) == image.get("id"):
                         found.add(str(image["image"]))
+        return found
+
+    def _through_others(self, kind: str) -> t.List[Json]:
+        """Return the pools in which a host failed and that another host reaches: it is asked next."""
+        found = []
+        for answer in needs.answers_of(self.answers, kind):
+            for home in answer.get("homes") or []:
+                if needs.ended_well(home.get("result")):
+                    continue
+                self.scratch.bad.append(str(home.get("reader")))
+                other = self._reader((str(home["fsid"]), str(home["pool"])))
+                if other is not None and other not in self.scratch.bad:
+                    found.append({**{key: home[key] for key in ("fsid", "pool", "images")}, "reader": other})
+                else:
+                    self._warn(_home_failed(home))
         return found
 
     def _guard_problems(self, lacking: t.Sequence[PlannedServer]) -> t.List[Finding]:
@@ -946,7 +1040,7 @@ class Evacuation:
             self._good(bundle),
             since,
             set(self.book.memory.get("to_stop") or []),
-            self._elsewhere(),
+            self._elsewhere(bundle),
         )
 
     def _good(self, bundle: Bundle) -> t.Callable[[str], bool]:
@@ -1015,12 +1109,13 @@ class Evacuation:
             intended=[],
             to_stop=sorted(set(memory.get("to_stop") or []) - set(result.put_out)),
             arrived=sorted({*(memory.get("arrived") or []), *arrived}),
+            landed=self.scratch.arrived,
         )
 
     def _finished_guards(self, result: rounds.Round) -> t.List[PlannedServer]:
         """Return servers whose guard is not needed any more: verified elsewhere, or deleted by their owners."""
         arrived = {entry.uuid for entry in result.arrived if entry.state != rounds.WRONG}
-        guarded = set(self.book.memory.get("guarded") or [])
+        guarded = records.guarded(self.book.journal)
         return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in arrived & guarded]
 
     # --- the end
@@ -1040,7 +1135,7 @@ class Evacuation:
 
     def _to_leave(self) -> Outcome:
         """Remove every guard but those of servers that may be in transit: a failed spawn would delete their disks."""
-        guarded = set(self.book.memory.get("guarded") or []) - self._maybe_in_transit()
+        guarded = records.guarded(self.book.journal) - self._maybe_in_transit()
         servers = [entry for entry in records.servers_of(self.book.journal) if entry.uuid in guarded]
         self.scratch.phase = "leave"
         homes = self._homes(servers)
@@ -1074,21 +1169,25 @@ class Evacuation:
                     home["fsid"],
                     home["pool"],
                 ):
-                    self._warn(_home_failed(home))
                     continue
                 free |= {str(image["image"]) for image in result.get("images") or [] if not image.get("guarded")}
+                # Its owner deleted it, or a rebuild made it again: our snapshot is not on it.
+                free |= {str(name) for part in ("gone", "replaced") for name in result.get(part) or []}
         done = {
             entry.uuid
             for entry in records.servers_of(self.book.journal)
             if entry.images and set(entry.images) & asked and set(entry.images) <= free
         }
         self.scratch.free = sorted({*self.scratch.free, *done})
-        self.book.remember(guarded=sorted(set(self.book.memory.get("guarded") or []) - done))
+        self.book.remember(guarded=sorted(records.guarded(self.book.journal) - done))
 
     def _leave(self) -> Outcome:
         """Close the journal of what has ended; say what is left of the rest."""
         self._unguarded()
-        guarded = sorted(self.book.memory.get("guarded") or [])
+        again = self._through_others(needs.UNGUARD)
+        if again:
+            return self._need([needs.guard(again, self.scratch.operation_id, False)])
+        guarded = sorted(records.guarded(self.book.journal))
         kept = self._maybe_in_transit()
         lasting = [uuid for uuid in guarded if uuid not in kept]
         if lasting:
@@ -1097,10 +1196,17 @@ class Evacuation:
             self.book.mark(UNGUARD, journals.DONE)
             self.book.close(journals.FINISHED, "ended")
             return self._end("evacuated", self.scratch.message)
-        if self.scratch.ended_well and not lasting:
-            # Nova may still be at these: the operation stays open, so that the next run waits for them again.
-            self.book.note(f"guards are kept for {', '.join(sorted(kept))}")
+        # Nova may still be at some, or a guard is left: the operation stays open, and the next run goes on with it.
+        self.scratch.ended_well = False
+        at_work = kept & set(guarded)
+        if at_work:
+            self.book.note(f"guards are kept for {', '.join(sorted(at_work))}")
+            said = f"Nova may still be at {self._named(at_work)}: their guards are kept"
+            self.scratch.message = "; ".join(part for part in (self.scratch.message, said) if part)
         return self._end(journals.OPEN, self.scratch.message)
+
+    def _named(self, uuids: t.Iterable[str]) -> str:
+        return ", ".join(sorted(self.scratch.names.get(uuid, uuid) for uuid in uuids))
 
     # --- abort
 
@@ -1110,12 +1216,12 @@ class Evacuation:
         if journal is None:
             return self._end("none", f"no evacuation of {self.host} is open: there is nothing to abort", over=True)
         if self.run.check_mode:
-            self.scratch.changed = True
+            self.scratch.changed = self.scratch.ended_well = True
             said = f"operation {journal['operation_id']} would be aborted\n{lifecycle.status_text(journal)}"
             return self._end(str(journal["state"]), said, over=True)
         bundle, _about = self._collect(rounds.ROUND_PARTS)
         book = Book.take_up(self.run, journal, bool(self.options["take_over"]), "abort begins")
-        self._own(book)
+        self._own(book, journal)
         self.scratch.resumed = True
         planned = self._completed(bundle, records.servers_of(journal))
         book.tell(servers=records.plain(planned))
@@ -1143,6 +1249,9 @@ class Evacuation:
     def _aborting(self) -> Outcome:
         """Close the journal when guards and entries are gone."""
         self._unguarded()
+        again = self._through_others(needs.UNGUARD)
+        if again:
+            return self._need([needs.guard(again, self.scratch.operation_id, False)])
         self._lifted()
         return self._close_aborted()
 
@@ -1177,7 +1286,7 @@ class Evacuation:
             self.book.mark(FENCE, journals.UNDONE)
 
     def _close_aborted(self) -> Outcome:
-        left = sorted(self.book.memory.get("guarded") or [])
+        left = sorted(records.guarded(self.book.journal))
         if left:
             raise Stopped(f"guards are still on the images of {', '.join(left)}: run the abort again")
         if self.book.state_of(GUARD) == journals.UNDOING:
@@ -1214,6 +1323,11 @@ class Evacuation:
         self.scratch.state, self.scratch.message = state, message
         self.scratch.ended_well = self.scratch.ended_well or (over and state in ("clear", "planned", "none", "resumed"))
         self.scratch.over = True
+        if state == journals.OPEN and not self.scratch.rounds:
+            # No round has looked: all that the journal has stay, but those that an earlier run has verified elsewhere.
+            away = {entry["uuid"] for entry in self.scratch.arrived}
+            why = "the run ended before its first round"
+            self.scratch.left = dict.fromkeys([uuid for uuid in sorted(self.scratch.names) if uuid not in away], why)
         return self._ended()
 
     def _ended(self) -> Outcome:
@@ -1223,12 +1337,29 @@ class Evacuation:
         scratch = self.scratch
         parts = [_checked(part) for part in (scratch.before, scratch.stopping, scratch.last) if part]
         unchecked = [findings.Unchecked("SG506", self.host, said) for said in scratch.warned]
-        stays = rounds.stays(scratch.left, scratch.names, self.host, scratch.status)
+        if not scratch.ended_well and scratch.state != "refused":
+            why = scratch.message.partition("\n")[0]
+            code, said = ("SG710", "it did not come to its end") if scratch.owned else ("SG709", "nothing was decided")
+            unchecked.append(findings.Unchecked(code, self.host, f"{said}: {why}"))
+        left = scratch.left if scratch.rounds else {}
+        stays = rounds.stays(left, scratch.names, self.host, scratch.status)
         checked = findings.merged([*parts, Checked(tuple(stays), tuple(unchecked))])
         report = findings.report(
             checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
         )
         return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
+
+
+def _of_fence(item: Finding, lists: bool, held: bool) -> bool:
+    """Whether a finding stands against a fence on resume. ``lists``: by blocklist; ``held``: who runs is known."""
+    if item.code == "SG506" and storage.ALIVE in item.evidence:
+        return not held
+    return lists and item.code in ("SG506", "SG518", "SG709")
+
+
+def _is_there(seen: t.Mapping[str, t.Sequence[clients.Seen]], name: str, image: DiskImage) -> bool:
+    """Whether an image was seen where it was when the operation began, with the same id."""
+    return any(entry.home == (image.fsid, image.pool) and entry.image.id == image.id for entry in seen.get(name, []))
 
 
 def _read_at(answers: Answers) -> str:

@@ -116,6 +116,14 @@ def sent(journal: t.Mapping[str, t.Any]) -> t.Set[str]:
     return set() if journal["kind"] != KIND else {str(entry["uuid"]) for entry in journal["about"]["servers"]}
 
 
+def guarded(journal: t.Mapping[str, t.Any]) -> t.Set[str]:
+    """Return who may have a guard snapshot. Of version 0.1: all with an image, for it does not say."""
+    memory = journal.get("memory") or {}
+    if "guarded" in memory or journal["kind"] != KIND:
+        return set(map(str, memory.get("guarded") or []))
+    return {str(entry["uuid"]) for entry in journal["about"]["servers"] if entry.get("images")}
+
+
 def was_fenced(journal: t.Mapping[str, t.Any]) -> bool:
     """Whether the fence was read back at some time: then it is read again before anything is done."""
     return journal.get("steps", {}).get("fence") == journals.DONE or bool(journal["about"].get("fence_proof"))

@@ -138,11 +138,15 @@ def collect(
     directory: str,
     planned: t.Sequence[PlannedServer] = (),
     parts: t.Sequence[str] = PARTS,
+    known: t.Optional[EvacuationFacts] = None,
 ) -> t.Tuple[Bundle, EvacuationFacts]:
-    """Return what was read on the hosts, with the APIs read now. Raises :class:`FactsError` or :class:`ApiError`."""
+    """Return what was read on the hosts, with the APIs read now. Raises :class:`FactsError` or :class:`ApiError`.
+
+    ``known``: what was read last: what does not change while the host is dead is not asked for again.
+    """
     cloud = cloud_reads.read_cloud(connection, [host], tuple(parts))
     numa = {entry.uuid: entry.numa for entry in planned if entry.numa is not None}
-    about = evacuations.read_evacuation(connection, cloud, host, numa=numa)
+    about = evacuations.read_evacuation(connection, cloud, host, numa=numa, known=known)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
     return bundle, about
 

@@ -29,6 +29,8 @@ Json = t.Dict[str, t.Any]
 
 #: Keys under which modules give a machine's power state (Redfish: PowerState; others: power_state).
 _STATE_KEY = re.compile(r"power_?state", re.IGNORECASE)
+#: Seconds between two readings.
+BETWEEN = 5.0
 #: What a machine that is off says, unless the operator says otherwise.
 OFF = "[Oo]ff|OFF"
 
@@ -69,8 +71,8 @@ class Power:
     title = "switch the machine off and read its power state twice"
 
     def need(self, target: Target, act: bool) -> t.List[Json]:
-        """Return two readings; hosts are read between them, or some seconds pass."""
-        return [needs.fence(self.name, act), needs.fence(self.name, False)]
+        """Return two readings some seconds apart: a machine that is restarted is off for a moment."""
+        return [needs.fence(self.name, act), needs.wait(BETWEEN), needs.fence(self.name, False)]
 
     def prove(self, target: Target, answers: t.Sequence[t.Mapping[str, t.Any]], at: str) -> FenceProof:
         """Return the proof of two readings as off."""

@@ -745,6 +745,17 @@ def test_killed_and_ended_an_unconfirmed_move_is_taken_back(monkeypatch, state):
     assert nova.service == {"status": "enabled", "disabled_reason": None}
 
 
+def test_the_evidence_directory_of_the_killed_run_is_removed_by_the_one_that_resumes(nova, state, tmp_path):
+    """H10: each killed run left its directory, with facts of hosts and servers, for good."""
+    left = tmp_path / "stackguard-left"
+    left.mkdir(mode=0o700)
+    here = {**holding.this_run(), "pid": 2**22 - 1, "pid_start": "1"}
+    cut(nova, state, 2, mine={**here, "evidence_dir": str(left)}, max_parallel=1)
+    assert left.exists()
+    nova.apply(state, mine={**here, "evidence_dir": "/nowhere"})
+    assert not left.exists()
+
+
 def test_another_request_does_not_carry_on_with_it(nova, state):
     cut(nova, state, 2)
     with pytest.raises(resize_run.Refused, match="SG706"):

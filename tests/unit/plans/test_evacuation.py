@@ -370,6 +370,4 @@ def test_ten_times_the_hosts_take_no_more_than_a_few_times_ten_times_as_long():
     elsewhere = [host(f"away{number}", room=1 << 20, zone="az2") for number in range(6000)]
     small = min(_seconds(some, few) for _time in range(3))
     assert min(_seconds(some, many) for _time in range(3)) < 40 * small
-    assert min(_seconds(some, [*few, *elsewhere]) for _time in range(3)) < 20 * small, (
-        "other zones cost little"
-    )
+    assert min(_seconds(some, [*few, *elsewhere]) for _time in range(3)) < 20 * small, "other zones cost little"
