@@ -1196,12 +1196,13 @@ class Evacuation:
             self.book.mark(UNGUARD, journals.DONE)
             self.book.close(journals.FINISHED, "ended")
             return self._end("evacuated", self.scratch.message)
-        if self.scratch.ended_well:
-            # Nova may still be at some, or a guard is left: the operation stays open, and the next run goes on with it.
-            self.scratch.ended_well = False
-            if not lasting:
-                self.book.note(f"guards are kept for {', '.join(sorted(kept))}")
-                self.scratch.message = f"Nova may still be at {self._named(kept)}: their guards are kept"
+        # Nova may still be at some, or a guard is left: the operation stays open, and the next run goes on with it.
+        self.scratch.ended_well = False
+        at_work = kept & set(guarded)
+        if at_work:
+            self.book.note(f"guards are kept for {', '.join(sorted(at_work))}")
+            said = f"Nova may still be at {self._named(at_work)}: their guards are kept"
+            self.scratch.message = "; ".join(part for part in (self.scratch.message, said) if part)
         return self._end(journals.OPEN, self.scratch.message)
 
     def _named(self, uuids: t.Iterable[str]) -> str:
