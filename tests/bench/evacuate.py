@@ -88,6 +88,8 @@ def by_threads(count):
 def guarded(playbooks, state):
     def run(lab, uuids, source, target):
         variables = {"evacuate_host": source, "evacuate_fence": "blocklist", "stackguard_state_dir": state}
+        # No watcher is left that would show it.
+        variables["evacuate_blocklist_addresses"] = [lab.info["hosts"][source]["address"]]
         # What a guest without an operating system takes: the default of 128 MiB is too much for 100 on a small machine.
         variables["evacuate_guest_overhead_mb"] = 64
         variables["evacuate_max_parallel"] = PARALLEL

@@ -11,7 +11,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+from labkit.deadhost import clean, whole
 from labkit.fixtures import guests, lab, playbooks
 from labkit.matrix import pytest_collection_modifyitems, pytest_runtest_setup
 
-__all__ = ["guests", "lab", "playbooks", "pytest_collection_modifyitems", "pytest_runtest_setup"]
+__all__ = ["clean", "guests", "lab", "playbooks", "pytest_collection_modifyitems", "pytest_runtest_setup", "whole"]

@@ -86,6 +86,15 @@ def no_memory(lab, host, limit="3G"):
         restart_libvirt(lab, host)
 
 
+@contextlib.contextmanager
+def no_progress(lab, host):
+    """Yield a function that stops nova-compute of a host where it stands: it seems up. At the end it goes on."""
+    try:
+        yield lambda: lab.ssh(host, "systemctl kill -s STOP nova-compute")
+    finally:
+        lab.ssh(host, "systemctl kill -s CONT nova-compute")
+
+
 def let_up(lab, host):
     """Nova refuses to force a service up until its nova-compute has completed the records of an evacuation."""
 
@@ -103,13 +112,13 @@ def let_up(lab, host):
 
 
 def may_unblock(lab, host):
-    """A Ceph user on a host with the rights that the documentation names."""
+    """A Ceph user on a host, in the host's own cluster, with the rights that the documentation names."""
     caps = ["mon", 'profile rbd, allow command "osd blocklist"', "osd", "profile rbd"]
-    key = json.loads(
-        lab.command("ceph", "auth", "get-or-create", "client.stackguard", *caps, "--format", "json").stdout
-    )[0]["key"]
+    words = ["--cluster", str(lab.info["hosts"][host]["cluster"])]
+    made = lab.command("ceph", *words, "auth", "get-or-create", "client.stackguard", *caps, "--format", "json")
+    (found,) = json.loads(made.stdout)
     path = "/etc/ceph/ceph.client.stackguard.keyring"
-    lab.ssh(host, f"cat > {path}", stdin=f"[client.stackguard]\n\tkey = {key}\n")
+    lab.ssh(host, f"cat > {path}", stdin=f"[client.stackguard]\n\tkey = {found['key']}\n")
 
 
 def shunned(lab):

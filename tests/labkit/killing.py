@@ -10,6 +10,7 @@ import contextlib
 import os
 import pathlib
 import signal
+import time
 
 from . import waiting
 
@@ -27,12 +28,23 @@ def descendants(pid):
     return found
 
 
-def kill_when_said(process, text, timeout=300):
-    """Kill a playbook of :meth:`Playbooks.start` as soon as it has said something."""
+def kill_when_said(process, text, timeout=300, times=1, delay=0.0):
+    """Kill a playbook of :meth:`Playbooks.start` as soon as it has said something (so many times, seconds ago)."""
+    when_said(process, text, timeout, times)
+    time.sleep(delay)
+    kill(process)
+
+
+def when_said(process, text, timeout=300, times=1):
+    """Wait until a playbook has said something (so many times), and still runs."""
     output = process.directory / "stdout"
-    said = lambda: text in output.read_text() or process.poll() is not None or None  # noqa: E731
-    waiting.until(f"the playbook says {text!r}", said, timeout, 0.05)
-    assert process.poll() is None, f"it ended before {text!r}:\n{output.read_text()[-3000:]}"
+    said = lambda: output.read_text().count(text) >= times or process.poll() is not None or None  # noqa: E731
+    waiting.until(f"the playbook says {text!r} {times} times", said, timeout, 0.05)
+    assert process.poll() is None, f"it ended before {text!r} ({times}):\n{output.read_text()[-3000:]}"
+
+
+def kill(process):
+    """Kill a playbook with everything that it started. One that has ended is left alone."""
     # Workers are sessions of their own.
     doomed = (process.pid, *descendants(process.pid))
     for pid in doomed:

@@ -85,6 +85,8 @@ LOOK = 10.0
 MEASURED_LEAST = 60.0
 #: Seconds from the begin of a round in which that counts.
 FIRST = 30.0
+#: How often guards are asked for anew where a pool was not as it had been read: an owner deleted a server meanwhile.
+REGUARDS = 2
 #: Files of the evidence directory.
 SCRATCH = "run/scratch.json"
 
@@ -134,6 +136,10 @@ class Scratch:
     owned: bool = False
     #: Whether the fence was read back since it was asked for last.
     proven: bool = False
+    #: Servers on the host or in transit: those that need a guard.
+    staying: t.List[str] = dataclasses.field(default_factory=list)
+    #: How often guards were asked for anew, because the pool was not as it had been read.
+    reguards: int = 0
     #: Hosts that could not do in Ceph what was asked of them.
     bad: t.List[str] = dataclasses.field(default_factory=list)
     names: t.Dict[str, str] = dataclasses.field(default_factory=dict)
@@ -538,14 +544,14 @@ class Evacuation:
             )
         fence = str(self.options["fence"])
         bundle, about = self._collect()
-        addresses = self._addresses_again(bundle, about, journal) if fence == fence_proof.BLOCKLIST else {}
+        fenced_before = records.was_fenced(journal) and journal["about"].get("fence") == fence
+        addresses = self._judged_again(bundle, about, journal, fenced_before)
         said = f"operation {journal['operation_id']}: evacuation of {self.host} is resumed"
         book = Book.take_up(self.run, journal, bool(self.options["take_over"]), said)
         self._own(book, journal)
         self.scratch.resumed = True
         self.scratch.arrived = list(book.memory.get("landed") or [])
         self.run.say(said)
-        fenced_before = records.was_fenced(journal) and journal["about"].get("fence") == fence
         servers = self._completed(bundle, records.servers_of(journal))
         # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
         book.tell(
@@ -578,22 +584,37 @@ class Evacuation:
                 f"it with {self.run.variable('action')}=abort"
             )
 
-    def _addresses_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json) -> t.Mapping[str, t.Any]:
-        """Judge the addresses from scratch: the fence may be another one than before. Raises Refused."""
-        request = self._request(str(journal["operation_id"]), None)
-        planned = {entry.uuid for entry in records.servers_of(journal)}
-        decision = self._preflight(bundle, about, dataclasses.replace(request, servers=tuple(planned), partial=True))
-        found = decision.addresses
-        bare = [item for item in decision.checked.findings if item.code in ("SG506", "SG518", "SG709")]
-        problems = [item for item in bare if item.severity == findings.BLOCKER and item.object.kind != "instance"]
-        if found is None or (problems and findings.standing(problems, self.run.overrides)):
+    def _judged_again(
+        self, bundle: Bundle, about: EvacuationFacts, journal: Json, fenced_before: bool
+    ) -> t.Mapping[str, t.Any]:
+        """Judge the fence from scratch: it may be another one than before, and the host may be back. Raises Refused.
+
+        Return the addresses, by cluster, that Ceph is to refuse. Who runs there is no reason against a fence of this
+        operation that is only read back, nor where its blocklist entries keep them from writing: the proof decides.
+        """
+        here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+        planned = tuple(entry.uuid for entry in records.servers_of(journal) if entry.uuid in here)
+        if not planned:
+            return t.cast("Json", journal["about"].get("addresses") or {})
+        lists = self.options["fence"] == fence_proof.BLOCKLIST
+        request = dataclasses.replace(self._request(str(journal["operation_id"]), None), servers=planned, partial=True)
+        decision = self._preflight(bundle, about, request)
+        proof = (journal.get("memory") or {}).get("proof") or {}
+        held = fenced_before or proof.get("kind") == fence_proof.BLOCKLIST
+        problems = [
+            item
+            for item in decision.checked.findings
+            if item.severity == findings.BLOCKER and item.object.kind != "instance" and _of_fence(item, lists, held)
+        ]
+        if findings.standing(problems, storage.honoured(Checked(tuple(problems)), self.run.overrides)):
             checked = Checked(tuple(problems))
             self.scratch.before = _plain_checked(checked)
             raise Refused(
                 f"refused, nothing was changed: operation {journal['operation_id']} stays open\n"
                 + text.findings_text(checked, self.run.overrides)
             )
-        return found.by_cluster
+        found = decision.addresses.by_cluster if decision.addresses else {}
+        return found if lists or self.options["also_blocklist"] else {}
 
     def _completed(self, bundle: Bundle, servers: t.Sequence[PlannedServer]) -> t.List[PlannedServer]:
         """Return servers with the cluster and pool of each image: journals of version 0.1 have none."""
@@ -701,7 +722,7 @@ class Evacuation:
         read = [answer for answer in needs.answers_of(self.answers, needs.FENCE) if not answer.get("extra")]
         if not read and self.scratch.proven and self.scratch.proof is not None:
             # Hosts were read once more since; how old the proof is decides where something is sent.
-            return from_plain(FenceProof, self.scratch.proof, "proof")
+            return fence_proof.kept(self.scratch.proof)
         try:
             if not read:
                 raise ProofError("it was not read back")
@@ -729,7 +750,7 @@ class Evacuation:
         """Return the proof of this very run; of an earlier run it counts as none."""
         if self.options["fence"] == fence_proof.ATTESTED:
             return self._attestation()
-        return None if self.scratch.proof is None else from_plain(FenceProof, self.scratch.proof, "proof")
+        return None if self.scratch.proof is None else fence_proof.kept(self.scratch.proof)
 
     def _fence(self) -> Outcome:
         """The fence has acted and was read back: keep the proof, tell Nova, and look whether the host is dead."""
@@ -804,6 +825,7 @@ class Evacuation:
         away = {entry.uuid for entry in moving_}
         here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []} - away
         staying = tuple(entry.uuid for entry in planned if entry.uuid in here)
+        self.scratch.staying = sorted({*staying, *away})
         request = dataclasses.replace(self._round_request(), servers=staying)
         checked = checks.death(bundle, about, request, self._elsewhere(bundle))
         honoured = storage.honoured(checked, self.run.overrides)
@@ -825,24 +847,34 @@ class Evacuation:
     # --- guards
 
     def _to_guard(self) -> Outcome:
-        """Guard every image of the servers that are still to be sent or in transit."""
-        homes = self._homes(self._unarrived())
-        if not self._with_images():
+        """Guard every image of the servers that are still to be sent or in transit.
+
+        A server whose images are not all there as they were keeps itself, and none of the others of its pool.
+        """
+        servers = self._to_be_guarded()
+        if not any(entry.images for entry in servers):
             self.run.say("no server has an image in Ceph: no guard is needed, Nova deletes no volume")
-            self.scratch.guarded = sorted(entry.uuid for entry in self._unarrived())
+            self.scratch.guarded = sorted(entry.uuid for entry in servers)
             self.book.mark(GUARD, journals.DONE, "no image")
             return self._to_round()
-        self.book.remember(write=False, guarded=sorted({*records.guarded(self.book.journal), *self._with_images()}))
+        seen = clients.seen(self._bundle(), {entry.uuid for entry in servers})
+        whole = [
+            entry for entry in servers if all(_is_there(seen, name, image) for name, image in entry.images.items())
+        ]
+        homes = self._homes(whole)
+        asked = [entry.uuid for entry in whole if entry.images]
+        self.book.remember(write=False, guarded=sorted({*records.guarded(self.book.journal), *asked}))
         self.book.mark(GUARD, journals.APPLYING)
         self.scratch.phase = "guard"
-        return self._need([needs.guard(homes, self.scratch.operation_id)])
+        return self._need([needs.guard(homes, self.scratch.operation_id)]) if homes else self._guard()
 
-    def _unarrived(self) -> t.List[PlannedServer]:
-        arrived = set(self.book.memory.get("arrived") or [])
-        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid not in arrived]
+    def _to_be_guarded(self) -> t.List[PlannedServer]:
+        staying = set(self.scratch.staying)
+        return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in staying]
 
-    def _with_images(self) -> t.List[str]:
-        return [entry.uuid for entry in self._unarrived() if entry.images]
+    def _reguard(self) -> Outcome:
+        """The pool was not as it had been read: guard what is there now."""
+        return self._to_guard()
 
     def _homes(self, servers: t.Iterable[PlannedServer]) -> t.List[Json]:
         """Return images by cluster and pool, with the host that works there. Without one: left out, and not guarded."""
@@ -866,7 +898,17 @@ class Evacuation:
             self.scratch.guarded_images = sorted({*self.scratch.guarded_images, *verified})
             return self._need([needs.guard(again, self.scratch.operation_id)])
         verified |= set(self.scratch.guarded_images)
-        servers = self._unarrived()
+        failed = [
+            home
+            for answer in needs.answers_of(self.answers, needs.GUARD)
+            for home in answer.get("homes") or []
+            if not needs.ended_well(home.get("result"))
+        ]
+        if failed and self.scratch.reguards < REGUARDS:
+            self.scratch.guarded_images, self.scratch.bad = sorted(verified), []
+            self.scratch.reguards, self.scratch.phase = self.scratch.reguards + 1, "reguard"
+            return self._need([self._reading(only_readers=True)])
+        servers = self._to_be_guarded()
         self.scratch.guarded = sorted(entry.uuid for entry in servers if set(entry.images) <= verified)
         lacking = [entry for entry in servers if entry.uuid not in self.scratch.guarded]
         problems = self._guard_problems(lacking)
@@ -1154,12 +1196,13 @@ class Evacuation:
             self.book.mark(UNGUARD, journals.DONE)
             self.book.close(journals.FINISHED, "ended")
             return self._end("evacuated", self.scratch.message)
-        if self.scratch.ended_well:
-            # Nova may still be at some, or a guard is left: the operation stays open, and the next run goes on with it.
-            self.scratch.ended_well = False
-            if not lasting:
-                self.book.note(f"guards are kept for {', '.join(sorted(kept))}")
-                self.scratch.message = f"Nova may still be at {self._named(kept)}: their guards are kept"
+        # Nova may still be at some, or a guard is left: the operation stays open, and the next run goes on with it.
+        self.scratch.ended_well = False
+        at_work = kept & set(guarded)
+        if at_work:
+            self.book.note(f"guards are kept for {', '.join(sorted(at_work))}")
+            said = f"Nova may still be at {self._named(at_work)}: their guards are kept"
+            self.scratch.message = "; ".join(part for part in (self.scratch.message, said) if part)
         return self._end(journals.OPEN, self.scratch.message)
 
     def _named(self, uuids: t.Iterable[str]) -> str:
@@ -1305,6 +1348,18 @@ class Evacuation:
             checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
         )
         return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
+
+
+def _of_fence(item: Finding, lists: bool, held: bool) -> bool:
+    """Whether a finding stands against a fence on resume. ``lists``: by blocklist; ``held``: who runs is known."""
+    if item.code == "SG506" and storage.ALIVE in item.evidence:
+        return not held
+    return lists and item.code in ("SG506", "SG518", "SG709")
+
+
+def _is_there(seen: t.Mapping[str, t.Sequence[clients.Seen]], name: str, image: DiskImage) -> bool:
+    """Whether an image was seen where it was when the operation began, with the same id."""
+    return any(entry.home == (image.fsid, image.pool) and entry.image.id == image.id for entry in seen.get(name, []))
 
 
 def _read_at(answers: Answers) -> str:

@@ -1,0 +1,480 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Evacuation and return, attacked: other clients of Ceph, fences that lie, links that heal, hosts that come back.
+
+Each test is one that an operator has lived through, or would have.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+
+import pytest
+from labkit import evacuation, killing, state, strangers, waiting
+from labkit import guests as guestkit
+from labkit.deadhost import (
+    LAB,
+    MARK,
+    OTHER,
+    SOURCE,
+    address,
+    boot,
+    by_command,
+    by_power,
+    closed,
+    come_back,
+    evacuate,
+    evacuations,
+    journal,
+    kill_at,
+    returned,
+    start,
+    state_dir,
+    stopped_compute,
+)
+
+ATTACK = pytest.mark.matrix("evacuation")
+
+
+def of_code(result, code):
+    """Findings of a report that have this code."""
+    return [item for item in result.report["findings"] if item["code"] == code]
+
+
+def cut(lab, host=SOURCE):
+    """Pull a host's cable, and wait until Nova has noticed."""
+    lab.command("host", host, "cut")
+    evacuation.wait_down(lab, host)
+
+
+def host_of(lab, uuid):
+    return lab.server(uuid)["OS-EXT-SRV-ATTR:host"]
+
+
+def assert_left(lab, uuids, targets=(OTHER,), status="ACTIVE"):
+    """All these servers run elsewhere, each with one watcher and without a guard."""
+    for uuid in uuids:
+        server = lab.server(uuid)
+        assert server["OS-EXT-SRV-ATTR:host"] in targets, server
+        assert server["status"] == status
+        assert len(evacuation.watchers(lab, f"{uuid}_disk")) == (status == "ACTIVE")
+        assert evacuation.snapshots(lab, f"{uuid}_disk") == []
+
+
+# --- others' clients of Ceph ----------------------------------------------------------------------------------
+
+
+def readers_server_stays(lab, playbooks, place, fence, variables):
+    guests = boot(lab, "read", 3)
+    evacuation.kill(lab, SOURCE)
+    with strangers.stranger(lab, f"vms/{guests['read1']}_disk", place=place) as reader:
+        ended = evacuate(playbooks, fence=fence, variables=variables).failed()
+        assert ended.rc == 2
+        (found,) = of_code(ended, "SG507")
+        assert found["severity"] == "blocker"
+        assert found["object"]["id"] == guests["read1"]
+        assert reader in json.dumps(found["evidence"])
+        # Reported before the host was touched.
+        assert ended.stdout.index("SG507") < ended.stdout.index("TASK [stackguard.nova.evacuate_host : Fence the host")
+        listed = strangers.listed(lab)
+        assert reader not in listed, "an innocent machine was shut out"
+        assert (address(lab) in listed) == (fence == "blocklist")
+        assert strangers.watchers_of(lab, f"vms/{guests['read1']}_disk") == [reader], "it reads on"
+        assert set(ended.stats["left"]) == {guests["read1"]}
+        assert (host_of(lab, guests["read1"]), evacuations(lab, guests["read1"])) == (SOURCE, [])
+        assert_left(lab, [guests["read2"], guests["read3"]])
+    return guests
+
+
+def test_a_backup_reader_keeps_its_own_server_and_is_not_shut_out(clean, playbooks):
+    """On the controller, where it would take the monitors and all else with it."""
+    readers_server_stays(clean, playbooks, "controller", "blocklist", None)
+
+
+@ATTACK
+def test_after_the_return_no_address_is_left_on_the_blocklist(clean, playbooks):
+    lab = clean
+    guests = readers_server_stays(lab, playbooks, "own", "blocklist", None)
+    # The reader is gone: the same command takes its server, too.
+    evacuate(playbooks).ok()
+    assert_left(lab, guests.values())
+    returned(lab, playbooks)
+    assert not {address(lab), strangers.address(lab)} & set(strangers.listed(lab))
+
+
+@ATTACK
+def test_a_backup_reader_does_not_keep_all_servers_on_a_host_that_is_switched_off(clean, playbooks):
+    lab = clean
+    guests = readers_server_stays(lab, playbooks, "own", "command", by_command(lab))
+    evacuate(playbooks, fence="command", variables=by_command(lab)).ok()
+    assert_left(lab, guests.values())
+
+
+@ATTACK
+def test_without_an_address_of_the_host_the_blocklist_is_refused(clean, playbooks):
+    """It died long ago: no client of it is seen, and what Nova knows of it says nothing about Ceph."""
+    lab = clean
+    (uuid,) = boot(lab, "bare").values()
+    evacuation.kill(lab, SOURCE)
+    waiting.until("no watcher", lambda: not evacuation.watchers(lab, f"{uuid}_disk") or None, 90, 1)
+    before = state.databases(lab)
+    refused = evacuate(playbooks, variables={"evacuate_blocklist_addresses": None}).failed()
+    assert "SG506" in refused.codes
+    assert "evacuate_blocklist_addresses" in refused.output
+    state.assert_same(before, state.databases(lab), "a refused run changed something")
+    assert (strangers.listed(lab), journal(lab), evacuations(lab, uuid)) == ([], None, [])
+    assert evacuation.snapshots(lab, f"{uuid}_disk") == []
+
+
+# --- fences ---------------------------------------------------------------------------------------------------
+
+
+@ATTACK
+def test_a_fence_that_lies_is_found_out_and_the_report_says_what_lives(clean, playbooks):
+    """It says off, and the host comes back to life: the finding is in the report, not in the output alone."""
+    lab = clean
+    guests = boot(lab, "lie", 2)
+    cut(lab)
+    lying = {
+        "evacuate_fence_command": f"{LAB.format(lab.instance)} host {SOURCE} join",
+        "evacuate_fence_confirm_command": "true",
+        "evacuate_death_timeout": 20,
+    }
+    ended = evacuate(playbooks, fence="command", variables=lying).failed()
+    (found,) = [item for item in of_code(ended, "SG506") if item["severity"] == "blocker"][:1]
+    assert SOURCE in json.dumps(found)
+    assert ended.report["counts"]["blocker"] >= 1
+    assert ended.stats["counts"] == ended.report["counts"]
+    for uuid in guests.values():
+        assert (host_of(lab, uuid), evacuations(lab, uuid)) == (SOURCE, [])
+    # It is asked, and left: nothing was sent, so that all is as before.
+    asked = evacuate(playbooks, variables={"evacuate_action": "status"}).ok()
+    assert journal(lab)["operation_id"] in asked.output
+    assert lab.service(SOURCE)["forced_down"]
+    left = evacuate(playbooks, variables={"evacuate_action": "abort"}).ok()
+    assert left.stats["state"] == "aborted"
+    service = lab.service(SOURCE)
+    assert (service["status"], service["forced_down"], service["disabled_reason"]) == ("enabled", False, None)
+    assert journal(lab) is None
+
+
+@ATTACK
+def test_the_power_fence_fails_and_the_blocklist_is_tried_next(clean, playbooks):
+    """What the second fence proves is its own: the address is on the list, and the journal says what was read."""
+    lab = clean
+    (uuid,) = boot(lab, "next").values()
+    evacuation.kill(lab, SOURCE)
+    broken = {**by_power(lab), "evacuate_power_state_options": {"cmd": "echo on"}}
+    broken["evacuate_power_options"] = {"cmd": "false"}
+    refused = evacuate(playbooks, fence="power", variables=broken).failed()
+    assert "SG506" in refused.codes
+    assert not strangers.listed(lab)
+    assert evacuations(lab, uuid) == []
+    # On the first go the address is not known.
+    bare = evacuate(playbooks, variables={"evacuate_blocklist_addresses": None}).failed()
+    assert "SG506" in bare.codes
+    assert evacuations(lab, uuid) == []
+    evacuate(playbooks).ok()
+    assert strangers.listed(lab) == [address(lab)]
+    (ended,) = closed(lab)
+    proof = ended["memory"]["proof"]
+    assert proof["kind"] == "blocklist"
+    assert address(lab) in json.dumps(proof)
+    assert_left(lab, [uuid])
+
+
+@ATTACK
+def test_somebody_switches_the_host_on_again_between_two_waves(clean, playbooks):
+    lab = clean
+    guests = boot(lab, "wave", 4)
+    evacuation.kill(lab, SOURCE)
+    slow = {**by_power(lab), "evacuate_max_parallel": 1, "evacuate_measured_for": 1}
+    with evacuation.no_progress(lab, OTHER) as stopped:
+        process = start(playbooks, fence="power", variables=slow)
+        killing.when_said(process, f": to {OTHER}")
+        stopped()
+        lab.command("host", SOURCE, "power-on")
+    ended = playbooks.finish(process, timeout=900).failed()
+    assert "SG506" in ended.codes
+    assert "is not fenced" in ended.output
+    staying = [uuid for uuid in guests.values() if not evacuations(lab, uuid)]
+    assert staying, "nobody was held back"
+    assert all(host_of(lab, uuid) == SOURCE for uuid in staying)
+    # The fence is not repeated by itself: whoever switched it on had a reason.
+    again = evacuate(playbooks, fence="power", variables=slow).failed()
+    assert "SG506" in again.codes
+    assert lab.power(SOURCE) == "on"
+    evacuate(playbooks, fence="power", variables={**slow, "evacuate_refence": True}).ok()
+    assert lab.power(SOURCE) == "off"
+    assert_left(lab, guests.values())
+    assert {tuple(evacuations(lab, uuid)) for uuid in guests.values()} == {("done",)}
+
+
+@ATTACK
+def test_the_link_of_the_fenced_host_heals_while_its_servers_are_sent(clean, playbooks):
+    """Its guests run on there, and Ceph refuses whatever they write: the others are sent all the same."""
+    lab = clean
+    guests = boot(lab, "heal", 5, "--swap", "64")
+    for uuid in guests.values():
+        evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
+    cut(lab)
+    process = start(playbooks, variables={"evacuate_max_parallel": 1, "evacuate_measured_for": 1})
+    killing.when_said(process, f": to {OTHER}", times=2)
+    lab.command("host", SOURCE, "join")
+    playbooks.finish(process, timeout=900).ok()
+    assert_left(lab, guests.values())
+    running = lab.ssh(SOURCE, "virsh list --uuid")
+    assert all(uuid in running for uuid in guests.values())
+    for uuid in guests.values():
+        with pytest.raises(AssertionError, match=r"ESHUTDOWN|ConnectionShutdown|errno 108|shutdown"):
+            evacuation.mark(lab, SOURCE, f"{uuid}_disk", "WRITTEN-BY-A-DEAD-HOST")
+        assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
+
+
+# --- servers --------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def no_spawn(lab, host):
+    """libvirt's hook of a host refuses every start of a guest."""
+    hook = "/etc/libvirt/hooks/qemu"
+    lab.ssh(
+        host, f"mkdir -p $(dirname {hook}); printf '#!/bin/sh\\n[ \"$2\" != prepare ]\\n' > {hook}; chmod +x {hook}"
+    )
+    evacuation.restart_libvirt(lab, host)
+    try:
+        yield
+    finally:
+        lab.ssh(host, f"rm -f {hook}")
+        evacuation.restart_libvirt(lab, host)
+
+
+@ATTACK
+def test_what_its_owner_stopped_is_stopped_after_a_failed_spawn_and_a_second_run(clean, playbooks):
+    lab = clean
+    guests = {**boot(lab, "runs"), **boot(lab, "still", 1, "--stopped")}
+    for uuid in guests.values():
+        evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
+    with no_spawn(lab, OTHER):
+        evacuation.kill(lab, SOURCE)
+        failed = evacuate(playbooks).failed()
+        assert {lab.server(uuid)["status"] for uuid in guests.values()} == {"ERROR"}
+        for uuid in guests.values():
+            (said,) = [item for item in of_code(failed, "SG512") if item["object"]["id"] == uuid]
+            assert said["evidence"]["status"] == "ERROR"
+            assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
+    done = evacuate(playbooks).ok()
+    assert {entry["state"] for entry in done.stats["landed"]} == {"verified"}
+    assert_left(lab, [guests["runs1"]])
+    assert_left(lab, [guests["still1"]], status="SHUTOFF")
+    assert guests["still1"] not in lab.ssh(OTHER, "virsh list --uuid")
+    for uuid in guests.values():
+        assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
+
+
+@ATTACK
+def test_one_unconfirmed_resize_does_not_keep_the_others_on_the_dead_host(clean, playbooks):
+    lab = clean
+    guests = boot(lab, "goes", 2)
+    (resized,) = boot(lab, "resized", 1, on=OTHER).values()
+    lab.action(resized, "migrate", {"host": SOURCE}, "2.56")
+    guestkit.wait_for(lab, resized, "VERIFY_RESIZE", 240, host=SOURCE)
+    evacuation.kill(lab, SOURCE)
+    refused = evacuate(playbooks).failed()
+    assert "SG703" in refused.codes
+    assert "evacuate_partial" in refused.output
+    assert not lab.service(SOURCE)["forced_down"], "a refused run changed something"
+    partly = evacuate(playbooks, variables={"evacuate_partial": True}).failed()
+    assert partly.rc == 2
+    assert set(partly.stats["left"]) == {resized}
+    assert "SG703" in partly.codes
+    assert_left(lab, guests.values())
+    server = lab.server(resized)
+    assert (server["status"], server["OS-EXT-SRV-ATTR:host"]) == ("VERIFY_RESIZE", SOURCE)
+
+
+# --- the return -----------------------------------------------------------------------------------------------
+
+
+@ATTACK
+def test_the_return_reports_guests_whose_disks_are_dead(clean, playbooks):
+    """Ceph has refused their QEMU for minutes. They run, Nova calls them ACTIVE, and they can never write again."""
+    lab = clean
+    guests = boot(lab, "dead", 2)
+    goes, stays = guests["dead1"], guests["dead2"]
+    cut(lab)
+    evacuate(playbooks, variables={"evacuate_servers": [goes]}).ok()
+    lab.command("host", SOURCE, "join")
+    waiting.until("the host answers", lambda: "here" in lab.ssh(SOURCE, "echo here", check=False) or None, 60)
+    evacuation.may_unblock(lab, "compute3")
+    with stopped_compute(lab, SOURCE):
+        first = come_back(playbooks, ceph=("compute3", "stackguard"))
+        dead = of_code(first, "SG517")
+        assert [stays in json.dumps(item["object"]) for item in dead] == [True], first.told()
+        assert not strangers.listed(lab)
+        second = come_back(playbooks, ceph=("compute3", "stackguard")).failed()
+        assert "SG517" in second.codes
+        assert evacuation.watchers(lab, f"{stays}_disk") == []
+    ended = lambda: evacuations(lab, goes) == ["completed"] or None  # noqa: E731
+    waiting.until("nova-compute has completed its record", ended, 120, 2)
+    assert "SG517" in come_back(playbooks, ceph=("compute3", "stackguard")).failed().codes
+    # What the finding says is what helps: nova-compute runs, so that it can be done.
+    lab.action(stays, "reboot", {"type": "HARD"})
+    guestkit.wait_for(lab, stays, "ACTIVE", 180)
+    come_back(playbooks, ceph=("compute3", "stackguard")).ok()
+    assert len(evacuation.watchers(lab, f"{stays}_disk")) == 1
+    service = lab.service(SOURCE)
+    assert (service["status"], service["forced_down"]) == ("enabled", False)
+
+
+# --- asked, left, two at once ---------------------------------------------------------------------------------
+
+
+@ATTACK
+def test_an_open_evacuation_is_asked_and_left_before_anything_was_sent(clean, playbooks):
+    lab = clean
+    guests = boot(lab, "ask", 2)
+    none = evacuate(playbooks, variables={"evacuate_action": "status"}).ok()
+    assert f"no evacuation of {SOURCE} is open" in none.output
+    assert evacuate(playbooks, variables={"evacuate_action": "resume"}).failed().changed == 0
+    evacuation.kill(lab, SOURCE)
+    # Guards are made, and the run dies.
+    kill_at(playbooks, "Carry out the operation until it needs something", 6)
+    opened, before = journal(lab), state.databases(lab)
+    assert strangers.listed(lab) == [address(lab)]
+    asked = evacuate(playbooks, variables={"evacuate_action": "status"}).ok()
+    assert (asked.changed, journal(lab)) == (0, opened)
+    assert opened["operation_id"] in asked.output
+    assert all(word in asked.output for word in ("evacuate_action=resume", "evacuate_action=abort"))
+    state.assert_same(before, state.databases(lab), "a question changed something")
+    # The Ceph user of the hosts may not lift what it has listed: it is said, and nothing is forgotten.
+    denied = evacuate(playbooks, variables={"evacuate_action": "abort"}).failed()
+    assert strangers.listed(lab) == [address(lab)]
+    assert journal(lab)["operation_id"] == opened["operation_id"], denied.told()
+    evacuation.may_unblock(lab, OTHER)
+    able = {"evacuate_action": "abort", "evacuate_ceph_user": "stackguard", "evacuate_ceph_host": OTHER}
+    left = evacuate(playbooks, variables=able).ok()
+    assert left.stats["state"] == "aborted"
+    assert (strangers.listed(lab), journal(lab)) == ([], None)
+    service = lab.service(SOURCE)
+    assert (service["status"], service["forced_down"], service["disabled_reason"]) == ("enabled", False, None)
+    for uuid in guests.values():
+        assert evacuation.snapshots(lab, f"{uuid}_disk") == []
+        assert (host_of(lab, uuid), evacuations(lab, uuid)) == (SOURCE, [])
+    # It begins again as if nothing had been.
+    evacuate(playbooks).ok()
+    assert_left(lab, guests.values())
+
+
+@ATTACK
+def test_an_evacuation_that_is_left_after_something_was_sent_keeps_the_host_fenced(clean, playbooks):
+    lab = clean
+    guests = boot(lab, "half", 3)
+    evacuation.kill(lab, SOURCE)
+    slow = {"evacuate_max_parallel": 1, "evacuate_max_rounds": 1, "evacuate_measured_for": 1}
+    with evacuation.no_progress(lab, OTHER) as stopped:
+        process = start(playbooks, variables=slow)
+        killing.when_said(process, f": to {OTHER}")
+        stopped()
+        playbooks.finish(process, timeout=900).failed()
+        # Nova is at it.
+        early = evacuate(playbooks, variables={"evacuate_action": "abort"}).failed()
+        assert "abort it when that has ended" in early.output
+        assert journal(lab)
+    sent = [uuid for uuid in guests.values() if evacuations(lab, uuid)]
+    assert len(sent) == 1
+    waiting.until("it has arrived", lambda: evacuations(lab, sent[0]) == ["done"] or None, 180, 2)
+    left = evacuate(playbooks, variables={"evacuate_action": "abort"}).ok()
+    assert "return_host" in left.output
+    service = lab.service(SOURCE)
+    assert service["forced_down"]
+    assert service["disabled_reason"].startswith("stackguard:evacuate:")
+    assert strangers.listed(lab) == [address(lab)]
+    assert journal(lab) is None
+    assert all(evacuation.snapshots(lab, f"{uuid}_disk") == [] for uuid in guests.values())
+    assert sorted(host_of(lab, uuid) for uuid in guests.values()) == [SOURCE, SOURCE, OTHER]
+    # A new operation takes the others.
+    evacuate(playbooks).ok()
+    assert_left(lab, guests.values())
+
+
+@ATTACK
+def test_two_hosts_die_and_are_evacuated_at_the_same_time(clean, playbooks):
+    lab = clean
+    with evacuation.in_zone(lab, "compute3", "az1"):
+        one, two = boot(lab, "one", 3), boot(lab, "two", 3, on=OTHER)
+        lab.command("host", SOURCE, "power-off")
+        evacuation.kill(lab, OTHER)
+        evacuation.wait_down(lab, SOURCE)
+        assert "SG514" in evacuate(playbooks).failed().codes, "two dead hosts of one zone are a finding"
+        both = {"evacuate_max_hosts": 2, "evacuate_max_parallel": 1}
+        processes = [start(playbooks, variables={**both, "evacuate_host": host}) for host in (SOURCE, OTHER)]
+        for process in processes:
+            playbooks.finish(process, timeout=900).ok()
+        assert_left(lab, [*one.values(), *two.values()], ("compute3",))
+        assert {entry["about"]["host"] for entry in closed(lab)} == {SOURCE, OTHER}
+        assert {tuple(evacuations(lab, uuid)) for uuid in (*one.values(), *two.values())} == {("done",)}
+        assert set(strangers.listed(lab)) == {address(lab), address(lab, OTHER)}
+        lab.command("guests", "delete", "--all")
+        for host in (SOURCE, OTHER):
+            lab.command("host", host, "power-on")
+
+
+# --- a journal of version 0.1 ---------------------------------------------------------------------------------
+
+
+def written_by_the_first_version(lab, guests):
+    """Leave a journal as commit 7e09ddb left it where it was killed after the guards; with them, and the hold."""
+    operation = "0123456789ab"
+    reason = f"stackguard:evacuate:{operation}"
+    service = lab.service(SOURCE)
+    body = {"status": "disabled", "disabled_reason": reason, "forced_down": True}
+    lab.compute("PUT", f"/os-services/{service['id']}", body, "2.53")
+    servers = []
+    for name, uuid in guests.items():
+        image = f"{uuid}_disk"
+        lab.command("rbd", "snap", "create", f"vms/{image}@stackguard-{operation}")
+        lab.command("rbd", "snap", "protect", f"vms/{image}@stackguard-{operation}")
+        ident = evacuation.rbd(lab, "info", f"vms/{image}")["id"]
+        servers.append({"images": {image: ident}, "name": name, "numa": [], "status": "ACTIVE", "uuid": uuid})
+    lab.command("ceph", "osd", "blocklist", "add", f"{address(lab)}:0/0", "157680000")
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+    proof = {
+        "addresses": [address(lab)],
+        "at": stamp,
+        "kind": "blocklist",
+        "proof": "its addresses were read back from the list",
+    }
+    steps = ("fence", "hold_down", "guard", "evacuate", "unguard")
+    found = {
+        "schema": 1,
+        "kind": "evacuate",
+        "operation_id": operation,
+        "subject": SOURCE,
+        "state": "open",
+        "started_at": stamp,
+        "updated_at": stamp,
+        "run": {"controller": "gone.example", "pid": 1, "started": 1},
+        "about": {
+            "host": SOURCE,
+            "inventory_name": SOURCE,
+            "fence": "blocklist",
+            "addresses": [address(lab)],
+            "fence_proof": proof,
+            "servers": servers,
+            "order": list(guests.values()),
+            "overrides": [],
+            "service": {"status": "enabled", "reason": None, "forced_down": False},
+        },
+        "plan": [{"id": step, "kind": step, "title": step, "changes": []} for step in steps],
+        "steps": {"fence": "done", "hold_down": "done", "guard": "done", "evacuate": "pending", "unguard": "pending"},
+        "history": [],
+        "memory": {},
+    }
+    state_dir(lab).mkdir(mode=0o700, parents=True, exist_ok=True)
+    (state_dir(lab) / "evacuate.json").write_text(json.dumps(found))
+    return operation

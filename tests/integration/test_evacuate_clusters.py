@@ -1,0 +1,192 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Evacuations of a zone that has a Ceph cluster of its own: each act in its own cluster; killed, and killed again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+
+import pytest
+from labkit import evacuation, killing, services, strangers, waiting
+from labkit import guests as guestkit
+from labkit.deadhost import (
+    MARK,
+    OPERATION,
+    address,
+    boot,
+    closed,
+    evacuate,
+    journal,
+    kill_at,
+    returned,
+    start,
+)
+
+TWO = pytest.mark.matrix("evacuation-two-clusters", clusters=2, computes=4)
+#: In az2, with the second cluster.
+FIRST, SECOND = "compute3", "compute4"
+HOSTS = (FIRST, SECOND)
+FAR = 2
+
+
+def of_guest(lab, uuid, cluster):
+    """Who has a root disk open, and names of its snapshots, in one cluster; None: there is no such image."""
+    image = f"vms/{uuid}_disk"
+    if image.partition("/")[2] not in strangers.in_ceph(lab, "rbd", "ls", "vms", cluster=cluster):
+        return None
+    snaps = strangers.in_ceph(lab, "rbd", "snap", "ls", image, cluster=cluster) or []
+    return strangers.watchers_of(lab, image, cluster), [entry["name"] for entry in snaps]
+
+
+def nothing_left(lab):
+    """No guard on any guest's image and no entry on a blocklist, in either cluster."""
+    for cluster in (1, FAR):
+        for image in strangers.in_ceph(lab, "rbd", "ls", "vms", cluster=cluster):
+            snaps = strangers.in_ceph(lab, "rbd", "snap", "ls", f"vms/{image}", cluster=cluster) or []
+            assert not [entry["name"] for entry in snaps if entry["name"].startswith("stackguard-")], (cluster, image)
+        hosts = {entry["address"] for entry in lab.info["hosts"].values()}
+        assert not hosts & set(strangers.listed(lab, cluster)), f"cluster {cluster}: {strangers.listed(lab, cluster)}"
+
+
+@TWO
+def test_a_dead_host_is_fenced_and_guarded_in_its_own_cluster_only(clean, playbooks):
+    lab = clean
+    near = boot(lab, "near", 1)
+    guests = {**boot(lab, "far", 3, on=FIRST), **boot(lab, "still", 1, "--stopped", on=FIRST)}
+    for uuid in guests.values():
+        evacuation.mark(lab, SECOND, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
+    evacuation.kill(lab, FIRST)
+    host = {"evacuate_host": FIRST}
+    refused = evacuate(playbooks, variables={**host, "evacuate_blocklist_addresses": None}).failed()
+    assert "SG506" in refused.codes
+    # It dies where the guards are made, and the next wave would be sent.
+    kill_at(playbooks, OPERATION, 7, variables=host)
+    operation = journal(lab, FIRST)["operation_id"]
+    assert strangers.listed(lab, 1) == []
+    assert strangers.listed(lab, FAR) == [address(lab, FIRST)]
+    for uuid in guests.values():
+        assert of_guest(lab, uuid, 1) is None
+        assert of_guest(lab, uuid, FAR)[1] == [f"stackguard-{operation}"]
+    assert of_guest(lab, near["near1"], 1) == ([address(lab)], [])
+    done = evacuate(playbooks, variables=host).ok()
+    assert {entry["state"] for entry in done.stats["landed"]} == {"verified"}
+    for name, uuid in guests.items():
+        server = lab.server(uuid)
+        stopped = name.startswith("still")
+        assert server["OS-EXT-SRV-ATTR:host"] == SECOND
+        assert server["status"] == ("SHUTOFF" if stopped else "ACTIVE")
+        assert of_guest(lab, uuid, FAR) == ([] if stopped else [address(lab, SECOND)], [])
+        assert evacuation.mark(lab, SECOND, f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
+    (ended,) = closed(lab)
+    far = next(entry["fsid"] for entry in lab.info["clusters"] if entry["number"] == FAR)
+    assert list(ended["about"]["blocklisted"]) == [far]
+    assert far in json.dumps(ended["memory"]["proof"])
+    returned(lab, playbooks, FIRST, reader=SECOND)
+    nothing_left(lab)
+
+
+#: How often the playbook is killed, and what else is killed under it.
+KILLS = int(os.environ.get("STACKGUARD_TEST_KILLS") or 30)
+SEED = int(os.environ.get("STACKGUARD_TEST_SEED") or 0) or int(time.time())
+DISTURBED = ("rabbitmq", "mariadb", "keystone", "libvirtd", "nova-compute")
+
+
+class Disturbance:
+    """One part of the cloud is killed under a run, and is back some seconds later."""
+
+    def __init__(self, lab, what, target):
+        self.lab, self.what, self.target = lab, what, target
+
+    def __enter__(self):
+        if self.what in services.PORTS:
+            services.kill(self.lab, self.what)
+        else:
+            # systemd starts it again by itself: libvirtd by its socket or here, nova-compute after some seconds.
+            self.lab.ssh(self.target, f"systemctl kill -s KILL {self.what}")
+
+    def __exit__(self, *_error):
+        if self.what in services.PORTS:
+            services.start(self.lab, self.what)
+            self.lab.forget()
+        else:
+            self.lab.ssh(self.target, f"systemctl start {self.what}")
+
+
+def given_back(lab, result):
+    """Do what the findings of a run say about servers that Nova never ends; the overrides that go with it."""
+    words = []
+    for item in (result.report or {}).get("findings", []):
+        if item["code"] != "SG702":
+            continue
+        uuid = item["object"].get("name") or item["evidence"].get("instance_uuid")
+        lab.action(uuid, "os-resetState", {"state": "active"})
+        reason = "nobody works on it any more: its message was lost with the broker"
+        words.append({"code": "SG702", "object": item["object"]["id"], "reason": reason})
+    return words
+
+
+def run_to_the_end(lab, playbooks, variables):
+    """The same command again until it ends well, as an operator does who reads what it says."""
+    words = []
+    for _attempt in range(8):
+        result = evacuate(playbooks, variables={**variables, "stackguard_overrides": words})
+        if result.rc == 0:
+            return result
+        words += given_back(lab, result)
+        lab.forget()
+    raise AssertionError(result.told())
+
+
+def all_is_well(lab, guests, target):
+    for name, uuid in guests.items():
+        server = lab.server(uuid)
+        stopped = name.startswith("still")
+        assert (server["OS-EXT-SRV-ATTR:host"], server["OS-EXT-STS:task_state"]) == (target, None), server
+        assert server["status"] == ("SHUTOFF" if stopped else "ACTIVE"), server
+        assert of_guest(lab, uuid, FAR) == ([] if stopped else [address(lab, target)], []), name
+        assert evacuation.mark(lab, target, f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
+
+
+@TWO
+def test_killed_at_random_times_under_a_cloud_that_fails_all_servers_arrive(clean, playbooks):
+    lab, dice = clean, random.Random(SEED)
+    print(f"STACKGUARD_TEST_SEED={SEED} STACKGUARD_TEST_KILLS={KILLS}")
+    source, target = HOSTS
+    guests = {**boot(lab, "far", 10, on=source), **boot(lab, "still", 2, "--stopped", on=source)}
+    for uuid in guests.values():
+        evacuation.mark(lab, target, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
+    disturbances = [DISTURBED[number % len(DISTURBED)] for number in range(KILLS)]
+    dice.shuffle(disturbances)
+    killed = 0
+    while killed < KILLS:
+        evacuation.kill(lab, source)
+        slow = {"evacuate_host": source, "evacuate_max_parallel": 1, "evacuate_server_timeout": 120}
+        while killed < KILLS:
+            process = start(playbooks, variables=slow)
+            after, what = dice.uniform(8, 75), disturbances[killed] if dice.random() < 0.4 else None
+            time.sleep(after)
+            if process.poll() is not None:
+                # It has come to an end by itself, well or with what was broken under it before.
+                if playbooks.finish(process).rc == 0:
+                    break
+                killed += 1
+                continue
+            if what:
+                with Disturbance(lab, what, target):
+                    time.sleep(dice.uniform(1, 10))
+            killing.kill(process)
+            killed += 1
+            print(f"kill {killed}: after {after:.0f} s{f', and {what}' if what else ''}", flush=True)
+            guestkit.wait_compute(lab, target, 180)
+        run_to_the_end(lab, playbooks, slow)
+        all_is_well(lab, guests, target)
+        returned(lab, playbooks, source, reader=target)
+        nothing_left(lab)
+        waiting.until("the scheduler takes all hosts", lambda: not evacuation.shunned(lab) or None, 120, 2)
+        source, target = target, source
+    assert all(lab.service(host)["status"] == "enabled" for host in lab.hosts), "a hold remains"

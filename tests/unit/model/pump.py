@@ -1,0 +1,272 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The role evacuate_host, in Python: provides what the operation needs, and calls its action plugin again.
+
+What Ansible would register, failures included. The plugin is the real one, but for the task that it stands in.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import types
+
+from ansible_collections.stackguard.nova.plugins.action import server_evacuate
+from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import ARGUMENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard, rbd
+from ansible_collections.stackguard.nova.tests.unit.model import reading
+from ansible_collections.stackguard.nova.tests.unit.model.world import START, Killed
+
+UNREACHABLE = {"unreachable": True, "msg": "timed out"}
+#: Calls of the plugin after which a run that never ends is a defect of its own.
+MOST_CALLS = 400
+
+
+class EndlessError(AssertionError):
+    """The operation asks for the same again and again."""
+
+
+class State(LocalState):
+    """The journal's place; the process may die right before or right after each write."""
+
+    def __init__(self, directory, dies):
+        super().__init__(directory, False)
+        self.dies = dies
+
+    def call(self, requests):
+        self.dies()
+        found = super().call(requests)
+        self.dies()
+        return found
+
+
+class Plugin(server_evacuate.ActionModule):
+    """The plugin without its task."""
+
+    def __init__(self, pump):  # noqa: D107 - what Ansible would give
+        self.pump = pump
+        self._task = types.SimpleNamespace(check_mode=False, diff=False)
+        self._play_context = types.SimpleNamespace(diff=False)
+        self._task_vars = {}
+
+    def go(self, args):
+        """What C(run) does with validated arguments."""
+        problem = server_evacuate._problem(args)
+        if problem is not None:
+            return self._refused(args, problem)
+        try:
+            outcome = self._carry_out(args)
+        except lifecycle.Refused as refused:
+            return self._refused(args, refused.message)
+        except server_evacuate.ERRORS as error:
+            return self._refused(args, str(error), "failed")
+        return self._answer(args, outcome)
+
+    def _run(self, args):
+        world = self.pump.world
+        return lifecycle.Run(
+            state=State(args["state_dir"], self.pump.dies),
+            clock=lifecycle.Clock(
+                lambda: reading.iso(world.now), lambda: world.now - START + 1000, lambda: world.now, self.pump.sleep
+            ),
+            say=self.pump.say,
+            mine={"controller": "c", "pid": 10**8 + self.pump.told.number, "pid_start": "0", "evidence_dir": "e"},
+            options=dict(args),
+            overrides=tuple(findings.parse_overrides(args["overrides"])),
+            check_mode=False,
+            prefix="evacuate_",
+        )
+
+    def _publish(self, _args, result, report, *_more):
+        result["report"] = report
+
+
+def arguments(**given):
+    args = {name: spec.get("default") for name, spec in ARGUMENTS.items()}
+    return {**args, **given}
+
+
+class Pump:
+    """One run of the playbook. ``kill``: the probability that it dies at any one moment."""
+
+    def __init__(self, world, told, args, kill=0.0, slow=0.0):
+        self.world = world
+        self.told = told
+        self.args = args
+        self.kill = kill
+        self.slow = slow
+        self.result = None
+        self.said = []
+        # Of its own: what happens in the world does not depend on how often this one rolls its dice.
+        self.dice = random.Random(f"{world.seed}-{told.number}")
+        self.plugin = Plugin(self)
+
+    # --- the run
+
+    def steps(self):
+        """Carry it out; yields between two needs, where others may act."""
+        self.world.watch.run = self.told
+        result = self._call("begin")
+        for _count in range(MOST_CALLS):
+            if not result["needs"]:
+                self.result = result
+                return
+            answers = []
+            for need in result["needs"]:
+                yield need["kind"]
+                self.world.watch.run = self.told
+                self.dies()
+                answers.append({**need, **getattr(self, f"_{need['kind']}")(need)})
+            yield "advance"
+            self.world.watch.run = self.told
+            result = self._call("advance", answers)
+        raise EndlessError(f"{MOST_CALLS} calls: {[need['kind'] for need in result['needs']]}, {result['msg']}")
+
+    def _call(self, phase, answers=()):
+        result = self.plugin.go({**self.args, "phase": phase, "answers": list(answers)})
+        self.world.watch.look()
+        return result
+
+    def dies(self):
+        if self.kill and self.dice.random() < self.kill:
+            raise Killed
+
+    def sleep(self, seconds):
+        self.dies()
+        self.world.sleep(seconds)
+        self.world.watch.run = self.told
+
+    def say(self, words):
+        self.said.append(words)
+        self.world.say(f"run {self.told.number}:", words)
+
+    # --- needs
+
+    def _read_hosts(self, need):
+        world, directory = self.world, self.args["evidence_dir"]
+        for host in world.hosts.values():
+            if need["hosts"] is not None and host.name not in need["hosts"]:
+                continue
+            if not host.answers:
+                evidence.save_unreachable(directory, host.name, "timed out")
+                continue
+            path = evidence.save_host(directory, host.name, reading.host_facts(world, host, need))
+            os.utime(path, (world.now, world.now))
+            if host.name == self.told.host:
+                self.told.alive_at = world.now
+                able = [uuid for uuid, address in host.domains.items() if world.reaches(host, address, host.home[0])]
+                self.told.alive = tuple(sorted(able))
+        world.watch.reads(self.told)
+        # A thousand hosts and five forks.
+        world.sleep(90 if self.dice.random() < self.slow else 1 + self.dice.randrange(3))
+        return {}
+
+    def _fence(self, need):
+        at = reading.iso(self.world.now)
+        if need["fence"] == "blocklist":
+            return {
+                "at": at,
+                "clusters": [{**entry, "result": self._blocklist(entry, need["act"])} for entry in need["clusters"]],
+            }
+        host = self.world.hosts[self.told.host]
+        answer = {"on": "localhost", "at": at}
+        done = {"changed": True, "rc": 0} if host.bmc else {"failed": True, "rc": 1, "msg": "no answer of the BMC"}
+        if need["act"]:
+            self.world.watch.fenced(host)
+        if need["act"] and host.bmc and host.bmc_obeys:
+            self.world.power_off(host)
+        off = not host.powered
+        if need["fence"] == "power":
+            if need["act"]:
+                answer["switched"] = done
+            answer["read"] = self._power(host) if host.bmc else {"failed": True, "msg": "no answer of the BMC"}
+        else:
+            if need["act"]:
+                answer["commanded"] = done
+            confirmed = host.bmc and off
+            answer["confirmed"] = {"rc": 0} if confirmed else {"failed": True, "rc": 1, "msg": "non-zero return code"}
+        if host.bmc and off:
+            self.told.off_at.append(self.world.now)
+        self.world.sleep(1)
+        return answer
+
+    def _power(self, host):
+        words = {True: "On", False: "Off"}
+        entries = [{"Id": host.name, "PowerState": words[host.powered]}]
+        if host.bmc_other is not None:
+            entries.append({"Id": "another", "PowerState": words[host.bmc_other]})
+        return {"changed": False, "redfish_facts": {"system": {"entries": entries}}}
+
+    def _ceph(self, entry):
+        """Return the connection of a module on the reader; or what Ansible registers where there is none."""
+        host = self.world.hosts.get(entry["reader"])
+        if host is None or not host.answers:
+            raise _NotReachedError
+        if host.ceph_cut or reading.refused(self.world, host):
+            raise rbd.CephError("error connecting to the cluster")
+        ceph = reading.FakeCeph(self.world, host)
+        guard.expect_cluster(ceph, entry["fsid"])
+        if entry["pool"] not in ceph.cluster.pools:
+            raise rbd.CephError(f"no pool {entry['pool']}")
+        ceph.pool = entry["pool"]
+        return ceph
+
+    def _module(self, entry, work):
+        try:
+            ceph = self._ceph(entry)
+            done = work(ceph)
+        except _NotReachedError:
+            return dict(UNREACHABLE)
+        except rbd.CephError as error:
+            return {"failed": True, "msg": str(error)}
+        return {"changed": True, "fsid": ceph.fsid(), "pool": ceph.pool, **to_plain(done)}
+
+    def _blocklist(self, entry, act):
+        host = self.world.hosts.get(entry["reader"])
+        own = [host.management, *host.clients[host.home[0]]] if host else []
+
+        def work(ceph):
+            found = guard.block(ceph, entry["addresses"], own) if act else guard.listed(ceph, entry["addresses"])
+            self.told.listed_at[ceph.fsid()] = self.world.now
+            return found
+
+        result = self._module(entry, work)
+        self.world.sleep(1)
+        return result
+
+    def _guard(self, need):
+        return self._guards(need, guard.guard)
+
+    def _unguard(self, need):
+        return self._guards(need, guard.unguard)
+
+    def _guards(self, need, work):
+        homes = []
+        for entry in need["homes"]:
+            operation = need["operation_id"]
+            result = self._module(entry, lambda ceph, entry=entry: work(ceph, operation, [], entry["images"]))
+            homes.append({**entry, "result": result})
+        self.world.sleep(2)
+        return {"homes": homes}
+
+    def _lift(self, need):
+        clusters = []
+        for entry in need["clusters"]:
+            result = self._module(entry, lambda ceph, entry=entry: guard.unblock(ceph, entry["addresses"]))
+            clusters.append({**entry, "result": result})
+        self.world.sleep(1)
+        return {"clusters": clusters}
+
+    def _wait(self, need):
+        self.world.sleep(need["seconds"])
+        return {}
+
+
+class _NotReachedError(Exception):
+    pass

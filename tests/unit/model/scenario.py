@@ -1,0 +1,700 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Random clouds and what happens in them: a host dies, somebody evacuates it, is killed, tries again otherwise.
+
+One seed is one scenario, always the same. ``calm`` ones have no adversity: there the evacuation must succeed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import json
+import os
+import shutil
+import tempfile
+import types
+import typing as t
+import uuid as uuids
+
+from ansible_collections.stackguard.nova.plugins.action import server_evacuate
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, journal
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations, guard
+from ansible_collections.stackguard.nova.tests.unit.model import oracle, pump, reading
+from ansible_collections.stackguard.nova.tests.unit.model.world import (
+    Cluster,
+    Disk,
+    Host,
+    Killed,
+    NovaError,
+    Server,
+    Volume,
+    World,
+)
+
+DEAD = "compute1"
+OTHER_DEAD = "compute2"
+FENCES = ("power", "command", "blocklist", "attested")
+
+
+def uid(seed, kind, number):
+    return str(uuids.uuid5(uuids.NAMESPACE_URL, f"{seed}-{kind}-{number}"))
+
+
+@dataclasses.dataclass
+class Kind:
+    """What a scenario may have. Each field is a probability."""
+
+    kill: float = 0.0
+    #: Reading takes long.
+    slow: float = 0.02
+    aborts: float = 0.15
+    many: float = 0.1
+    second_cluster: float = 0.3
+    second_pool: float = 0.3
+    mixed_homes: float = 0.15
+    separate_network: float = 0.5
+    ipv6: float = 0.2
+    volumes: float = 0.15
+    stranger: float = 0.2
+    stopped: float = 0.3
+    error: float = 0.15
+    stuck_task: float = 0.05
+    cut_off: float = 0.4
+    #: Only its nova-compute is dead.
+    compute_dead: float = 0.1
+    ceph_lives: float = 0.2
+    bmc_dead: float = 0.2
+    bmc_disobeys: float = 0.1
+    bmc_many: float = 0.1
+    spawn_fails: float = 0.15
+    other_fails: float = 0.15
+    happens: float = 0.5
+    api_silent: float = 0.1
+    cell_mute: float = 0.05
+    libvirt_silent: float = 0.1
+    two_dead: float = 0.15
+    tight: float = 0.3
+    second_address: float = 0.1
+    odd_options: float = 0.5
+    missing_disk: float = 0.05
+    no_rights: float = 0.05
+
+
+def calm():
+    """Nothing but a dead host, in clouds of every shape."""
+    names = (
+        "slow many stranger error stuck_task compute_dead cut_off ceph_lives bmc_dead bmc_disobeys bmc_many spawn_fails other_fails happens api_silent "
+        "cell_mute libvirt_silent two_dead tight second_address odd_options missing_disk no_rights mixed_homes volumes"
+    ).split()
+    return Kind(**dict.fromkeys(names, 0.0))
+
+
+def killed():
+    """The same, and runs die."""
+    return dataclasses.replace(calm(), kill=1.0)
+
+
+def wild():
+    """Everything."""
+    return Kind(kill=0.4)
+
+
+# --- the cloud ------------------------------------------------------------------------------------------------
+
+
+class Builder:
+    def __init__(self, seed, kind):
+        self.world = World(seed)
+        self.kind = kind
+        self.dice = self.world.random
+
+    def chance(self, name):
+        return self.dice.random() < getattr(self.kind, name)
+
+    def build(self):
+        world = self.world
+        world.watch = oracle.Oracle(world)
+        self._clusters()
+        self._hosts()
+        self._servers()
+        world.watch.begin()
+        self._troubles()
+        return world
+
+    def _clusters(self):
+        for number in range(1, 3 if self.chance("second_cluster") else 2):
+            fsid = f"fsid-{number}"
+            pools = {"vms": {}}
+            if self.chance("second_pool"):
+                pools["fast"] = {}
+            self.world.clusters[fsid] = Cluster(fsid, pools, daemons=(f"10.{number}.0.200", f"10.{number}.0.201"))
+
+    def _hosts(self):
+        world, dice = self.world, self.dice
+        homes = [(fsid, pool) for fsid, cluster in world.clusters.items() for pool in cluster.pools]
+        zones = ["az1", dice.choice(("az1", "az2"))]
+        home_of = {zone: dice.choice(homes) for zone in ("az1", "az2")}
+        mixed, separate, six = self.chance("mixed_homes"), self.chance("separate_network"), self.chance("ipv6")
+        for number in range(1, dice.randrange(3, 6) + 1):
+            zone = zones[number % 2]
+            clients = {}
+            for index, fsid in enumerate(world.clusters, 1):
+                if not separate:
+                    clients[fsid] = [f"192.0.2.{number}"]
+                else:
+                    clients[fsid] = [f"fd00:{index}::{number}" if six else f"10.{index}.0.{number}"]
+                if self.chance("second_address"):
+                    clients[fsid].append(f"10.{index}.1.{number}")
+            tight = self.chance("tight")
+            host = Host(
+                f"compute{number}",
+                zone,
+                dice.choice((3000, 4000)) if tight else 16384,
+                f"192.0.2.{number}",
+                clients,
+                dice.choice(homes) if mixed else home_of[zone],
+            )
+            host.rights = not self.chance("no_rights")
+            host.reads_volumes = dice.random() < 0.7
+            world.hosts[host.name] = host
+
+    def _servers(self):
+        world, dice = self.world, self.dice
+        source = world.hosts[DEAD]
+        for number in range(1, (8 if self.chance("many") else dice.choice((0, 1, 2, 2, 3, 3, 4, 6))) + 1):
+            self._server(number, source)
+        if self.chance("two_dead"):
+            for number in range(11, 11 + dice.randrange(1, 4)):
+                self._server(number, world.hosts[OTHER_DEAD])
+        for number, host in enumerate(world.hosts.values(), 21):
+            if host.name not in (DEAD, OTHER_DEAD) and dice.random() < 0.4:
+                self._server(number, host, plain=True)
+
+    def _server(self, number, host, plain=False):
+        world, dice = self.world, self.dice
+        uuid = uid(world.seed, "server", number)
+        server = Server(uuid, f"vm{number}", dice.choice((512, 1024)), host.name, "ACTIVE", True, host.home, {})
+        world.servers[uuid] = server
+        if not plain and self.chance("volumes"):
+            volume = Volume(uid(world.seed, "volume", number), dice.choice((*world.clusters, None)))
+            world.volumes[volume.uuid] = volume
+            server.volumes = (volume.uuid,)
+            server.boots_from_volume = dice.random() < 0.5
+        names = [] if server.boots_from_volume else [f"{uuid}_disk"]
+        if dice.random() < 0.2:
+            server.swap = 64
+            names.append(f"{uuid}_disk.swap")
+        if dice.random() < 0.15:
+            names.append(f"{uuid}_disk.config")
+        pool = world.pool(host.home)
+        for name in names:
+            server.disks[name] = f"id-{name[:8]}-{name.partition('_')[2]}"
+            pool[name] = Disk(name, server.disks[name])
+        if not plain and self.chance("stopped"):
+            server.status, server.runs, server.power_state = "SHUTOFF", False, 4
+            server.history.append("stop")
+        else:
+            world.start_domain(host, server)
+            addresses = host.clients[host.home[0]]
+            if len(addresses) > 1 and dice.random() < 0.5:
+                host.domains[uuid] = addresses[1]
+                for disk in world.disks_of(server, host.home):
+                    disk.lock = addresses[1]
+                world.lock_volumes(host, server)
+        if not plain and self.chance("error"):
+            server.status = "ERROR"
+        elif not plain and self.chance("stuck_task"):
+            server.task = dice.choice(("rebooting", "powering-off", "image_snapshot"))
+
+    def _troubles(self):
+        world, dice = self.world, self.dice
+        source = world.hosts[DEAD]
+        self._die(source)
+        if any(server.host == OTHER_DEAD for server in world.servers.values()):
+            self._die(world.hosts[OTHER_DEAD])
+        for host in world.hosts.values():
+            host.libvirt_silent = self.chance("libvirt_silent")
+            if host is not source and self.chance("other_fails"):
+                setattr(host, dice.choice(("refuses", "fails")), True)
+        if self.chance("spawn_fails"):
+            world.spawn_fails, world.leftover = 0.5, dice.choice((0.0, 0.3))
+        world.resume_on_boot = dice.random() < 0.5
+        mine = [server for server in world.servers.values() if server.host == DEAD and server.disks]
+        if mine and self.chance("stranger"):
+            server = dice.choice(mine)
+            disk = world.pool(server.home)[sorted(server.disks)[0]]
+            # A backup reader, a monitor's host, somebody with rbd map.
+            disk.strangers.add(dice.choice(("198.51.100.250", *world.clusters[server.home[0]].daemons)))
+        if mine and self.chance("missing_disk"):
+            server = dice.choice(mine)
+            name = sorted(server.disks)[-1]
+            world.pool(server.home).pop(name)
+            server.disks.pop(name)
+
+    def _die(self, host):
+        world, dice = self.world, self.dice
+        host.bmc = not self.chance("bmc_dead")
+        host.bmc_obeys = not self.chance("bmc_disobeys")
+        if self.chance("bmc_many"):
+            host.bmc_other = dice.random() < 0.5
+        if self.chance("compute_dead"):
+            host.silent_since = world.now
+        elif self.chance("cut_off"):
+            world.cut_off(host, ceph=not self.chance("ceph_lives"))
+        else:
+            world.power_off(host)
+        world.now += dice.choice((61.0, 65.0, 300.0))
+
+
+# --- what happens ---------------------------------------------------------------------------------------------
+
+
+class Events:
+    """Things that others do, at times that nobody chose."""
+
+    def __init__(self, world, kind, often):
+        self.world = world
+        self.kind = kind
+        self.often = often
+        self.dice = world.random
+        self.left = 4
+
+    def tick(self):
+        """Called every few seconds while a run waits, and between two of its needs."""
+        if self.left and self.dice.random() < self.often:
+            self.left -= 1
+            self.dice.choice(self._all())()
+
+    def _all(self):
+        return [
+            self._power_on,
+            self._heal,
+            self._dest_dies,
+            self._dest_cut,
+            self._owner_stops,
+            self._owner_starts,
+            self._owner_deletes,
+            self._stranger_leaves,
+            self._api_silent,
+            self._fixed,
+        ]
+
+    def _dead(self):
+        return self.world.hosts[self.dice.choice((DEAD, DEAD, OTHER_DEAD))]
+
+    def _power_on(self):
+        host = self._dead()
+        if not host.powered:
+            self.world.power_on(host)
+
+    def _heal(self):
+        self.world.heal(self._dead())
+
+    def _living(self):
+        return [host for host in self.world.hosts.values() if host.name != DEAD and host.answers]
+
+    def _dest_dies(self):
+        if len(self._living()) > 2:
+            self.world.power_off(self.dice.choice(self._living()))
+
+    def _dest_cut(self):
+        if len(self._living()) > 2:
+            self.world.cut_off(self.dice.choice(self._living()), ceph=False)
+
+    def _server(self):
+        found = [server for server in self.world.servers.values() if not server.deleted]
+        return self.dice.choice(found) if found else None
+
+    def _owner_stops(self):
+        server = self._server()
+        if server is not None:
+            try:
+                self.world.stop(server)
+            except NovaError:
+                pass
+
+    def _owner_starts(self):
+        server = self._server()
+        if server is not None:
+            self.world.watch.disturbed.add(server.host)
+            self.world.start(server)
+
+    def _owner_deletes(self):
+        server = self._server()
+        if server is not None:
+            self.world.delete(server)
+
+    def _stranger_leaves(self):
+        for cluster in self.world.clusters.values():
+            for pool in cluster.pools.values():
+                for disk in pool.values():
+                    disk.strangers.clear()
+
+    def _api_silent(self):
+        if self.dice.random() < self.kind.cell_mute * 5:
+            self.world.cell_mute_until = self.world.now + self.dice.choice((5, 20))
+        if self.dice.random() < self.kind.api_silent * 5:
+            self.world.api_silent_until = self.world.now + self.dice.choice((5, 20, 120))
+
+    def _fixed(self):
+        self.world.spawn_fails = 0.0
+        for host in self.world.hosts.values():
+            host.refuses = host.fails = False
+
+
+# --- runs -----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Ended:
+    """How a scenario ended, for the statistics."""
+
+    states: t.List[str]
+    servers: int
+    succeeded: bool
+    sent: int
+    messages: t.List[str]
+    log: t.List[t.Any]
+
+
+class Scenario:
+    """A seed's cloud, its runs, and the oracle's eyes on them."""
+
+    def __init__(self, seed, kind, directory):
+        self.world = Builder(seed, kind).build()
+        self.kind = kind
+        self.dice = self.world.random
+        self.directory = directory
+        self.state_dir = os.path.join(directory, "state")
+        self.runs = 0
+        self.states = []
+        self.messages = []
+        self.sent = set()
+        self.succeeded = False
+        self.well = set()
+        self.ids = 0
+        #: Dead host to the servers that its operation was begun for.
+        self.scope = {}
+        self.other = None
+        self.servers = sum(1 for server in self.world.servers.values() if server.host == DEAD)
+        if self.dice.random() < kind.cell_mute:
+            self.world.cell_mute_until = self.world.now + self.dice.choice((3, 30))
+        self.world.watch.calm = not (kind.kill or kind.happens or kind.slow or kind.spawn_fails or kind.two_dead)
+        happens = self.dice.random() < kind.happens
+        self.events = Events(self.world, kind, self.dice.choice((0.02, 0.05, 0.15)) if happens else 0.0)
+        self.world.sleepers.append(self.events.tick)
+        self.world.sleepers.append(self._others)
+
+    def next_id(self):
+        self.ids += 1
+        return types.SimpleNamespace(hex=f"{self.world.seed & 0xFFFFF:05x}{self.ids:07x}" + "0" * 20)
+
+    # --- what an operator types
+
+    def options(self, host, action="apply", **given):
+        dice, world = self.dice, self.world
+        odd = dice.random() < self.kind.odd_options
+        fence = dice.choice(FENCES) if odd else ("power" if not self.kind.cut_off else dice.choice(FENCES[:3]))
+        source = world.hosts[host]
+        chosen = None
+        mine = [server for server in world.servers.values() if server.host == host and not server.deleted]
+        if odd and mine and dice.random() < 0.2:
+            chosen = [server.name for server in mine[: max(1, len(mine) // 2)]]
+        named = []
+        if odd and fence == "blocklist" and dice.random() < 0.4:
+            others = [other.clients[other.home[0]][0] for other in world.hosts.values() if other is not source]
+            named = [dice.choice((*source.clients[source.home[0]], source.management, *others[:1]))]
+        options = {
+            "evacuate_host": host,
+            "inventory_name": host,
+            "action": action,
+            "fence": fence,
+            "partial": dice.random() < 0.5 if odd else False,
+            "servers": chosen,
+            "blocklist_addresses": named,
+            "also_blocklist": odd and dice.random() < 0.2,
+            "fence_confirm_command": "confirm" if fence == "command" else None,
+            "power_state_query": None,
+            "attested_by": "Ann",
+            "max_hosts": dice.choice((1, 9)) if odd else 9,
+            "max_share": 1.0,
+            "server_timeout": dice.choice((60, 600)),
+            "measured_for": dice.choice((5, 120)),
+            "proof_max_age": dice.choice((5, 30, 120)),
+            "death_timeout": dice.choice((1, 60)),
+            "max_parallel": dice.choice((1, 8)),
+            "refence": dice.random() < 0.3 if odd else False,
+            "overrides": [],
+            "max_rounds": 30,
+            "reset_states": ["task"] if dice.random() < 0.5 else [],
+        }
+        if source.bmc_other is not None and dice.random() < 0.5:
+            options["power_state_query"] = f"redfish_facts.system.entries[?Id=='{host}'].PowerState"
+        if fence == "attested" and dice.random() < 0.7:
+            options["overrides"] = [{"code": "SG506", "object": host, "reason": "unplugged it"}]
+        options.update(given)
+        return options
+
+    def run(self, options):
+        """Return the pump of one run of the playbook."""
+        self.runs += 1
+        evidence_dir = os.path.join(self.directory, f"evidence-{self.runs}")
+        attested = options["fence"] == "attested" and bool(options["overrides"])
+        told = oracle.Told(
+            self.runs,
+            options["evacuate_host"],
+            options["fence"],
+            attested,
+            options["proof_max_age"],
+            options["servers"],
+            options["action"],
+            tuple(options["blocklist_addresses"]),
+        )
+        args = pump.arguments(**{**options, "state_dir": self.state_dir, "evidence_dir": evidence_dir})
+        kill = self.dice.choice((0.01, 0.05)) if self.dice.random() < self.kind.kill else 0.0
+        return pump.Pump(self.world, told, args, kill, self.kind.slow)
+
+    def carry_out(self, one, quiet=False):
+        """Carry a run out to its end or its death, others acting meanwhile, and let the oracle judge how it ended."""
+        world = self.world
+        host = one.told.host
+        asked = self._asked(one)
+        try:
+            for _need in one.steps():
+                if not quiet:
+                    self.events.tick()
+                    self._others()
+        except Killed:
+            world.say("killed", one.told.number)
+            self.states.append("killed")
+            return None
+        finally:
+            self.sent.update(one.told.sent)
+            world.watch.disks()
+            shutil.rmtree(one.args["evidence_dir"], ignore_errors=True)
+        self._judge(one, host, asked)
+        return one.result
+
+    def _asked(self, one):
+        """Who is to leave: what the operation was begun for, whatever a later run is told."""
+        host = one.told.host
+        if not any(entry["about"]["host"] == host for entry in self.journals()):
+            self.scope[host] = self._chosen(one)
+        return self.scope[host]
+
+    def _chosen(self, one):
+        servers = [s for s in self.world.servers.values() if s.host == one.told.host and not s.deleted]
+        chosen = one.told.servers
+        return [s for s in servers if chosen is None or s.name in chosen]
+
+    def _judge(self, one, host, asked):
+        world, result = self.world, one.result
+        world.say("ended", one.told.number, result["state"], result["msg"])
+        self.states.append(result["state"])
+        self.messages.append(result["msg"])
+        world.watch.run = one.told
+        world.watch.others_snapshots = frozenset(f"stackguard-{entry['operation_id']}" for entry in self.journals())
+        well = not result.get("failed")
+        is_open = any(entry["about"]["host"] == host for entry in self.journals())
+        if well and result["state"] in ("evacuated", "clear"):
+            still = is_open
+            if result["state"] == "clear":
+                asked = [server for server in asked if server.host == host]
+            world.watch.ended_well(asked, self.noted(), still)
+            self.succeeded = self.succeeded or host == DEAD
+            self.well.add(host)
+        if well and result["state"] == "aborted":
+            self._aborted(one, host, is_open)
+
+    def _aborted(self, one, host, is_open):
+        watch = self.world.watch
+        if is_open:
+            watch.bad("journal-open", host)
+        watch.given_back(self.noted())
+        if not any(server.uuid in watch.ever_sent for server in self._asked(one)) and not self._ever_sent(host):
+            watch._entries(self._noted_by(closed_before=True, host=host))
+
+    def _ever_sent(self, host):
+        return any(entry.source == host for entry in self.world.migrations)
+
+    def journals(self):
+        found = []
+        for path in glob.glob(os.path.join(self.state_dir, "*.json")):
+            with open(path, encoding="utf-8") as stream:
+                found.append(json.load(stream))
+        return found
+
+    def noted(self):
+        """Every address that a journal says is on a list, by fsid."""
+        return self._noted_by()
+
+    def _noted_by(self, closed_before=False, host=None):
+        noted = {}
+        paths = [*glob.glob(os.path.join(self.state_dir, "*.json"))]
+        paths += glob.glob(os.path.join(self.state_dir, "closed", "*.json"))
+        for path in paths:
+            with open(path, encoding="utf-8") as stream:
+                journal = json.load(stream)
+            for fsid, addresses in (journal["about"].get("blocklisted") or {}).items():
+                noted.setdefault(fsid, set()).update(addresses)
+        return noted
+
+    # --- the whole
+
+    def _others(self):
+        """Another operator, with another dead host, at the same time."""
+        world = self.world
+        if self.other is None or world.nested or self.dice.random() > 0.3:
+            return
+        world.nested, mine = True, world.watch.run
+        try:
+            next(self.other)
+        except StopIteration:
+            self.other = None
+        finally:
+            world.nested, world.watch.run = False, mine
+
+    def _begin_other(self):
+        if not any(server.host == OTHER_DEAD for server in self.world.servers.values()):
+            return
+        fence = self.dice.choice(("power", "blocklist"))
+        one = self.run(self.options(OTHER_DEAD, fence=fence, servers=None, max_hosts=9, fence_confirm_command=None))
+        asked = self._asked(one)
+
+        def steps():
+            try:
+                yield from one.steps()
+            except Killed:
+                return
+            self._judge(one, OTHER_DEAD, asked)
+
+        self.other = steps()
+
+    def play(self):
+        dice = self.dice
+        self._begin_other()
+        for _number in range(dice.choice((1, 2, 2, 3, 4))):
+            action = "apply"
+            if self.runs:
+                later = dice.choice(("apply", "apply", "apply", "resume", "status"))
+                action = "abort" if dice.random() < self.kind.aborts else later
+            one = self.run(self.options(DEAD, action))
+            self.carry_out(one)
+            if dice.random() < 0.5:
+                self.events.tick()
+                self.world.sleep(dice.choice((1, 60, 600)))
+        while self.other is not None:
+            self._others()
+        self._close()
+        return self
+
+    def _close(self):
+        """At last everything is repaired that can be, and the same command is given until nothing is open."""
+        world = self.world
+        self.events.left, self.other, self.kind = 0, None, dataclasses.replace(self.kind, kill=0.0)
+        world.api_silent_until = world.cell_mute_until = 0.0
+        world.spawn_fails = world.leftover = 0.0
+        for host in world.hosts.values():
+            host.bmc = host.bmc_obeys = host.rights = True
+            host.bmc_other, host.libvirt_silent = None, False
+            host.refuses = host.fails = False
+            if host.name not in (DEAD, OTHER_DEAD):
+                world.power_on(host)
+                world.heal(host)
+        self.events._stranger_leaves()
+        for host in (DEAD, OTHER_DEAD):
+            self._give_up(host)
+
+    def _give_up(self, host):
+        """Resume what is open, or abort it: then nothing is left of it."""
+        world = self.world
+        world.power_off(world.hosts[host])
+        for action in ("apply", "apply", "abort", "abort"):
+            if not self._open(host) and (action == "abort" or host == OTHER_DEAD or not self._left(host)):
+                return
+            world.sleep(700)
+            given = {"fence": "power", "partial": True, "servers": None, "reset_states": ["task"], "max_hosts": 9}
+            self.carry_out(self.run(self.options(host, action, **given)))
+        if self._open(host) and not self._stuck(host):
+            world.watch.bad("never-ends", host, self.messages[-1])
+
+    def _left(self, host):
+        return [server for server in self.world.servers.values() if server.host == host and not server.deleted]
+
+    def _open(self, host):
+        return any(entry["about"]["host"] == host for entry in self.journals())
+
+    def _stuck(self, host):
+        """Nova itself has not come to an end, and never will."""
+        return any(entry.stage == "stuck" and entry.source == host for entry in self.world.migrations)
+
+    def ended(self):
+        return Ended(self.states, self.servers, self.succeeded, len(self.sent), self.messages, self.world.log)
+
+
+def install(monkeypatch, current):
+    """Replace C(systems/) by the world of the scenario that ``current()`` gives."""
+
+    class Nova(reading.Nova):
+        world = property(lambda self: current().world)
+
+        def __init__(self):  # noqa: D107
+            pass
+
+    Nova().install(monkeypatch)
+    monkeypatch.setattr(evacuations, "futures", reading.FUTURES)
+    monkeypatch.setattr(guard, "futures", reading.FUTURES)
+    monkeypatch.setattr(guard, "time", types.SimpleNamespace(time=lambda: current().world.now))
+    monkeypatch.setattr(server_evacuate, "connect", lambda _args: object())
+    monkeypatch.setattr(server_evacuate, "uuid", types.SimpleNamespace(uuid4=lambda: current().next_id()))
+    _make_quick(monkeypatch)
+
+
+def _make_quick(monkeypatch):
+    """Nothing must survive a power cut here, and nobody reads the files."""
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+    plain = types.SimpleNamespace(
+        dumps=lambda value, **_form: json.dumps(value),
+        dump=lambda value, stream, **_form: stream.write(json.dumps(value)),
+        load=json.load,
+        loads=json.loads,
+    )
+    monkeypatch.setattr(evidence, "json", plain)
+    monkeypatch.setattr(journal, "json", plain)
+    load, write, known = evidence._load_host, evidence._write, {}
+
+    def load_host(path, name):
+        if path not in known:
+            known[path] = load(path, name)
+        return known[path]
+
+    def write_part(path, text, directory):
+        known.pop(path, None)
+        write(path, text, directory)
+
+    monkeypatch.setattr(evidence, "_load_host", load_host)
+    monkeypatch.setattr(evidence, "_write", write_part)
+
+
+class Stage:
+    """Plays scenarios, one after the other."""
+
+    def __init__(self, monkeypatch):
+        self.scenario = None
+        self.place = tempfile.mkdtemp(prefix="model-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        install(monkeypatch, lambda: self.scenario)
+
+    def play(self, seed, kind):
+        directory = os.path.join(self.place, str(seed))
+        os.makedirs(directory)
+        try:
+            self.scenario = Scenario(seed, kind, directory)
+            return self.scenario.play().ended()
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def close(self):
+        shutil.rmtree(self.place, ignore_errors=True)

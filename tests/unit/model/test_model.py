@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Evacuations of random clouds, with everything that can go wrong in between, watched by an oracle of its own.
+
+More runs: STACKGUARD_MODEL_RUNS=20000, from another seed: STACKGUARD_MODEL_SEED=1000000. A broken rule names its seed.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+
+import pytest
+
+from ansible_collections.stackguard.nova.tests.unit.model import oracle, scenario
+
+RUNS = int(os.environ.get("STACKGUARD_MODEL_RUNS", "0"))
+SEED = int(os.environ.get("STACKGUARD_MODEL_SEED", "0"))
+
+
+@pytest.fixture
+def stage(monkeypatch):
+    found = scenario.Stage(monkeypatch)
+    yield found
+    found.close()
+
+
+def played(stage, kind, runs, what):
+    """Play scenarios and return how they ended. The first broken rule ends it, with its seed and all that happened."""
+    endings = []
+    for seed in range(SEED, SEED + (RUNS or runs)):
+        try:
+            endings.append(stage.play(seed, kind()))
+        except (oracle.Violation, AssertionError) as error:
+            told = "\n".join(" ".join(map(str, line)) for line in stage.scenario.world.log)
+            raise AssertionError(f"{what}, seed {seed}: {error}\n{told}") from error
+        except Exception as error:
+            raise AssertionError(f"{what}, seed {seed}: {type(error).__name__} {error}") from error
+    return endings
+
+
+def statistics(endings):
+    states = collections.Counter(state for entry in endings for state in entry.states)
+    with_servers = [entry for entry in endings if entry.servers]
+    return states, sum(1 for entry in with_servers if entry.succeeded), len(with_servers)
+
+
+def test_a_dead_host_is_evacuated_at_once_where_nothing_else_is_wrong(stage):
+    endings = played(stage, scenario.calm, 50, "calm")
+    refused = [entry.messages for entry in endings if not entry.succeeded]
+    assert not refused, refused[:3]
+    assert sum(entry.sent for entry in endings) > len(endings)
+
+
+def test_the_same_command_again_ends_what_was_killed_at_any_moment(stage):
+    endings = played(stage, scenario.killed, 80, "killed")
+    assert [entry.messages for entry in endings if not entry.succeeded] == []
+    states, _ended, _all = statistics(endings)
+    assert states["killed"] > len(endings) // 4, states
+
+
+def test_no_rule_is_broken_whatever_happens(stage, capsys):
+    endings = played(stage, scenario.wild, 150, "wild")
+    states, ended, of_all = statistics(endings)
+    with capsys.disabled():
+        print(f"\nmodel: {of_all} scenarios, {ended} evacuated, runs: {dict(states)}")
+    # A model in which everything is refused would prove nothing.
+    assert ended > of_all * 0.4, states
+    assert sum(entry.sent for entry in endings) > len(endings) // 2

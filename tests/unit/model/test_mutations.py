@@ -1,0 +1,307 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Each defect of the review, put back: the model test finds it, or it would not find the next one either.
+
+A defect is put back with all that guards against it today: there is more than one line of defence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import fence_proof, server_state
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, evacuation, fencing, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
+    evacuate,
+    evacuation_record,
+    evacuation_round,
+    fences,
+    lifecycle,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard
+from ansible_collections.stackguard.nova.tests.unit.model import oracle, scenario
+
+#: Scenarios until it must be found.
+MOST = 300
+
+calm = scenario.calm
+
+
+def changed(kind, **more):
+    return dataclasses.replace(kind, **more)
+
+
+class Patch:
+    """The mutations' hands. Wrappers get what they replace first."""
+
+    def __init__(self, monkeypatch):
+        self.monkeypatch = monkeypatch
+
+    def put(self, owner, name, value):
+        assert hasattr(owner, name), f"{owner} has no {name}: the defect can not be put back"
+        self.monkeypatch.setattr(owner, name, value)
+
+    def wrap(self, owner, name, wrapper):
+        original = getattr(owner, name)
+        self.put(owner, name, lambda *args, **kwargs: wrapper(original, *args, **kwargs))
+
+    def nothing(self, owner, name, value=()):
+        self.put(owner, name, lambda *_args, **_kwargs: value)
+
+
+# --- what each defect was -------------------------------------------------------------------------------------
+
+
+def a_blocklist_of_no_address_is_proof(patch):
+    """D1: nothing is put on the list, and the journal says that it was read back."""
+
+    def prove(_self, target, _answers, at):
+        clusters = {fsid: ["192.0.2.254"] for fsid in ("fsid-1", "fsid-2")}
+        return fence_proof.FenceProof("blocklist", target.host, target.operation_id, "read back", at, "-", clusters)
+
+    patch.put(fences.Blocklist, "need", lambda _self, _target, act: [evacuate.needs.fence("blocklist", act)])
+    patch.put(fences.Blocklist, "prove", prove)
+    patch.nothing(fencing, "uncovered", {})
+    patch.nothing(storage, "bare")
+    patch.nothing(fencing, "_none")
+
+
+def the_first_host_reads_every_cluster(patch):
+    """D2: who works in Ceph is chosen by name, and succeeds where there is nothing to guard."""
+    patch.put(evacuate.Evacuation, "_reader", _first_by_name)
+    patch.put(guard, "expect_cluster", lambda ceph, fsid=None: ceph.fsid())
+    patch.wrap(
+        guard, "guard", lambda make, ceph, op, _ids, images=None, **more: make(ceph, op, [n[:36] for n in images])
+    )
+    patch.put(evacuate.Evacuation, "_verified_guards", _whatever_was_asked)
+    patch.nothing(evacuation_round, "unguarded", {})
+
+
+def _first_by_name(self, _home):
+    return next(iter(sorted(name for name in self._bundle().hosts if name != self.source)), None)
+
+
+def _whatever_was_asked(self, kind):
+    answers = evacuate.needs.answers_of(self.answers, kind)
+    return {name for answer in answers for home in answer["homes"] for name in home["images"]}
+
+
+def the_first_cluster_is_the_right_one(patch):
+    """D2: the fence is written to another cluster, and read back there."""
+    patch.put(evacuate.Evacuation, "_reader", _first_by_name)
+    patch.put(guard, "expect_cluster", lambda ceph, fsid=None: ceph.fsid())
+    patch.put(fences, "listings", _by_what_was_asked)
+    nobody_guards(patch)
+
+
+def _by_what_was_asked(answers):
+    found = {}
+    for answer in answers:
+        for entry in answer.get("clusters") or []:
+            found.setdefault(entry["fsid"], []).extend((entry["result"] or {}).get("listed") or [])
+    return found, {"somebody"}
+
+
+def volumes_are_not_looked_at(patch):
+    """D3: servers whose volumes are not in the cluster that refuses their host."""
+    patch.nothing(clients, "volumes_of", {})
+
+
+def a_strangers_address_is_taken_for_the_hosts(patch):
+    """D4, H2: whoever has a disk open is the dead host."""
+
+    def addresses(find, *args, **kwargs):
+        given = inspect.signature(find).bind(*args, **kwargs).arguments
+        found = find(*args, **kwargs)
+        bundle = given.get("bundle")
+        images = [image for facts in bundle.hosts.values() if facts.rbd for image in facts.rbd.images or []]
+        strange = {
+            clients.address_of(watcher.address): "watcher" for image in images for watcher in image.watchers or []
+        }
+        return dataclasses.replace(
+            found, by_cluster={fsid: {**why, **strange} for fsid, why in found.by_cluster.items()}
+        )
+
+    patch.wrap(fencing, "addresses", addresses)
+    patch.nothing(guard, "_refuse_infrastructure", None)
+
+
+def a_proof_is_read_once(patch):
+    """D5: what was read first is good for ever."""
+
+    def proven(make, self):
+        stored = self._stored_fence()
+        return make(self) if stored is None else stored
+
+    patch.wrap(evacuate.Evacuation, "_proven", proven)
+    patch.nothing(fence_proof, "refusal", None)
+    patch.nothing(storage, "own_watchers", [])
+    patch.nothing(storage, "live_domains", [])
+    patch.nothing(storage, "_answered", [])
+
+
+def a_silent_libvirt_has_no_domains(patch):
+    """D6: a source that answers, and whose libvirt does not."""
+    patch.nothing(storage, "silent")
+
+    def live(find, bundle, request, *more):
+        facts = clients.source_facts(bundle, request)
+        return [] if facts is None or facts.domains is None else find(bundle, request, *more)
+
+    patch.wrap(storage, "live_domains", live)
+
+
+def another_machine_is_off(patch):
+    """D7: any Off in the answer of a BMC with several systems."""
+    patch.put(fences, "power_state", lambda result, _options: "Off" if "Off" in repr(result) else "On")
+
+
+def guards_stay_until_the_last(patch):
+    """D16: of servers that have long arrived."""
+    patch.nothing(evacuate.Evacuation, "_finished_guards", [])
+
+
+def guards_go_too_early(patch):
+    """The other way round: of servers that are still to be sent."""
+    patch.put(
+        evacuate.Evacuation,
+        "_finished_guards",
+        lambda self, _result: evacuation_record.servers_of(self.book.journal),
+    )
+    patch.nothing(evacuation_round, "unguarded", {})
+
+
+def nobody_guards(patch):
+    """Servers are sent without a guard."""
+    patch.put(evacuate.Evacuation, "_to_guard", lambda self: self._to_round())
+    patch.nothing(evacuation_round, "unguarded", {})
+
+
+def a_server_that_was_stopped_runs_afterwards(patch):
+    """H1: a failed spawn made it an ERROR, and its power state is forgotten."""
+    patch.nothing(evacuation_round, "_stop")
+
+
+def a_stranger_does_not_matter(patch):
+    """H3, turned round: somebody has the disk open, and it is sent."""
+    patch.nothing(fencing, "strangers")
+
+
+def another_operation_is_not_counted(patch):
+    """Two dead hosts at the same time: each promises the same memory."""
+    patch.nothing(evacuate.Evacuation, "_others", [])
+    patch.wrap(lifecycle.Book, "write", lambda write, self, before=None, counted=None: write(self, before))
+
+
+def an_abort_forgets_who_was_sent(patch):
+    """D10, as it must not be: entries are lifted under servers that live elsewhere by now."""
+    patch.nothing(evacuation_record, "sent", set())
+
+
+def an_expired_proof_ends_it_well(patch):
+    """Found by this model: whoever was not sent in time was forgotten, and the run ended well."""
+
+    def run(carry_out, *args, **kwargs):
+        found = carry_out(*args, **kwargs)
+        waits = "expired before it was sent"
+        left = {uuid: why for uuid, why in found.left.items() if waits not in why}
+        again = found.again and bool(found.outcomes or found.in_transit or found.put_out or left == found.left)
+        return dataclasses.replace(found, left=left, again=again)
+
+    patch.wrap(evacuation_round, "run", run)
+
+
+def a_cell_that_does_not_answer_has_no_servers(patch):
+    """D17: the list is short, and nobody asks placement."""
+    patch.wrap(
+        evacuation_round.evacuations,
+        "read_evacuation",
+        lambda read, *args, **kwargs: dataclasses.replace(read(*args, **kwargs), unlisted={}),
+    )
+
+
+def zones_do_not_matter(patch):
+    """A server goes to whichever host has room."""
+    patch.nothing(plans, "_zone")
+
+
+def a_leftover_domain_is_not_seen(patch):
+    """A failed spawn left it running, and it is sent elsewhere."""
+    patch.nothing(storage, "_leftover_domains")
+    patch.nothing(storage, "writers")
+
+
+def the_power_state_of_an_error_is_running(patch):
+    """H1: how a server ran is not asked."""
+    patch.nothing(server_state, "power_before", "running")
+
+
+#: Each defect with the clouds in which it shows, and the rules of which it breaks one.
+CASES = {
+    a_blocklist_of_no_address_is_proof: (changed(calm(), cut_off=1.0, odd_options=1.0, bmc_dead=0.5), ("not-covered",)),
+    the_first_host_reads_every_cluster: (changed(calm(), second_cluster=1.0, mixed_homes=1.0), ("unguarded",)),
+    the_first_cluster_is_the_right_one: (
+        changed(calm(), second_cluster=1.0, mixed_homes=1.0, odd_options=1.0),
+        ("not-covered", "no-proof"),
+    ),
+    volumes_are_not_looked_at: (changed(calm(), volumes=0.7, odd_options=1.0, cut_off=0.5), ("not-covered",)),
+    a_strangers_address_is_taken_for_the_hosts: (
+        changed(calm(), stranger=1.0, odd_options=1.0),
+        ("foreign-address-listed",),
+    ),
+    a_proof_is_read_once: (
+        changed(calm(), happens=1.0, odd_options=0.5, kill=0.3),
+        ("seen-alive", "old-proof", "false-proof", "no-proof"),
+    ),
+    a_silent_libvirt_has_no_domains: (
+        changed(calm(), compute_dead=1.0, libvirt_silent=0.7, odd_options=0.5),
+        ("fenced-alive", "attested-and-alive", "two-writers"),
+    ),
+    another_machine_is_off: (changed(calm(), bmc_many=1.0, bmc_disobeys=0.7, cut_off=1.0), ("no-proof", "false-proof")),
+    guards_stay_until_the_last: (changed(calm(), many=1.0), ("guard-kept",)),
+    guards_go_too_early: (changed(calm(), happens=0.0), ("unguarded",)),
+    nobody_guards: (calm(), ("unguarded",)),
+    a_server_that_was_stopped_runs_afterwards: (changed(calm(), stopped=0.8, error=0.7), ("power-state",)),
+    a_stranger_does_not_matter: (changed(calm(), stranger=1.0), ("sent-while-watched",)),
+    another_operation_is_not_counted: (changed(calm(), two_dead=1.0, tight=1.0, many=1.0), ("memory-promised-twice",)),
+    an_abort_forgets_who_was_sent: (
+        changed(calm(), cut_off=1.0, happens=1.0, odd_options=1.0, kill=1.0, aborts=0.8),
+        ("lifted-under-a-guest", "two-writers"),
+    ),
+    an_expired_proof_ends_it_well: (changed(calm(), slow=0.4), ("pass-and-still-there",)),
+    a_cell_that_does_not_answer_has_no_servers: (changed(calm(), cell_mute=1.0), ("pass-and-still-there",)),
+    zones_do_not_matter: (changed(calm(), second_cluster=0.0, second_pool=0.0, tight=0.5), ("sent-out-of-its-zone",)),
+    a_leftover_domain_is_not_seen: (changed(calm(), spawn_fails=1.0), ("sent-while-it-runs", "two-writers")),
+    the_power_state_of_an_error_is_running: (changed(calm(), stopped=0.8, error=0.7), ("power-state",)),
+}
+
+
+def found(stage, kind, rules, most):
+    """Play until one of these rules is broken; None: none was."""
+    for seed in range(most):
+        try:
+            stage.play(seed, kind)
+        except oracle.Violation as violation:
+            if violation.rule in rules:
+                return seed, violation
+    return None
+
+
+@pytest.fixture
+def stage(monkeypatch):
+    made = scenario.Stage(monkeypatch)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("mutation", CASES, ids=lambda mutation: mutation.__name__)
+def test_a_defect_that_is_put_back_is_found(stage, monkeypatch, mutation):
+    mutation(Patch(monkeypatch))
+    kind, rules = CASES[mutation]
+    assert found(stage, kind, rules, MOST) is not None, f"not found in {MOST} scenarios: {mutation.__doc__}"
