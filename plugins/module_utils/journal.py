@@ -142,7 +142,7 @@ def in_transit(journal: t.Mapping[str, t.Any]) -> t.List[t.Dict[str, t.Any]]:
     """Return the servers that an operation has sent, or is about to, and that have not arrived, by its journal."""
     memory = journal.get("memory") or {}
     # C(riding): what version 0.1 of this collection called them.
-    sent = memory.get("in_transit") or memory.get("riding") or []
+    sent = memory["in_transit"] if "in_transit" in memory else memory.get("riding") or []
     return [dict(entry) for entry in (*sent, *(memory.get("intended") or []))]
 
 
