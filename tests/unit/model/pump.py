@@ -49,7 +49,7 @@ class State(LocalState):
 class Plugin(server_evacuate.ActionModule):
     """The plugin without its task."""
 
-    def __init__(self, pump):  # noqa: D107 - what Ansible would give
+    def __init__(self, pump):
         self.pump = pump
         self._task = types.SimpleNamespace(check_mode=False, diff=False)
         self._play_context = types.SimpleNamespace(diff=False)

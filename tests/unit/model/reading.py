@@ -56,7 +56,7 @@ def host_facts(world, host, request):
         ovs_external_ids=None,
         open_operations=[],
         rbd=None if host.ceph_cut or refused(world, host) else _rbd(world, host, request),
-        qemu_processes={uuid: 4711 for uuid in sorted(host.domains)},
+        qemu_processes=dict.fromkeys(sorted(host.domains), 4711),
         unread=[facts.Unread("domains", "libvirt does not answer")] if host.libvirt_silent else [],
     )
 
@@ -456,7 +456,7 @@ class Nova:
         world = self.world
         listed = {server.uuid for server in world.live_servers(name)}
         there = {server.uuid for server in world.servers.values() if not server.deleted and server.host == name}
-        return {uuid: "no list shows it" for uuid in sorted(there - listed)}
+        return dict.fromkeys(sorted(there - listed), "no list shows it")
 
     def _target(self, host):
         free = int(host.memory * self.world.overcommit) - sum(self._held(host).values())
