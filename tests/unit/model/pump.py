@@ -248,8 +248,8 @@ class Pump:
 
     def _guards(self, need, work):
         homes = []
+        operation = need["operation_id"]
         for entry in need["homes"]:
-            operation = need["operation_id"]
             result = self._module(entry, lambda ceph, entry=entry: work(ceph, operation, [], entry["images"]))
             homes.append({**entry, "result": result})
         self.world.sleep(2)

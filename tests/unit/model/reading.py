@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What can be read of a :class:`world.World`, in the collection's own facts; and what stands in for its ``systems/``."""
+"""What can be read of a :class:`world.World`, in the collection's own facts; what stands in for ``systems/``."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def service_facts(world, host):
 class Nova:
     """Stands in for what the operation calls of ``cloud_reads``, ``evacuations`` and ``moves``."""
 
-    NAMES = {
+    NAMES = {  # noqa: RUF012 - never changed
         cloud_reads: ("read_cloud",),
         evacuations: (
             "read_evacuation",
