@@ -205,14 +205,15 @@ def _message(args: Result, scratch: evacuate.Scratch, failed: bool) -> str:
         return scratch.message or f"{len(scratch.arrived)} servers of {args['evacuate_host']} run elsewhere"
     wrong = {entry["name"]: entry["host"] for entry in scratch.arrived if entry["state"] == "wrong"}
     left = {scratch.names.get(uuid, uuid): why for uuid, why in scratch.left.items()}
-    parts = [scratch.message or "Not all servers could be evacuated."]
+    said = scratch.message or "Not all servers could be evacuated."
+    parts = [said if said.endswith(".") else f"{said}."]
     if scratch.state == journals.OPEN:
         parts.append("The operation is open: run the same command again to resume it.")
     if left:
         parts.append(f"Still on {args['evacuate_host']}: {json.dumps(left, sort_keys=True)}.")
     if wrong:
         parts.append(f"Not as they should be: {json.dumps(wrong, sort_keys=True)}.")
-    return " ".join([*parts, *(f"{said}." for said in scratch.warned)])
+    return " ".join([*parts, *(f"{warning}." for warning in scratch.warned)])
 
 
 def _say(message: str) -> None:

@@ -74,7 +74,9 @@ def start(playbooks, words=(), fence="blocklist", variables=None, flags=(), **gi
     if fence == "blocklist":
         # A host that has been dead for a while is no client of Ceph any more: its address must be named.
         chosen.setdefault("evacuate_blocklist_addresses", [address(playbooks.lab, chosen["evacuate_host"])])
-    return playbooks.start("evacuate_host", words, variables=chosen, flags=flags, **given)
+    # With the time of each task: the output has none.
+    timed = {"ANSIBLE_LOG_PATH": "timed.log", **given.pop("env", {})}
+    return playbooks.start("evacuate_host", words, variables=chosen, env=timed, flags=flags, **given)
 
 
 def come_back(playbooks, flags=(), ceph=(None, None), host=SOURCE):

@@ -53,6 +53,16 @@ def watchers_of(lab, image, cluster=1):
 
 
 def listed(lab, cluster=1):
-    """Addresses on a cluster's OSD blocklist, without their ports; ranges as they are written."""
-    found = in_ceph(lab, "ceph", "osd", "blocklist", "ls", cluster=cluster) or []
-    return sorted({entry["range"] if "range" in entry else entry["addr"].rpartition(":")[0] for entry in found})
+    """Addresses that a cluster's OSD blocklist refuses whole, without their ports; ranges as they are written.
+
+    Entries of single clients are left out: Ceph makes some of its own.
+    """
+    out = lab.command("ceph", "--cluster", str(cluster), "osd", "blocklist", "ls", "--format", "json").stdout.strip()
+    # Two JSON documents one after the other: addresses, then ranges of them.
+    found = []
+    while out:
+        entries, end = json.JSONDecoder().raw_decode(out)
+        found += entries
+        out = out[end:].strip()
+    whole = [entry for entry in found if "range" in entry or entry["addr"].endswith(":0/0")]
+    return sorted({entry["range"] if "range" in entry else entry["addr"].rpartition(":")[0] for entry in whole})
