@@ -430,7 +430,7 @@ OLD = "0123456789ab"
 
 
 def written_by_the_first_version(lab, guests):
-    """Leave what commit 7e09ddb left where it was killed after its guards: the journal in its form, guards, the hold."""
+    """Leave what commit 7e09ddb left where it was killed after its guards: its journal, the guards, the hold."""
     service = lab.service(SOURCE)
     body = {"status": "disabled", "disabled_reason": f"stackguard:evacuate:{OLD}", "forced_down": True}
     lab.compute("PUT", f"/os-services/{service['id']}", body, "2.53")
