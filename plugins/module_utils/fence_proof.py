@@ -145,6 +145,19 @@ def blocklist_proof(
     return FenceProof(BLOCKLIST, host, operation_id, read, at, source, clusters)
 
 
+def kept(plain: t.Mapping[str, t.Any]) -> FenceProof:
+    """Return a proof that this very run made and has kept since. That of an earlier run counts as none.
+
+    Raises :class:`ProofError` for what is none.
+    """
+    names = {field.name for field in dataclasses.fields(FenceProof)}
+    if set(plain) != names:
+        raise ProofError(f"a proof has {', '.join(sorted(names))}")
+    clusters = {str(fsid): [str(entry) for entry in found] for fsid, found in plain["clusters"].items()}
+    words = {name: str(plain[name]) for name in names - {"clusters"}}
+    return FenceProof(clusters=clusters, **words)
+
+
 # --- is it good? ----------------------------------------------------------------------------------------------
 
 

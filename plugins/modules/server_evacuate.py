@@ -125,7 +125,7 @@ options:
     default: []
     description:
       - Addresses of the dead host in Ceph's public network, besides those that watchers and locks show.
-      - Needed where nothing shows them.
+      - Needed where nothing shows them. The address that Nova knows (C(host_ip)) alone proves nothing about Ceph.
   ceph_infrastructure:
     type: list
     elements: str

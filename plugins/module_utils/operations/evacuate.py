@@ -722,7 +722,7 @@ class Evacuation:
         read = [answer for answer in needs.answers_of(self.answers, needs.FENCE) if not answer.get("extra")]
         if not read and self.scratch.proven and self.scratch.proof is not None:
             # Hosts were read once more since; how old the proof is decides where something is sent.
-            return from_plain(FenceProof, self.scratch.proof, "proof")
+            return fence_proof.kept(self.scratch.proof)
         try:
             if not read:
                 raise ProofError("it was not read back")
@@ -750,7 +750,7 @@ class Evacuation:
         """Return the proof of this very run; of an earlier run it counts as none."""
         if self.options["fence"] == fence_proof.ATTESTED:
             return self._attestation()
-        return None if self.scratch.proof is None else from_plain(FenceProof, self.scratch.proof, "proof")
+        return None if self.scratch.proof is None else fence_proof.kept(self.scratch.proof)
 
     def _fence(self) -> Outcome:
         """The fence has acted and was read back: keep the proof, tell Nova, and look whether the host is dead."""

@@ -111,7 +111,6 @@ class Oracle:
             self.bad("sent-unasked", server.name)
         if target.zone != source.zone:
             self.bad("sent-out-of-its-zone", server.name, dest)
-        self._kept(run)
         self.lawful[server.uuid] = self._proof(server, source, run)
         self._guarded(server)
         self._alone(server, source)
@@ -144,6 +143,7 @@ class Oracle:
         return "off"
 
     def _covered(self, server, source, run):
+        world = self.world
         places = {server.home[0]} if server.disks else set()
         places |= {self.world.volumes[uuid].fsid for uuid in server.volumes}
         for fsid in sorted(places, key=str):
@@ -151,6 +151,11 @@ class Oracle:
                 self.bad("not-covered", server.name, "a volume is not in Ceph")
             cluster = self.world.clusters[fsid]
             used = self.wrote.get(server.uuid, {}).get(fsid)
+            locks = {disk.lock for disk in world.disks_of(server, server.home)}
+            locks |= {world.volumes[uuid].lock for uuid in server.volumes}
+            if server.uuid not in source.domains and used not in locks:
+                # It ended as it should, and left nothing behind.
+                used = None
             addresses = [used] if used else source.clients[fsid]
             refused = [cluster.refuses(address) for address in addresses]
             # Of a server that does not run nobody sees from where it would: there the operator's word counts.
@@ -192,12 +197,21 @@ class Oracle:
         if host.answers and exist & set(host.domains):
             self.bad("fenced-alive", host.name, self.run.alive)
 
+    #: Nothing keeps the operation from what it wants to do.
+    calm = False
+
+    def reads(self, run):
+        """Hosts are read: what was to be done before that has been done."""
+        if self.calm:
+            self._kept(run)
+        run.reads.append(self.world.now)
+
     def _kept(self, run):
         """The guard of a server that has long arrived keeps its owner from deleting it."""
         for entry in self.world.migrations:
             server = self.world.servers[entry.server]
             reads = [at for at in run.reads if at > entry.ended]
-            if entry.status != "done" or server.uuid not in run.sent or server.deleted or len(reads) < 3:
+            if entry.status != "done" or server.uuid not in run.sent or server.deleted or len(reads) < 2:
                 continue
             if any(disk.snapshots for disk in self.world.disks_of(server, server.home)):
                 self.bad("guard-kept", server.name, "arrived", int(self.world.now - entry.ended), "seconds ago")
@@ -235,6 +249,12 @@ class Oracle:
         world.say("blocklist", cluster.fsid, entry)
 
     def unblocked(self, cluster, entry):
+        """Nothing is let in again under a guest that has another life elsewhere."""
+        source = self.world.hosts[self.run.host]
+        for uuid in self.ever_sent & set(source.domains):
+            server = self.world.servers[uuid]
+            if source.powered and not server.deleted and server.home[0] == cluster.fsid and server.host != source.name:
+                self.bad("lifted-under-a-guest", server.name, entry)
         self.world.say("blocklist lifted", cluster.fsid, entry)
 
     # --- at the end of a run

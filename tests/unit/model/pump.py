@@ -95,11 +95,12 @@ def arguments(**given):
 class Pump:
     """One run of the playbook. ``kill``: the probability that it dies at any one moment."""
 
-    def __init__(self, world, told, args, kill=0.0):
+    def __init__(self, world, told, args, kill=0.0, slow=0.0):
         self.world = world
         self.told = told
         self.args = args
         self.kill = kill
+        self.slow = slow
         self.result = None
         self.said = []
         # Of its own: what happens in the world does not depend on how often this one rolls its dice.
@@ -161,8 +162,9 @@ class Pump:
                 self.told.alive_at = world.now
                 able = [uuid for uuid, address in host.domains.items() if world.reaches(host, address, host.home[0])]
                 self.told.alive = tuple(sorted(able))
-        self.told.reads.append(world.now)
-        world.sleep(1 + self.dice.randrange(3))
+        world.watch.reads(self.told)
+        # A thousand hosts and five forks.
+        world.sleep(90 if self.dice.random() < self.slow else 1 + self.dice.randrange(3))
         return {}
 
     def _fence(self, need):

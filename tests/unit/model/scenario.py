@@ -48,6 +48,10 @@ class Kind:
     """What a scenario may have. Each field is a probability."""
 
     kill: float = 0.0
+    #: Reading takes long.
+    slow: float = 0.02
+    aborts: float = 0.15
+    many: float = 0.1
     second_cluster: float = 0.3
     second_pool: float = 0.3
     mixed_homes: float = 0.15
@@ -82,7 +86,7 @@ class Kind:
 def calm():
     """Nothing but a dead host, in clouds of every shape."""
     names = (
-        "stranger error stuck_task compute_dead cut_off ceph_lives bmc_dead bmc_disobeys bmc_many spawn_fails other_fails happens api_silent "
+        "slow many stranger error stuck_task compute_dead cut_off ceph_lives bmc_dead bmc_disobeys bmc_many spawn_fails other_fails happens api_silent "
         "cell_mute libvirt_silent two_dead tight second_address odd_options missing_disk no_rights mixed_homes volumes"
     ).split()
     return Kind(**dict.fromkeys(names, 0.0))
@@ -160,7 +164,7 @@ class Builder:
     def _servers(self):
         world, dice = self.world, self.dice
         source = world.hosts[DEAD]
-        for number in range(1, dice.choice((0, 1, 2, 2, 3, 3, 4, 6)) + 1):
+        for number in range(1, (8 if self.chance("many") else dice.choice((0, 1, 2, 2, 3, 3, 4, 6))) + 1):
             self._server(number, source)
         if self.chance("two_dead"):
             for number in range(11, 11 + dice.randrange(1, 4)):
@@ -378,6 +382,7 @@ class Scenario:
         self.servers = sum(1 for server in self.world.servers.values() if server.host == DEAD)
         if self.dice.random() < kind.cell_mute:
             self.world.cell_mute_until = self.world.now + self.dice.choice((3, 30))
+        self.world.watch.calm = not (kind.kill or kind.happens or kind.slow or kind.spawn_fails or kind.two_dead)
         happens = self.dice.random() < kind.happens
         self.events = Events(self.world, kind, self.dice.choice((0.02, 0.05, 0.15)) if happens else 0.0)
         self.world.sleepers.append(self.events.tick)
@@ -450,7 +455,7 @@ class Scenario:
         )
         args = pump.arguments(**{**options, "state_dir": self.state_dir, "evidence_dir": evidence_dir})
         kill = self.dice.choice((0.01, 0.05)) if self.dice.random() < self.kind.kill else 0.0
-        return pump.Pump(self.world, told, args, kill)
+        return pump.Pump(self.world, told, args, kill, self.kind.slow)
 
     def carry_out(self, one, quiet=False):
         """Carry a run out to its end or its death, others acting meanwhile, and let the oracle judge how it ended."""
@@ -572,7 +577,10 @@ class Scenario:
         dice = self.dice
         self._begin_other()
         for _number in range(dice.choice((1, 2, 2, 3, 4))):
-            action = dice.choice(("apply", "apply", "apply", "resume", "abort", "status")) if self.runs > 1 else "apply"
+            action = "apply"
+            if self.runs:
+                later = dice.choice(("apply", "apply", "apply", "resume", "status"))
+                action = "abort" if dice.random() < self.kind.aborts else later
             one = self.run(self.options(DEAD, action))
             self.carry_out(one)
             if dice.random() < 0.5:

@@ -68,7 +68,7 @@ def a_blocklist_of_no_address_is_proof(patch):
     patch.put(fences.Blocklist, "need", lambda _self, _target, act: [evacuate.needs.fence("blocklist", act)])
     patch.put(fences.Blocklist, "prove", prove)
     patch.nothing(fencing, "uncovered", {})
-    patch.nothing(evacuate.Evacuation, "_addresses_again", None)
+    patch.nothing(storage, "bare")
     patch.nothing(fencing, "_none")
 
 
@@ -97,6 +97,7 @@ def the_first_cluster_is_the_right_one(patch):
     patch.put(evacuate.Evacuation, "_reader", _first_by_name)
     patch.put(guard, "expect_cluster", lambda ceph, fsid=None: ceph.fsid())
     patch.put(fences, "listings", _by_what_was_asked)
+    nobody_guards(patch)
 
 
 def _by_what_was_asked(answers):
@@ -241,38 +242,39 @@ def the_power_state_of_an_error_is_running(patch):
     patch.nothing(server_state, "power_before", "running")
 
 
-NETWORKS = {"separate_network": 1.0, "ipv6": 0.0}
+#: Each defect with the clouds in which it shows, and the rules of which it breaks one.
 CASES = {
-    a_blocklist_of_no_address_is_proof: changed(calm(), cut_off=1.0, odd_options=1.0, bmc_dead=0.5),
-    the_first_host_reads_every_cluster: changed(calm(), second_cluster=1.0, mixed_homes=1.0),
-    the_first_cluster_is_the_right_one: changed(calm(), second_cluster=1.0, mixed_homes=1.0, odd_options=1.0),
-    volumes_are_not_looked_at: changed(calm(), volumes=0.7, odd_options=1.0, cut_off=0.5),
-    a_strangers_address_is_taken_for_the_hosts: changed(calm(), stranger=1.0, odd_options=1.0),
-    a_proof_is_read_once: changed(calm(), happens=1.0, odd_options=0.5, kill=0.3),
-    a_silent_libvirt_has_no_domains: changed(calm(), compute_dead=1.0, libvirt_silent=0.7, odd_options=0.5),
-    another_machine_is_off: changed(calm(), bmc_many=1.0, bmc_disobeys=0.7, cut_off=1.0),
-    guards_stay_until_the_last: changed(calm(), happens=0.0),
-    guards_go_too_early: changed(calm(), happens=0.0),
-    nobody_guards: calm(),
-    a_server_that_was_stopped_runs_afterwards: changed(calm(), stopped=0.8, error=0.7),
-    a_stranger_does_not_matter: changed(calm(), stranger=1.0),
-    another_operation_is_not_counted: changed(calm(), two_dead=1.0, tight=1.0),
-    an_abort_forgets_who_was_sent: changed(calm(), cut_off=1.0, happens=1.0, odd_options=1.0, kill=0.8),
-    an_expired_proof_ends_it_well: changed(calm(), two_dead=1.0, happens=0.0),
-    a_cell_that_does_not_answer_has_no_servers: changed(calm(), cell_mute=1.0),
-    zones_do_not_matter: changed(calm(), second_cluster=0.0, second_pool=0.0, tight=0.5),
-    a_leftover_domain_is_not_seen: changed(calm(), spawn_fails=1.0),
-    the_power_state_of_an_error_is_running: changed(calm(), stopped=0.8, error=0.7),
+    a_blocklist_of_no_address_is_proof: (changed(calm(), cut_off=1.0, odd_options=1.0, bmc_dead=0.5), ('not-covered',)),
+    the_first_host_reads_every_cluster: (changed(calm(), second_cluster=1.0, mixed_homes=1.0), ('unguarded',)),
+    the_first_cluster_is_the_right_one: (changed(calm(), second_cluster=1.0, mixed_homes=1.0, odd_options=1.0), ('not-covered', 'no-proof')),
+    volumes_are_not_looked_at: (changed(calm(), volumes=0.7, odd_options=1.0, cut_off=0.5), ('not-covered',)),
+    a_strangers_address_is_taken_for_the_hosts: (changed(calm(), stranger=1.0, odd_options=1.0), ('foreign-address-listed',)),
+    a_proof_is_read_once: (changed(calm(), happens=1.0, odd_options=0.5, kill=0.3), ('seen-alive', 'old-proof', 'false-proof', 'no-proof')),
+    a_silent_libvirt_has_no_domains: (changed(calm(), compute_dead=1.0, libvirt_silent=0.7, odd_options=0.5), ('fenced-alive', 'attested-and-alive', 'two-writers')),
+    another_machine_is_off: (changed(calm(), bmc_many=1.0, bmc_disobeys=0.7, cut_off=1.0), ('no-proof', 'false-proof')),
+    guards_stay_until_the_last: (changed(calm(), many=1.0), ('guard-kept',)),
+    guards_go_too_early: (changed(calm(), happens=0.0), ('unguarded',)),
+    nobody_guards: (calm(), ('unguarded',)),
+    a_server_that_was_stopped_runs_afterwards: (changed(calm(), stopped=0.8, error=0.7), ('power-state',)),
+    a_stranger_does_not_matter: (changed(calm(), stranger=1.0), ('sent-while-watched',)),
+    another_operation_is_not_counted: (changed(calm(), two_dead=1.0, tight=1.0, many=1.0), ('memory-promised-twice',)),
+    an_abort_forgets_who_was_sent: (changed(calm(), cut_off=1.0, happens=1.0, odd_options=1.0, kill=1.0, aborts=0.8), ('lifted-under-a-guest', 'two-writers')),
+    an_expired_proof_ends_it_well: (changed(calm(), slow=0.4), ('pass-and-still-there',)),
+    a_cell_that_does_not_answer_has_no_servers: (changed(calm(), cell_mute=1.0), ('pass-and-still-there',)),
+    zones_do_not_matter: (changed(calm(), second_cluster=0.0, second_pool=0.0, tight=0.5), ('sent-out-of-its-zone',)),
+    a_leftover_domain_is_not_seen: (changed(calm(), spawn_fails=1.0), ('sent-while-it-runs', 'two-writers')),
+    the_power_state_of_an_error_is_running: (changed(calm(), stopped=0.8, error=0.7), ('power-state',)),
 }
 
 
-def found(stage, kind, most):
-    """Play until a rule is broken; None: none was."""
+def found(stage, kind, rules, most):
+    """Play until one of these rules is broken; None: none was."""
     for seed in range(most):
         try:
             stage.play(seed, kind)
         except oracle.Violation as violation:
-            return seed, violation
+            if violation.rule in rules:
+                return seed, violation
     return None
 
 
@@ -286,4 +288,5 @@ def stage(monkeypatch):
 @pytest.mark.parametrize("mutation", CASES, ids=lambda mutation: mutation.__name__)
 def test_a_defect_that_is_put_back_is_found(stage, monkeypatch, mutation):
     mutation(Patch(monkeypatch))
-    assert found(stage, CASES[mutation], MOST) is not None, f"not found in {MOST} scenarios: {mutation.__doc__}"
+    kind, rules = CASES[mutation]
+    assert found(stage, kind, rules, MOST) is not None, f"not found in {MOST} scenarios: {mutation.__doc__}"
