@@ -426,55 +426,80 @@ def test_two_hosts_die_and_are_evacuated_at_the_same_time(clean, playbooks):
 
 # --- a journal of version 0.1 ---------------------------------------------------------------------------------
 
+OLD = "0123456789ab"
+
 
 def written_by_the_first_version(lab, guests):
-    """Leave a journal as commit 7e09ddb left it where it was killed after the guards; with them, and the hold."""
-    operation = "0123456789ab"
-    reason = f"stackguard:evacuate:{operation}"
+    """Leave what commit 7e09ddb left where it was killed after its guards: its journal, the guards, the hold."""
     service = lab.service(SOURCE)
-    body = {"status": "disabled", "disabled_reason": reason, "forced_down": True}
+    body = {"status": "disabled", "disabled_reason": f"stackguard:evacuate:{OLD}", "forced_down": True}
     lab.compute("PUT", f"/os-services/{service['id']}", body, "2.53")
     servers = []
     for name, uuid in guests.items():
         image = f"{uuid}_disk"
-        lab.command("rbd", "snap", "create", f"vms/{image}@stackguard-{operation}")
-        lab.command("rbd", "snap", "protect", f"vms/{image}@stackguard-{operation}")
-        ident = evacuation.rbd(lab, "info", f"vms/{image}")["id"]
-        servers.append({"images": {image: ident}, "name": name, "numa": [], "status": "ACTIVE", "uuid": uuid})
+        lab.command("rbd", "snap", "create", f"vms/{image}@stackguard-{OLD}")
+        images = {image: evacuation.rbd(lab, "info", f"vms/{image}")["id"]}
+        servers.append({"uuid": uuid, "name": name, "status": "ACTIVE", "images": images, "numa": []})
     lab.command("ceph", "osd", "blocklist", "add", f"{address(lab)}:0/0", "157680000")
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
-    proof = {
-        "addresses": [address(lab)],
-        "at": stamp,
-        "kind": "blocklist",
-        "proof": "its addresses were read back from the list",
-    }
-    steps = ("fence", "hold_down", "guard", "evacuate", "unguard")
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    proof = {"kind": "blocklist", "proof": "its addresses were read back", "addresses": [address(lab)], "at": at}
+    names = ("fence", "hold_down", "guard", "evacuate", "unguard")
+    step = {"where": "controller", "params": {}, "changes": []}
+    steps = [{"name": name, "title": name, "action": name, **step} for name in names]
     found = {
         "schema": 1,
         "kind": "evacuate",
-        "operation_id": operation,
+        "operation_id": OLD,
         "subject": SOURCE,
         "state": "open",
-        "started_at": stamp,
-        "updated_at": stamp,
-        "run": {"controller": "gone.example", "pid": 1, "started": 1},
+        "started_at": at,
+        "updated_at": at,
+        "run": {"controller": "gone.example", "pid": 1, "pid_start": 1},
         "about": {
             "host": SOURCE,
-            "inventory_name": SOURCE,
             "fence": "blocklist",
             "addresses": [address(lab)],
-            "fence_proof": proof,
-            "servers": servers,
             "order": list(guests.values()),
+            "servers": servers,
             "overrides": [],
-            "service": {"status": "enabled", "reason": None, "forced_down": False},
+            "fence_proof": proof,
         },
-        "plan": [{"id": step, "kind": step, "title": step, "changes": []} for step in steps],
-        "steps": {"fence": "done", "hold_down": "done", "guard": "done", "evacuate": "pending", "unguard": "pending"},
-        "history": [],
-        "memory": {},
+        "plan": {"kind": "evacuate", "operation_id": OLD, "subject": SOURCE, "steps": steps, "notes": []},
+        "steps": dict.fromkeys(names, "pending"),
+        "history": [{"at": at, "text": "opened"}],
+        "memory": {"riding": []},
     }
     state_dir(lab).mkdir(mode=0o700, parents=True, exist_ok=True)
     (state_dir(lab) / "evacuate.json").write_text(json.dumps(found))
-    return operation
+
+
+@ATTACK
+@pytest.mark.parametrize("action", ["resume", "abort"])
+def test_an_evacuation_that_the_first_version_began_is_found_shown_and_ended(clean, playbooks, action):
+    lab = clean
+    guests = boot(lab, "old", 2)
+    evacuation.kill(lab, SOURCE)
+    written_by_the_first_version(lab, guests)
+    asked = evacuate(playbooks, variables={"evacuate_action": "status"}).ok()
+    assert OLD in asked.output
+    assert asked.changed == 0
+    # Whether the run on the other controller has ended only its operator knows.
+    assert "SG707" in evacuate(playbooks, variables={"evacuate_action": action}).failed().output
+    evacuation.may_unblock(lab, OTHER)
+    able = {"evacuate_action": action, "evacuate_take_over": True}
+    able.update(evacuate_ceph_user="stackguard", evacuate_ceph_host=OTHER)
+    done = evacuate(playbooks, variables=able).ok()
+    assert not (state_dir(lab) / "evacuate.json").exists()
+    assert journal(lab) is None, "a second operation was opened beside it"
+    for uuid in guests.values():
+        assert evacuation.snapshots(lab, f"{uuid}_disk") == []
+    if action == "resume":
+        assert done.stats["operation_id"] == OLD
+        assert_left(lab, guests.values())
+        return
+    # It does not say whether something was sent: the host stays fenced and held.
+    assert "return_host" in done.output
+    assert strangers.listed(lab) == [address(lab)]
+    assert lab.service(SOURCE)["forced_down"]
+    evacuate(playbooks).ok()
+    assert_left(lab, guests.values())

@@ -168,7 +168,7 @@ def test_killed_at_random_times_under_a_cloud_that_fails_all_servers_arrive(clea
         slow = {"evacuate_host": source, "evacuate_max_parallel": 1, "evacuate_server_timeout": 120}
         while killed < KILLS:
             process = start(playbooks, variables=slow)
-            after, what = dice.uniform(8, 75), disturbances[killed] if dice.random() < 0.4 else None
+            after, what = dice.uniform(8, 60), disturbances[killed] if dice.random() < 0.4 else None
             time.sleep(after)
             if process.poll() is not None:
                 # It has come to an end by itself, well or with what was broken under it before.
