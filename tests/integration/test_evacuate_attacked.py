@@ -211,7 +211,8 @@ def test_somebody_switches_the_host_on_again_between_two_waves(clean, playbooks)
     evacuate(playbooks, fence="power", variables={**slow, "evacuate_refence": True}).ok()
     assert lab.power(SOURCE) == "off"
     assert_left(lab, guests.values())
-    assert {tuple(evacuations(lab, uuid)) for uuid in guests.values()} == {("done",)}
+    # While it was on, its nova-compute completed the records of those that had left.
+    assert {tuple(evacuations(lab, uuid)) for uuid in guests.values()} <= {("done",), ("completed",)}
 
 
 @ATTACK
