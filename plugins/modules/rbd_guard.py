@@ -121,7 +121,7 @@ snapshot:
 images:
   description:
     - The images, with Ceph's own id. An image that was deleted and made again has another id.
-    - RV(images[].guarded) says whether the snapshot was there when the image was read back.
+    - C(guarded) of each says whether the snapshot was there when the image was read back.
   returned: success
   type: list
   elements: dict
