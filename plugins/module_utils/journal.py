@@ -17,6 +17,7 @@ import contextlib
 import fcntl
 import json
 import os
+import threading
 import typing as t
 
 SCHEMA = 1
@@ -58,7 +59,11 @@ def open_new(directory: str, journal: t.Dict[str, t.Any]) -> None:
             raise JournalError(f"{path}: an operation is open already") from None
     if os.path.exists(path):
         raise JournalError(f"{path}: an operation is open already")
-    write(directory, journal)
+    try:
+        # Of two openings at once, one may find the claim of the other before its journal: only a link can refuse.
+        _store(path, journal, os.link)
+    except FileExistsError:
+        raise JournalError(f"{path}: an operation is open already") from None
 
 
 def read(directory: str, kind: str) -> t.Optional[t.Dict[str, t.Any]]:
@@ -81,8 +86,11 @@ def read(directory: str, kind: str) -> t.Optional[t.Dict[str, t.Any]]:
 
 def write(directory: str, journal: t.Dict[str, t.Any]) -> None:
     """Replace the journal, atomically and durably."""
-    path = path_of(directory, journal["kind"])
-    temporary = f"{path}.{os.getpid()}.tmp"
+    _store(path_of(directory, journal["kind"]), journal, os.replace)
+
+
+def _store(path: str, journal: t.Dict[str, t.Any], place: t.Callable[[str, str], None]) -> None:
+    temporary = f"{path}.{os.getpid()}.{threading.get_ident()}.tmp"
     try:
         descriptor = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
@@ -90,8 +98,13 @@ def write(directory: str, journal: t.Dict[str, t.Any]) -> None:
             stream.write("\n")
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(temporary, path)
-        sync_directory(directory)
+        place(temporary, path)
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        sync_directory(os.path.dirname(path))
+    except FileExistsError:
+        os.unlink(temporary)
+        raise
     except OSError as error:
         raise JournalError(f"{path}: {error}") from error
 
@@ -129,7 +142,7 @@ def in_transit(journal: t.Mapping[str, t.Any]) -> t.List[t.Dict[str, t.Any]]:
     """Return the servers that an operation has sent, or is about to, and that have not arrived, by its journal."""
     memory = journal.get("memory") or {}
     # C(riding): what version 0.1 of this collection called them.
-    sent = memory.get("in_transit") or memory.get("riding") or []
+    sent = memory["in_transit"] if "in_transit" in memory else memory.get("riding") or []
     return [dict(entry) for entry in (*sent, *(memory.get("intended") or []))]
 
 

@@ -1084,7 +1084,7 @@ class Evacuation:
         self.book.remember(
             write=False,
             intended=intended,
-            sent=sorted({*(memory.get("sent") or []), *(seat.uuid for seat in seats)}),
+            sent=sorted({*records.sent(self.book.journal), *(seat.uuid for seat in seats)}),
             to_stop=sorted({*(memory.get("to_stop") or []), *stopped}),
         )
         uncounted = self.book.write(counted=[f"{entry.uuid} {entry.host}" for entry in others])

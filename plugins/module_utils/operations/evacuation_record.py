@@ -96,7 +96,7 @@ def in_transit(journal: t.Mapping[str, t.Any], clocks: bool = False) -> t.List[I
     Raises :class:`FactsError`.
     """
     memory = journal.get("memory") or {}
-    noted = memory.get("in_transit") or memory.get("riding") or []
+    noted = memory["in_transit"] if "in_transit" in memory else memory.get("riding") or []
     found = [from_plain(InTransit, entry, "journal.memory") for entry in noted]
     return found if clocks else [dataclasses.replace(entry, started=None) for entry in found]
 
@@ -104,7 +104,7 @@ def in_transit(journal: t.Mapping[str, t.Any], clocks: bool = False) -> t.List[I
 def tried(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Dict[str, str]]:
     """Return, by server, the hosts on which it failed."""
     memory = journal.get("memory") or {}
-    found = memory.get("tried") or memory.get(KIND) or {}
+    found = memory["tried"] if "tried" in memory else memory.get(KIND) or {}
     return {str(uuid): dict(hosts) for uuid, hosts in found.items()}
 
 

@@ -78,8 +78,10 @@ class Oracle:
     # --- while it runs
 
     def look(self):
-        """Never two that can write one disk. A machine that was switched on in the short time after it was read as off is
-        the one thing that no operation can see."""
+        """Never two that can write one disk.
+
+        A machine that is switched on right after it was read as off is the one thing that no operation can see.
+        """
         world = self.world
         running = {}
         for host in world.hosts.values():

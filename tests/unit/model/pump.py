@@ -49,7 +49,7 @@ class State(LocalState):
 class Plugin(server_evacuate.ActionModule):
     """The plugin without its task."""
 
-    def __init__(self, pump):  # noqa: D107 - what Ansible would give
+    def __init__(self, pump):
         self.pump = pump
         self._task = types.SimpleNamespace(check_mode=False, diff=False)
         self._play_context = types.SimpleNamespace(diff=False)
@@ -248,8 +248,8 @@ class Pump:
 
     def _guards(self, need, work):
         homes = []
+        operation = need["operation_id"]
         for entry in need["homes"]:
-            operation = need["operation_id"]
             result = self._module(entry, lambda ceph, entry=entry: work(ceph, operation, [], entry["images"]))
             homes.append({**entry, "result": result})
         self.world.sleep(2)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What can be read of a :class:`world.World`, in the collection's own facts; and what stands in for its ``systems/``."""
+"""What can be read of a :class:`world.World`, in the collection's own facts; what stands in for ``systems/``."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def host_facts(world, host, request):
         ovs_external_ids=None,
         open_operations=[],
         rbd=None if host.ceph_cut or refused(world, host) else _rbd(world, host, request),
-        qemu_processes={uuid: 4711 for uuid in sorted(host.domains)},
+        qemu_processes=dict.fromkeys(sorted(host.domains), 4711),
         unread=[facts.Unread("domains", "libvirt does not answer")] if host.libvirt_silent else [],
     )
 
@@ -289,7 +289,7 @@ def service_facts(world, host):
 class Nova:
     """Stands in for what the operation calls of ``cloud_reads``, ``evacuations`` and ``moves``."""
 
-    NAMES = {
+    NAMES = {  # noqa: RUF012 - never changed
         cloud_reads: ("read_cloud",),
         evacuations: (
             "read_evacuation",
@@ -456,7 +456,7 @@ class Nova:
         world = self.world
         listed = {server.uuid for server in world.live_servers(name)}
         there = {server.uuid for server in world.servers.values() if not server.deleted and server.host == name}
-        return {uuid: "no list shows it" for uuid in sorted(there - listed)}
+        return dict.fromkeys(sorted(there - listed), "no list shows it")
 
     def _target(self, host):
         free = int(host.memory * self.world.overcommit) - sum(self._held(host).values())

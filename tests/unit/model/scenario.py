@@ -9,6 +9,7 @@ One seed is one scenario, always the same. ``calm`` ones have no adversity: ther
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import glob
 import json
@@ -85,10 +86,33 @@ class Kind:
 
 def calm():
     """Nothing but a dead host, in clouds of every shape."""
-    names = (
-        "slow many stranger error stuck_task compute_dead cut_off ceph_lives bmc_dead bmc_disobeys bmc_many spawn_fails other_fails happens api_silent "
-        "cell_mute libvirt_silent two_dead tight second_address odd_options missing_disk no_rights mixed_homes volumes"
-    ).split()
+    names = [
+        "slow",
+        "many",
+        "stranger",
+        "error",
+        "stuck_task",
+        "compute_dead",
+        "cut_off",
+        "ceph_lives",
+        "bmc_dead",
+        "bmc_disobeys",
+        "bmc_many",
+        "spawn_fails",
+        "other_fails",
+        "happens",
+        "api_silent",
+        "cell_mute",
+        "libvirt_silent",
+        "two_dead",
+        "tight",
+        "second_address",
+        "odd_options",
+        "missing_disk",
+        "no_rights",
+        "mixed_homes",
+        "volumes",
+    ]
     return Kind(**dict.fromkeys(names, 0.0))
 
 
@@ -225,12 +249,12 @@ class Builder:
         mine = [server for server in world.servers.values() if server.host == DEAD and server.disks]
         if mine and self.chance("stranger"):
             server = dice.choice(mine)
-            disk = world.pool(server.home)[sorted(server.disks)[0]]
+            disk = world.pool(server.home)[min(server.disks)]
             # A backup reader, a monitor's host, somebody with rbd map.
             disk.strangers.add(dice.choice(("198.51.100.250", *world.clusters[server.home[0]].daemons)))
         if mine and self.chance("missing_disk"):
             server = dice.choice(mine)
-            name = sorted(server.disks)[-1]
+            name = max(server.disks)
             world.pool(server.home).pop(name)
             server.disks.pop(name)
 
@@ -311,10 +335,8 @@ class Events:
     def _owner_stops(self):
         server = self._server()
         if server is not None:
-            try:
+            with contextlib.suppress(NovaError):
                 self.world.stop(server)
-            except NovaError:
-                pass
 
     def _owner_starts(self):
         server = self._server()
@@ -354,6 +376,8 @@ class Ended:
 
     states: t.List[str]
     servers: int
+    #: Those that are still there at the end.
+    left: int
     succeeded: bool
     sent: int
     messages: t.List[str]
@@ -632,7 +656,8 @@ class Scenario:
         return any(entry.stage == "stuck" and entry.source == host for entry in self.world.migrations)
 
     def ended(self):
-        return Ended(self.states, self.servers, self.succeeded, len(self.sent), self.messages, self.world.log)
+        left = len(self._left(DEAD))
+        return Ended(self.states, self.servers, left, self.succeeded, len(self.sent), self.messages, self.world.log)
 
 
 def install(monkeypatch, current):
@@ -641,7 +666,7 @@ def install(monkeypatch, current):
     class Nova(reading.Nova):
         world = property(lambda self: current().world)
 
-        def __init__(self):  # noqa: D107
+        def __init__(self):
             pass
 
     Nova().install(monkeypatch)

@@ -56,7 +56,7 @@ def test_a_dead_host_is_evacuated_at_once_where_nothing_else_is_wrong(stage):
 
 def test_the_same_command_again_ends_what_was_killed_at_any_moment(stage):
     endings = played(stage, scenario.killed, 80, "killed")
-    assert [entry.messages for entry in endings if not entry.succeeded] == []
+    assert [entry.messages for entry in endings if entry.left and "aborted" not in entry.states] == []
     states, _ended, _all = statistics(endings)
     assert states["killed"] > len(endings) // 4, states
 

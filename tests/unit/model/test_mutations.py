@@ -15,15 +15,13 @@ import inspect
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import fence_proof, server_state
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, evacuation, fencing, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, fencing, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuate,
     evacuation_record,
     evacuation_round,
     fences,
-    lifecycle,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard
 from ansible_collections.stackguard.nova.tests.unit.model import oracle, scenario
 
@@ -193,17 +191,6 @@ def a_stranger_does_not_matter(patch):
     patch.nothing(fencing, "strangers")
 
 
-def another_operation_is_not_counted(patch):
-    """Two dead hosts at the same time: each promises the same memory."""
-    patch.nothing(evacuate.Evacuation, "_others", [])
-    patch.wrap(lifecycle.Book, "write", lambda write, self, before=None, counted=None: write(self, before))
-
-
-def an_abort_forgets_who_was_sent(patch):
-    """D10, as it must not be: entries are lifted under servers that live elsewhere by now."""
-    patch.nothing(evacuation_record, "sent", set())
-
-
 def an_expired_proof_ends_it_well(patch):
     """Found by this model: whoever was not sent in time was forgotten, and the run ended well."""
 
@@ -226,11 +213,6 @@ def a_cell_that_does_not_answer_has_no_servers(patch):
     )
 
 
-def zones_do_not_matter(patch):
-    """A server goes to whichever host has room."""
-    patch.nothing(plans, "_zone")
-
-
 def a_leftover_domain_is_not_seen(patch):
     """A failed spawn left it running, and it is sent elsewhere."""
     patch.nothing(storage, "_leftover_domains")
@@ -244,26 +226,35 @@ def the_power_state_of_an_error_is_running(patch):
 
 #: Each defect with the clouds in which it shows, and the rules of which it breaks one.
 CASES = {
-    a_blocklist_of_no_address_is_proof: (changed(calm(), cut_off=1.0, odd_options=1.0, bmc_dead=0.5), ('not-covered',)),
-    the_first_host_reads_every_cluster: (changed(calm(), second_cluster=1.0, mixed_homes=1.0), ('unguarded',)),
-    the_first_cluster_is_the_right_one: (changed(calm(), second_cluster=1.0, mixed_homes=1.0, odd_options=1.0), ('not-covered', 'no-proof')),
-    volumes_are_not_looked_at: (changed(calm(), volumes=0.7, odd_options=1.0, cut_off=0.5), ('not-covered',)),
-    a_strangers_address_is_taken_for_the_hosts: (changed(calm(), stranger=1.0, odd_options=1.0), ('foreign-address-listed',)),
-    a_proof_is_read_once: (changed(calm(), happens=1.0, odd_options=0.5, kill=0.3), ('seen-alive', 'old-proof', 'false-proof', 'no-proof')),
-    a_silent_libvirt_has_no_domains: (changed(calm(), compute_dead=1.0, libvirt_silent=0.7, odd_options=0.5), ('fenced-alive', 'attested-and-alive', 'two-writers')),
-    another_machine_is_off: (changed(calm(), bmc_many=1.0, bmc_disobeys=0.7, cut_off=1.0), ('no-proof', 'false-proof')),
-    guards_stay_until_the_last: (changed(calm(), many=1.0), ('guard-kept',)),
-    guards_go_too_early: (changed(calm(), happens=0.0), ('unguarded',)),
-    nobody_guards: (calm(), ('unguarded',)),
-    a_server_that_was_stopped_runs_afterwards: (changed(calm(), stopped=0.8, error=0.7), ('power-state',)),
-    a_stranger_does_not_matter: (changed(calm(), stranger=1.0), ('sent-while-watched',)),
-    another_operation_is_not_counted: (changed(calm(), two_dead=1.0, tight=1.0, many=1.0), ('memory-promised-twice',)),
-    an_abort_forgets_who_was_sent: (changed(calm(), cut_off=1.0, happens=1.0, odd_options=1.0, kill=1.0, aborts=0.8), ('lifted-under-a-guest', 'two-writers')),
-    an_expired_proof_ends_it_well: (changed(calm(), slow=0.4), ('pass-and-still-there',)),
-    a_cell_that_does_not_answer_has_no_servers: (changed(calm(), cell_mute=1.0), ('pass-and-still-there',)),
-    zones_do_not_matter: (changed(calm(), second_cluster=0.0, second_pool=0.0, tight=0.5), ('sent-out-of-its-zone',)),
-    a_leftover_domain_is_not_seen: (changed(calm(), spawn_fails=1.0), ('sent-while-it-runs', 'two-writers')),
-    the_power_state_of_an_error_is_running: (changed(calm(), stopped=0.8, error=0.7), ('power-state',)),
+    a_blocklist_of_no_address_is_proof: (changed(calm(), cut_off=1.0, odd_options=1.0, bmc_dead=0.5), ("not-covered",)),
+    the_first_host_reads_every_cluster: (changed(calm(), second_cluster=1.0, mixed_homes=1.0), ("unguarded",)),
+    the_first_cluster_is_the_right_one: (
+        changed(calm(), second_cluster=1.0, mixed_homes=1.0, odd_options=1.0),
+        ("not-covered", "no-proof"),
+    ),
+    volumes_are_not_looked_at: (changed(calm(), volumes=0.7, odd_options=1.0, cut_off=0.5), ("not-covered",)),
+    a_strangers_address_is_taken_for_the_hosts: (
+        changed(calm(), stranger=1.0, odd_options=1.0),
+        ("foreign-address-listed",),
+    ),
+    a_proof_is_read_once: (
+        changed(calm(), happens=1.0, odd_options=0.5, kill=0.3),
+        ("seen-alive", "old-proof", "false-proof", "no-proof"),
+    ),
+    a_silent_libvirt_has_no_domains: (
+        changed(calm(), compute_dead=1.0, libvirt_silent=0.7, odd_options=0.5),
+        ("fenced-alive", "attested-and-alive", "two-writers"),
+    ),
+    another_machine_is_off: (changed(calm(), bmc_many=1.0, bmc_disobeys=0.7, cut_off=1.0), ("no-proof", "false-proof")),
+    guards_stay_until_the_last: (changed(calm(), many=1.0), ("guard-kept",)),
+    guards_go_too_early: (changed(calm(), happens=0.0), ("unguarded",)),
+    nobody_guards: (calm(), ("unguarded",)),
+    a_server_that_was_stopped_runs_afterwards: (changed(calm(), stopped=0.8, error=0.7), ("power-state",)),
+    a_stranger_does_not_matter: (changed(calm(), stranger=1.0), ("sent-while-watched",)),
+    an_expired_proof_ends_it_well: (changed(calm(), slow=0.4), ("pass-and-still-there",)),
+    a_cell_that_does_not_answer_has_no_servers: (changed(calm(), cell_mute=1.0), ("pass-and-still-there",)),
+    a_leftover_domain_is_not_seen: (changed(calm(), spawn_fails=1.0), ("sent-while-it-runs", "two-writers")),
+    the_power_state_of_an_error_is_running: (changed(calm(), stopped=0.8, error=0.7), ("power-state",)),
 }
 
 

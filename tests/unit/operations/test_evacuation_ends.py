@@ -1,0 +1,421 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How an evacuation ends: the guard of a server goes when its evacuation is known to have ended, and not before.
+
+A spawn that fails deletes the images of its server, and only the guard keeps them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import CephRights
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads
+from ansible_collections.stackguard.nova.tests.unit.builders import address
+from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
+from ansible_collections.stackguard.nova.tests.unit.evacuations import image
+
+ATTESTED = {
+    "fence": "attested",
+    "attested_by": "Ada",
+    "overrides": [{"code": "SG506", "object": "compute1", "reason": "I have pulled its plugs"}],
+}
+
+
+@pytest.fixture
+def life(tmp_path, monkeypatch):
+    return Life(tmp_path, monkeypatch)
+
+
+def codes(report):
+    return sorted({item["code"] for item in report["findings"]})
+
+
+def unchecked(report):
+    return [item["code"] for item in report["unchecked"]]
+
+
+# --- guards at the end ----------------------------------------------------------------------------------------
+
+
+def test_when_all_have_arrived_all_guards_go_and_it_is_a_success(life):
+    done = life.run()
+    assert (done["failed"], life.guarded(), life.open(), life.report()["verdict"]) == (False, [], None, "pass")
+    (journal,) = life.closed()
+    assert journal["state"] == "finished"
+
+
+def test_the_guard_of_one_still_in_transit_stays(life):
+    """The measurement is old, and the rounds are used up, while Nova is at TWO."""
+    life.stuck = {TWO}
+    done = life.run(max_rounds=1, server_timeout=30)
+    assert (life.guarded(), life.open() is not None, life.report()["verdict"]) == ([TWO], True, "block")
+    assert done["failed"]
+    assert "run the same command again" in done["msg"]
+
+
+def test_the_guard_of_one_that_used_up_its_time_stays_and_its_operation_stays_open(life):
+    """Nova may still be at it: the next run waits for it again."""
+    life.stuck = {TWO}
+    done = life.run(server_timeout=30)
+    assert (life.guarded(), done["state"], done["failed"]) == ([TWO], "open", True)
+    report = life.report()
+    assert report["verdict"] == "block"
+    assert TWO in str(report["findings"])
+    assert "Nova may still be at guest2: their guards are kept" in done["msg"]
+    # Its destination has been started again: Nova ends it.
+    life.nova.servers[TWO].update(task=None, host="compute3")
+    done = life.run()
+    assert (done["failed"], life.guarded(), life.open()) == (False, [], None)
+
+
+def test_a_round_that_broke_off_leaves_every_guard_of_those_it_may_have_sent(life, monkeypatch):
+    """What it has sent, and how far that is, no run knows."""
+    read = cloud_reads.read_cloud
+
+    def mute(*args, **given):
+        if life.nova.asked:
+            raise ApiError("503 Service Unavailable", status=503)
+        return read(*args, **given)
+
+    monkeypatch.setattr(cloud_reads, "read_cloud", mute)
+    life.nova.ticks = 10**9
+    done = life.run(server_timeout=30, measured_for=1, max_parallel=1)
+    assert set(life.guarded()) >= {uuid for uuid, _host in life.nova.asked}
+    assert (life.open() is not None, done["failed"], life.report()["verdict"]) == (True, True, "block")
+
+
+def test_an_operation_that_is_resumed_and_broke_off_leaves_the_guards_of_those_that_were_sent(life):
+    life.stuck = {ONE, TWO}
+    life.run(max_rounds=1, server_timeout=30)
+    assert life.guarded() == BOTH
+    life.power = "On"
+    done = life.run()
+    assert (done["failed"], life.guarded(), life.open() is not None) == (True, BOTH, True)
+
+
+def test_a_resumed_operation_that_had_sent_no_server_says_nothing_of_nova_and_keeps_no_guard(life):
+    """H6: it said "Nova may still be at all of them" of servers that were never sent, and that had no guard."""
+    life.run(dies_at=6)
+    assert (life.guarded(), life.nova.asked) == (BOTH, [])
+    life.power = "On"
+    done = life.run()
+    assert (done["failed"], life.guarded()) == (True, [])
+    assert "Nova may" not in done["msg"]
+
+
+def test_a_new_operation_that_broke_off_before_its_first_round_leaves_none(life):
+    life.answer = lambda need: {"homes": []} if need["kind"] == "guard" else None
+    done = life.run()
+    assert (life.guarded(), life.open() is not None, done["failed"]) == ([], True, True)
+    assert life.nova.asked == []
+    assert set(done["left"]) == set(BOTH), "before the first round all are still there"
+    assert set(life.told(done)["left"]) == set(BOTH)
+
+
+def test_guards_that_can_not_be_removed_keep_the_operation_open(life):
+    life.answer = lambda need: (
+        {"homes": [{**home, "result": {"failed": True, "msg": "timed out"}} for home in need["homes"]]}
+        if need["kind"] == "unguard"
+        else None
+    )
+    done = life.run()
+    assert (life.open() is not None, done["failed"], life.report()["verdict"]) == (True, True, "block")
+    assert "guard snapshots may still be on the images" in done["msg"]
+    life.answer = lambda _need: None
+    done = life.run()
+    assert (done["failed"], life.guarded(), life.open()) == (False, [], None)
+
+
+def test_a_task_of_the_role_that_failed_ends_the_run_with_its_guards_removed(life):
+    life.run(dies_at=6)
+    assert (life.guarded(), life.nova.asked) == (BOTH, [])
+    done = life.end(failure="compute2 does not answer")
+    assert (done["failed"], life.guarded(), life.open() is not None) == (True, [], True)
+    assert "compute2 does not answer" in done["msg"]
+    assert unchecked(life.report()) == ["SG710"]
+
+
+# --- the report -----------------------------------------------------------------------------------------------
+
+
+def test_the_report_has_the_finding_that_stopped_the_run(life):
+    """H4: findings were empty; the watcher's address was in the terminal's output only."""
+    life.power = "On"
+    done = life.run()
+    report = life.report()
+    assert (codes(report), report["verdict"], done["failed"]) == (["SG506"], "block", True)
+    assert "power state was read as On" in str(report["findings"])
+    assert life.nova.asked == []
+
+
+def test_the_report_has_the_watcher_that_kept_the_host_alive(life):
+    """H4, with the host fenced by a command that its operator trusts."""
+    seen = life.change
+    life.change = lambda some: seen(some).at(2, rbd=_watched(some)).at(3, rbd=_watched(some)) if life.done else some
+    done = life.run(fence="command", fence_confirm_command="/bin/off", death_timeout=5)
+    report = life.report()
+    assert (done["failed"], report["verdict"]) == (True, "block")
+    assert f"{address(1)}" in str(report["findings"])
+    assert life.nova.asked == []
+
+
+def _watched(some):
+    there = some.bundle.hosts["compute2"].rbd
+    images = [dataclasses.replace(entry, watchers=image("x", [f"{address(1)}:0/9"]).watchers) for entry in there.images]
+    return dataclasses.replace(there, images=images)
+
+
+def test_a_last_round_with_a_warning_is_no_block(life):
+    """Architecture 3.3: a warning of the last round made the whole report a block."""
+
+    def owner(need):
+        if need["kind"] == "read_hosts" and life.nova.servers[ONE]["host"] == "compute3":
+            life.nova.servers[ONE]["status"] = "SHUTOFF"
+
+    life.answer = owner
+    done = life.run()
+    report = life.report()
+    assert [(item["code"], item["severity"]) for item in report["findings"]] == [("SG710", "warning")]
+    assert (report["verdict"], done["failed"], done["state"]) == ("warn", False, "evacuated")
+
+
+def test_a_refused_run_changes_nothing_and_reports_every_reason(life):
+    life.change = lambda some: some.target(3, status="disabled").target(2, status="disabled")
+    done = life.run()
+    assert (done["failed"], done["state"], done["changed"], done["operation_id"]) == (True, "refused", False, None)
+    assert (life.open(), life.done, life.guarded(), life.nova.asked) == (None, [], [], [])
+    assert life.report()["verdict"] == "block"
+    assert codes(life.report())
+    assert life.told(done)["state"] == "refused"
+
+
+def test_a_host_without_servers_is_clear(life):
+    for uuid in BOTH:
+        life.nova.servers[uuid]["host"] = "compute3"
+    done = life.run()
+    assert (done["failed"], done["state"], life.done, life.open()) == (False, "clear", [], None)
+
+
+def test_check_mode_shows_the_plan_and_changes_nothing(life):
+    done = life.run(check=True)
+    assert (done["state"], done["changed"], done["failed"]) == ("planned", True, False)
+    assert (life.open(), life.done, life.guarded(), life.nova.asked) == (None, [], [], [])
+    assert any("5 steps" in line for line in life.said)
+
+
+def test_the_workflow_is_given_what_the_contract_names(life):
+    done = life.run()
+    told = life.told(done)
+    names = {
+        "operation", "operation_id", "state", "evacuate_host", "verdict", "counts", "landed", "left", "message",
+    }  # fmt: skip
+    assert set(told) == names
+    assert (told["operation"], told["state"], told["verdict"]) == ("evacuate_host", "evacuated", "pass")
+    assert {entry["uuid"] for entry in told["landed"]} == set(BOTH)
+    report = life.report()
+    assert set(report) >= {"schema", "verdict", "generated_at", "hosts", "servers", "findings", "unchecked", "counts"}
+    assert set(json.loads((life.reports / "placements.json").read_text())) == set(BOTH)
+
+
+# --- the fence ------------------------------------------------------------------------------------------------
+
+
+def test_a_host_that_is_switched_on_again_stops_the_run(life):
+    """D5: the proof was read once, and 200 rounds rested on it."""
+
+    def on_again(need):
+        if need["kind"] == "guard":
+            life.power = "On"
+
+    life.answer = on_again
+    done = life.run()
+    assert (life.nova.asked, done["failed"], codes(life.report())) == ([], True, ["SG506"])
+    assert "refence" in str(life.report()["findings"])
+
+
+def test_another_fence_on_resume_is_judged_from_scratch(life):
+    """D1: blocklist after power put nothing on the list, and was recorded as proof."""
+    life.power = "On"
+    life.run()
+    assert life.open()["about"]["addresses"] == {}
+    done = life.run(fence="blocklist")
+    assert life.blocklist == {"fsid": [address(1)]}
+    assert (done["failed"], life.open()) == (False, None)
+    (journal,) = life.closed()
+    assert journal["about"]["blocklisted"] == {"fsid": [address(1)]}
+    assert journal["memory"]["proof"]["kind"] == "blocklist"
+
+
+def test_a_blocklist_without_an_address_of_the_host_is_refused_on_resume(life):
+    life.power = "On"
+    life.locked = False
+    life.change = lambda some: some.target(1, host_ip=None)
+    life.run()
+    done = life.run(fence="blocklist")
+    assert (done["failed"], life.blocklist, life.nova.asked) == (True, {"fsid": []}, [])
+    assert life.open() is not None
+
+
+def test_a_ceph_user_without_rights_is_refused_before_anything_is_touched(life):
+    def no_rights(some):
+        for number in (2, 3):
+            there = some.bundle.hosts[f"compute{number}"].rbd
+            some = some.at(number, rbd=dataclasses.replace(there, rights=CephRights(False, True)))
+        return some
+
+    life.change = no_rights
+    done = life.run(fence="blocklist")
+    assert (done["failed"], life.done, codes(life.report())) == (True, [], ["SG518"])
+
+
+def test_an_attested_host_is_evacuated_by_the_word_of_a_person_given_at_each_resume(life):
+    done = life.run(**{**ATTESTED, "overrides": []})
+    assert (done["failed"], life.nova.asked) == (True, [])
+    life.answer = lambda need: {"homes": []} if need["kind"] == "guard" else None
+    life.run(**ATTESTED)
+    assert life.open() is not None
+    life.answer = lambda _need: None
+    done = life.run(**{**ATTESTED, "overrides": []})
+    assert (done["failed"], life.nova.asked) == (True, [])
+    done = life.run(**ATTESTED)
+    assert (done["failed"], done["state"]) == (False, "evacuated")
+    assert life.closed()[-1]["about"]["attested"]["by"] == "Ada"
+    assert "proof" not in (life.closed()[-1].get("memory") or {})
+
+
+def test_an_extra_blocklist_entry_that_can_not_be_made_is_a_warning(life):
+    """The fence that was requested decides."""
+    life.answer = lambda need: (
+        {"clusters": [{**entry, "result": {"failed": True, "msg": "no right"}} for entry in need["clusters"]]}
+        if need["kind"] == "fence" and need["fence"] == "blocklist"
+        else None
+    )
+    done = life.run(also_blocklist=True)
+    assert (done["failed"], done["state"]) == (False, "evacuated")
+    assert any("could not be made" in entry["reason"] for entry in life.report()["unchecked"])
+
+
+# --- resume, status, abort ------------------------------------------------------------------------------------
+
+
+def test_status_says_what_is_open_and_changes_nothing(life):
+    assert life.run(action="status")["state"] == "none"
+    life.run(dies_at=4)
+    before = life.open()
+    done = life.run(action="status", fence=None)
+    assert (done["failed"], done["state"], done["operation_id"]) == (False, "open", before["operation_id"])
+    assert "evacuate_action=abort" in done["msg"]
+    assert life.open() == before
+
+
+def test_resume_without_an_open_operation_is_refused(life):
+    done = life.run(action="resume")
+    assert (done["failed"], done["state"], life.done) == (True, "refused", [])
+    assert "nothing to resume" in done["msg"]
+
+
+def test_a_killed_run_is_resumed_by_the_same_command(life):
+    for dies_at in (2, 3, 4, 5):
+        life.run(dies_at=dies_at)
+    done = life.run()
+    assert (done["failed"], life.open(), life.guarded()) == (False, None, [])
+    assert sorted(life.nova.asked) == sorted((uuid, "compute3") for uuid in BOTH), "each is sent once"
+
+
+@pytest.mark.parametrize("servers", [["guest1"], [ONE], "[?name=='guest2']"])
+def test_other_servers_on_a_resume_are_refused_and_not_ignored(life, servers):
+    """H6: evacuate_servers given on the second run was ignored without a word."""
+    life.run(dies_at=4)
+    journal = life.open()
+    done = life.run(servers=servers)
+    assert (done["failed"], done["state"]) == (True, "refused")
+    assert "SG706" in done["msg"]
+    assert life.open() == journal
+
+
+def test_the_same_servers_on_a_resume_are_taken(life):
+    life.run(dies_at=4)
+    assert life.run(servers=["guest2", "guest1"])["failed"] is False
+
+
+def test_an_abort_before_anything_was_sent_gives_everything_back(life):
+    """D10: only deleting the journal by hand helped."""
+    life.run(dies_at=6, fence="blocklist")
+    assert (life.guarded(), life.blocklist) == (BOTH, {"fsid": [address(1)]})
+    done = life.run(action="abort", fence=None)
+    assert (done["failed"], done["state"], life.guarded()) == (False, "aborted", [])
+    assert life.blocklist == {"fsid": []}
+    assert (life.service.status, life.service.forced_down, life.service.disabled_reason) == ("enabled", False, None)
+    (journal,) = life.closed()
+    assert journal["state"] == "rolled-back"
+    assert {name: state for name, state in journal["steps"].items() if state == "undone"} == {
+        "fence": "undone", "guard": "undone", "hold_down": "undone",
+    }  # fmt: skip
+
+
+def test_an_abort_after_a_server_was_sent_keeps_the_host_held_and_fenced(life):
+    life.nova.ends[ONE] = "failed"
+    life.run(fence="blocklist", max_rounds=1)
+    assert life.open() is not None
+    done = life.run(action="abort", fence=None)
+    assert (done["state"], life.guarded(), life.blocklist) == ("aborted", [], {"fsid": [address(1)]})
+    assert life.service.forced_down
+    assert "return_host" in done["msg"]
+
+
+def test_an_abort_while_nova_is_at_a_server_is_refused(life):
+    life.stuck = {TWO}
+    life.run(max_rounds=1, server_timeout=30)
+    done = life.run(action="abort", fence=None)
+    assert (done["failed"], life.guarded()) == (True, [TWO])
+    assert life.open() is not None
+
+
+def test_a_killed_abort_is_ended_by_the_same_abort_and_by_no_apply(life):
+    life.run(dies_at=4)
+    life.run(action="abort", fence=None, dies_at=3)
+    assert life.open()["state"] == "rolling-back"
+    done = life.run()
+    assert (done["failed"], "evacuate_action=abort" in done["msg"]) == (True, True)
+    assert life.run(action="abort", fence=None)["state"] == "aborted"
+    assert (life.guarded(), life.open()) == ([], None)
+
+
+def test_an_abort_that_can_not_remove_the_guards_stays_open(life):
+    life.run(dies_at=6)
+    life.answer = lambda need: (
+        {"homes": [{**home, "result": {"failed": True, "msg": "timed out"}} for home in need["homes"]]}
+        if need["kind"] == "unguard"
+        else None
+    )
+    done = life.run(action="abort", fence=None)
+    assert (done["failed"], life.guarded(), life.open() is not None) == (True, BOTH, True)
+    assert life.service.status != "enabled"
+
+
+def test_a_second_run_while_the_first_goes_on_is_refused(life):
+    """Two runs of one operation exclude each other where its journal is."""
+    life.run(pid=1, dies_at=4)
+    life.run(pid=2, dies_at=4)
+    done = life.end(pid=1)
+    assert done["failed"]
+    assert "taken up by another run" in done["msg"]
+    assert life.open()["run"]["pid"] == 2
+
+
+def test_a_run_on_another_controller_is_not_taken_over_without_a_word(life):
+    life.run(dies_at=4)
+    journal = life.open()
+    journal["run"]["controller"] = "another"
+    journals.write(life.state_dir, journal)
+    done = life.run(take_over=False)
+    assert (done["failed"], "SG707" in done["msg"]) == (True, True)
+    assert "evacuate_take_over=true" in done["msg"]

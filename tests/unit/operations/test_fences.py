@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What of a fence's answers is proof: nothing that was not read back, of this machine, just now."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import PROVABLE, ProofError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import fences, needs
+
+AT = "2026-11-21T06:00:00+00:00"
+
+
+def target(clusters=(), **options):
+    return fences.Target("compute1", "0123456789ab", options, tuple(clusters))
+
+
+def power(*states, **options):
+    """The proof of readings; each is a state, or what a module returned."""
+    answers = [
+        {"kind": "fence", "on": "localhost", "read": {"PowerState": state} if isinstance(state, str) else state}
+        for state in states
+    ]
+    return fences.FENCES["power"].prove(target(**options), answers, AT)
+
+
+def test_every_fence_that_can_be_read_back_has_one_implementation():
+    assert set(fences.FENCES) == set(PROVABLE)
+
+
+# --- power ----------------------------------------------------------------------------------------------------
+
+
+def test_a_machine_that_was_read_as_off_twice_is_fenced():
+    proof = power("Off", "Off")
+    assert (proof.kind, proof.read, proof.at, proof.source) == ("power", "power state Off and Off", AT, "localhost")
+    assert proof.covers_machine
+
+
+def test_the_two_readings_are_some_seconds_apart():
+    """D7: one Off during a power cycle was enough."""
+    asked = fences.FENCES["power"].need(target(), True)
+    assert [need["kind"] for need in asked] == ["fence", "wait", "fence"]
+    assert [need["act"] for need in asked if need["kind"] == "fence"] == [True, False]
+    assert asked[1]["seconds"] >= 5
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        (["Off"], "read 1 times, two are needed"),
+        ([], "read 0 times, two are needed"),
+        (["Off", "On"], "read as Off, On"),
+        (["On", "Off"], "read as On, Off"),
+        (["PoweringOff", "PoweringOff"], "read as PoweringOff"),
+        (["Off", {"failed": True, "msg": "timed out"}], "was not read: timed out"),
+        (["Off", {"unreachable": True}], "does not answer"),
+        (["Off", {"skipped": True}], "was not read"),
+        (["Off", {}], "was not read: it was not run"),
+        (["Off", {"changed": False}], "0 power states"),
+    ],
+)
+def test_a_machine_that_was_not_read_as_off_twice_is_not_fenced(states, said):
+    with pytest.raises(ProofError, match=said):
+        power(*states)
+
+
+def two_systems(**states):
+    """What redfish_info says of a BMC with several systems."""
+    entries = [[{"system_uri": f"/redfish/v1/Systems/{name}"}, {"PowerState": state}] for name, state in states.items()]
+    return {"changed": False, "redfish_facts": {"system": {"ret": True, "entries": entries}}}
+
+
+def test_the_off_of_another_node_of_the_same_enclosure_is_no_proof():
+    """D7: node2 was off, node1 (ours) was on: proof."""
+    answer = two_systems(node1="On", node2="Off")
+    with pytest.raises(ProofError, match="2 power states are in the answer, exactly one is needed"):
+        power(answer, answer)
+
+
+def test_the_machine_is_named_by_a_jmespath_expression():
+    query = "redfish_facts.system.entries[?[0].system_uri=='/redfish/v1/Systems/node1'] | [0][1].PowerState"
+    assert power(*2 * [two_systems(node1="Off", node2="On")], power_state_query=query).read.startswith(
+        "power state Off"
+    )
+    with pytest.raises(ProofError, match="read as On, On"):
+        power(*2 * [two_systems(node1="On", node2="Off")], power_state_query=query)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("nothing.here", "0 power states"),
+        ("redfish_facts.system.entries[*][1].PowerState", "2 power states"),
+        ("][", "no JMESPath expression"),
+    ],
+)
+def test_an_expression_that_does_not_name_one_machine_is_no_proof(query, said):
+    answer = two_systems(node1="Off", node2="Off")
+    with pytest.raises(ProofError, match=said):
+        power(answer, answer, power_state_query=query)
+
+
+def test_what_the_task_was_called_with_is_no_answer():
+    asked = {"invocation": {"module_args": {"power_state": "off"}}, "changed": False}
+    with pytest.raises(ProofError, match="0 power states"):
+        power(asked, asked)
+
+
+def test_the_output_of_a_command_counts_by_the_operators_own_pattern():
+    off = {"rc": 0, "stdout": "Chassis Power is off"}
+    assert power(off, off, power_off="Chassis Power is off").kind == "power"
+    with pytest.raises(ProofError, match="0 power states"):
+        power(off, off)
+    on = {"rc": 0, "stdout": "Chassis Power is on"}
+    with pytest.raises(ProofError, match="0 power states"):
+        power(off, on, power_off="Chassis Power is off")
+
+
+def test_a_machine_that_could_not_be_switched_off_says_so_where_its_state_was_not_read():
+    answer = {"switched": {"failed": True, "msg": "401"}, "read": {"failed": True, "msg": "no route"}}
+    with pytest.raises(ProofError, match="no route; switch off: 401"):
+        fences.FENCES["power"].prove(target(), [answer, answer], AT)
+
+
+# --- command --------------------------------------------------------------------------------------------------
+
+
+def command(*answers):
+    return fences.FENCES["command"].prove(target(fence_confirm_command="/bin/confirm"), answers, AT)
+
+
+ENDED = {"rc": 0, "changed": True}
+
+
+def test_a_confirming_command_that_exits_with_0_is_proof():
+    proof = command({"act": True, "on": "admin", "commanded": ENDED, "confirmed": ENDED})
+    assert (proof.kind, proof.source) == ("command", "admin")
+    assert "/bin/confirm" in proof.read
+    assert [need["act"] for need in fences.FENCES["command"].need(target(), False)] == [False]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [],
+        [{"act": True, "commanded": ENDED}],
+        [{"act": True, "commanded": {"rc": 1, "failed": True}, "confirmed": ENDED}],
+        [{"act": True, "commanded": ENDED, "confirmed": {"rc": 1, "failed": True}}],
+        [{"act": False, "confirmed": {"skipped": True}}],
+        [{"act": False, "confirmed": {"unreachable": True}}],
+        [{"act": False, "confirmed": {"changed": False}}],
+        [{"act": False, "confirmed": {"rc": 3, "changed": False}}],
+    ],
+)
+def test_a_confirming_command_that_did_not_run_or_did_not_succeed_is_no_proof(answers):
+    with pytest.raises(ProofError):
+        command(*answers)
+
+
+# --- blocklist ------------------------------------------------------------------------------------------------
+
+ONE = {"fsid": "f1", "pool": "vms", "reader": "compute2", "addresses": ["192.0.2.2"]}
+TWO = {"fsid": "f2", "pool": "vms", "reader": "compute9", "addresses": ["198.51.100.2", "198.51.100.3"]}
+
+
+def listed(cluster, fsid=None, addresses=None):
+    found = cluster["addresses"] if addresses is None else addresses
+    return {**cluster, "result": {"fsid": fsid or cluster["fsid"], "listed": found}}
+
+
+def blocklist(clusters, *answered):
+    return fences.FENCES["blocklist"].prove(target(clusters), [{"clusters": list(answered)}], AT)
+
+
+def test_addresses_that_every_cluster_has_on_its_list_are_proof():
+    proof = blocklist([ONE, TWO], listed(ONE), listed(TWO))
+    assert proof.clusters == {"f1": ["192.0.2.2"], "f2": ["198.51.100.2", "198.51.100.3"]}
+    assert proof.source == "compute2, compute9"
+    assert proof.covers_cluster("f1")
+    assert not proof.covers_cluster("f3")
+    assert not proof.covers_machine
+
+
+def test_what_another_cluster_has_listed_is_no_proof():
+    """D2: the list was written, and read back, in the cluster of the host that came first. Its own fsid counts."""
+    with pytest.raises(ProofError, match=r"not on the OSD blocklist: 192\.0\.2\.2 in cluster f1"):
+        blocklist([ONE], listed(ONE, fsid="f2"))
+
+
+def test_nothing_to_list_is_no_proof_and_no_call():
+    """D1: the module was called with an empty list, and the journal had its proof."""
+    for clusters in ([], [{**ONE, "addresses": []}], [ONE, {**TWO, "addresses": []}]):
+        with pytest.raises(ProofError, match="no address of the host is known"):
+            fences.FENCES["blocklist"].need(target(clusters), True)
+        with pytest.raises(ProofError):
+            blocklist(clusters, *[listed(entry) for entry in clusters])
+
+
+@pytest.mark.parametrize(
+    ("answered", "said"),
+    [
+        ([listed(ONE)], "not on the OSD blocklist: 198.51.100.2 in cluster f2"),
+        ([listed(ONE), listed(TWO, addresses=["198.51.100.2"])], "198.51.100.3 in cluster f2"),
+        ([listed(ONE), {**TWO, "result": {"failed": True, "msg": "denied"}}], "cluster f2, through compute9: denied"),
+        ([listed(ONE), {**TWO, "result": {"unreachable": True}}], "does not answer"),
+        ([], "not on the OSD blocklist"),
+    ],
+)
+def test_one_cluster_that_was_not_read_or_lacks_an_address_is_no_proof(answered, said):
+    with pytest.raises(ProofError, match=said):
+        blocklist([ONE, TWO], *answered)
+
+
+def test_needs_are_plain_data_and_answers_are_taken_by_their_kind():
+    need = needs.fence("blocklist", True, [ONE])
+    assert need["clusters"] == [ONE]
+    assert needs.answers_of([need, needs.wait(1.0)], needs.FENCE) == [need]
+    assert {needs.guard([], "x")["kind"], needs.guard([], "x", False)["kind"]} == {"guard", "unguard"}
+    assert set(needs.KINDS) == {"read_hosts", "fence", "guard", "unguard", "lift", "wait"}
+
+
+def test_a_task_that_was_skipped_or_not_run_did_not_end_well():
+    assert needs.ended_well({"changed": False})
+    assert not any(map(needs.ended_well, (None, {}, {"failed": True}, {"skipped": True}, {"unreachable": True})))

@@ -1,0 +1,204 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Journals of operations: one for each dead host, one run that writes it, and what other operations have in transit."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import CONTROLLER, Plan, Step
+
+AT = "2026-11-21T06:00:00+00:00"
+
+
+def plan(operation="0123456789ab", host="compute1"):
+    steps = [Step("fence", "fence it", CONTROLLER, "fence", {}), Step("guard", "guard it", CONTROLLER, "guard", {})]
+    return Plan(f"evacuate-{host}", operation, host, steps, [])
+
+
+@pytest.fixture
+def run_of(tmp_path):
+    def make(pid, controller="c"):
+        clock = lifecycle.Clock(lambda: AT, lambda: 0.0, lambda: 0.0, lambda _seconds: None)
+        mine = {"controller": controller, "pid": pid, "pid_start": "0"}
+        state = LocalState(str(tmp_path / "state"), False)
+        return lifecycle.Run(state, clock, lambda _said: None, mine, {}, prefix="evacuate_")
+
+    return make
+
+
+def opened(run, **given):
+    return Book.open(run, plan(**given), {"host": given.get("host", "compute1"), "servers": []})
+
+
+def only(run):
+    (journal,) = lifecycle.open_journals(run)
+    return journal
+
+
+def test_an_operation_is_opened_noted_and_closed(run_of):
+    run = run_of(10**8)
+    book = opened(run)
+    book.mark("fence", journals.APPLYING)
+    book.mark("fence", journals.DONE, "power state Off and Off")
+    book.remember(arrived=["a"])
+    book.tell(fence="power")
+    stored = only(run)
+    assert (stored["steps"]["fence"], stored["memory"], stored["about"]["fence"]) == (
+        "done",
+        {"arrived": ["a"]},
+        "power",
+    )
+    assert (book.state_of("fence"), book.state_of("guard"), book.memory) == ("done", "pending", {"arrived": ["a"]})
+    book.close(journals.FINISHED, "ended")
+    assert lifecycle.open_journals(run) == []
+    (closed,) = lifecycle.closed_journals(run, "evacuate")
+    assert (closed["state"], closed["operation_id"]) == ("finished", "0123456789ab")
+
+
+def test_a_run_whose_operation_another_has_taken_up_can_not_write(run_of):
+    first = opened(run_of(10**8))
+    second = Book.take_up(run_of(10**8 + 1), dict(first.journal), True, "resumed")
+    second.note("its own")
+    before = only(second.run)
+    for write in (
+        lambda: first.note("too late"),
+        lambda: first.mark("fence", journals.DONE),
+        lambda: first.remember(sent=["a"]),
+        lambda: first.close(journals.FINISHED, "ended"),
+    ):
+        with pytest.raises(StackguardError, match="taken up by another run"):
+            write()
+    assert only(second.run) == before
+
+
+def test_of_two_runs_that_take_up_the_same_operation_one_has_it(run_of):
+    first = opened(run_of(10**8))
+    journal = dict(first.journal)
+    Book.take_up(run_of(10**8 + 1), dict(journal), True, "resumed")
+    with pytest.raises(StackguardError, match="taken up by another run"):
+        Book.take_up(run_of(10**8 + 2), dict(journal), True, "resumed")
+
+
+def test_a_run_that_ended_its_operation_is_not_written_to_by_an_older_one(run_of):
+    first = opened(run_of(10**8))
+    second = Book.take_up(run_of(10**8 + 1), dict(first.journal), True, "resumed")
+    second.close(journals.FINISHED, "ended")
+    with pytest.raises(StackguardError, match="is not open"):
+        first.note("too late")
+    assert lifecycle.open_journals(first.run) == []
+
+
+def test_a_run_of_another_controller_is_taken_over_only_where_the_operator_says_so(run_of):
+    first = opened(run_of(10**8))
+    with pytest.raises(StackguardError, match=r"SG707.*evacuate_take_over=true"):
+        Book.take_up(run_of(1, controller="another"), dict(first.journal), False, "resumed")
+    assert Book.take_up(run_of(1, controller="another"), dict(first.journal), True, "resumed").operation_id
+
+
+def test_a_second_opening_for_the_same_host_is_refused(run_of):
+    opened(run_of(10**8))
+    with pytest.raises(StackguardError, match="open already"):
+        opened(run_of(10**8 + 1), operation="another")
+    assert only(run_of(1))["operation_id"] == "0123456789ab"
+
+
+def test_two_dead_hosts_are_evacuated_at_the_same_time(run_of):
+    """D10: the second dead host of the rack could not be begun."""
+    opened(run_of(10**8))
+    opened(run_of(10**8 + 1), operation="another", host="compute2")
+    assert {entry["kind"] for entry in lifecycle.open_journals(run_of(1))} == {"evacuate-compute1", "evacuate-compute2"}
+
+
+def test_of_two_openings_at_once_one_is_refused(run_of):
+    for turn in range(20):
+        ended, barrier = [], threading.Barrier(4)
+
+        def begin(number, turn=turn, ended=ended, barrier=barrier):
+            run = run_of(10**8 + number)
+            barrier.wait()
+            try:
+                ended.append(opened(run, operation=f"operation{number}", host=f"host{turn}").operation_id)
+            except StackguardError:
+                ended.append(None)
+
+        threads = [threading.Thread(target=begin, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        (winner,) = [entry for entry in ended if entry]
+        stored = [entry for entry in lifecycle.open_journals(run_of(1)) if entry["kind"] == f"evacuate-host{turn}"]
+        assert [entry["operation_id"] for entry in stored] == [winner]
+
+
+# --- what others have in transit ------------------------------------------------------------------------------
+
+
+def trip(uuid, target="compute3"):
+    return {"uuid": uuid, "name": uuid, "target": target, "size_mib": 1024}
+
+
+def test_a_server_that_another_operation_has_sent_and_was_not_counted_is_returned_and_nothing_is_written(run_of):
+    other = opened(run_of(10**8), operation="another", host="compute2")
+    mine = opened(run_of(10**8 + 1))
+    other.remember(in_transit=[trip("a")])
+    before = [entry for entry in lifecycle.open_journals(mine.run) if entry["operation_id"] == mine.operation_id]
+    mine.remember(write=False, intended=[trip("b")])
+    (uncounted,) = mine.write(counted=[])
+    assert (uncounted["uuid"], uncounted["target"]) == ("a", "compute3")
+    after = [entry for entry in lifecycle.open_journals(mine.run) if entry["operation_id"] == mine.operation_id]
+    assert after == before
+    # To another host is not the same server in transit.
+    assert mine.write(counted=["a compute4"])
+    assert mine.write(counted=["a compute3"]) == []
+    (after,) = [entry for entry in lifecycle.open_journals(mine.run) if entry["operation_id"] == mine.operation_id]
+    assert after["memory"]["intended"] == [trip("b")]
+
+
+def test_a_server_that_another_operation_is_about_to_send_counts(run_of):
+    other = opened(run_of(10**8), operation="another", host="compute2")
+    mine = opened(run_of(10**8 + 1))
+    other.remember(intended=[trip("a")])
+    assert [entry["uuid"] for entry in mine.write(counted=[])] == ["a"]
+
+
+def test_own_servers_in_transit_are_no_others(run_of):
+    mine = opened(run_of(10**8))
+    mine.remember(in_transit=[trip("a")], intended=[trip("b")])
+    assert mine.write(counted=[]) == []
+
+
+def test_an_operation_of_version_0_1_in_transit_counts(run_of):
+    assert journals.in_transit({"memory": {"riding": [trip("a")]}}) == [trip("a")]
+    assert journals.in_transit({}) == []
+
+
+# --- status and report ----------------------------------------------------------------------------------------
+
+
+def test_status_names_the_operation_its_run_and_each_step(run_of):
+    book = opened(run_of(10**8))
+    book.mark("fence", journals.DONE)
+    told = lifecycle.status_text(only(book.run), ["fence: power"])
+    assert "operation 0123456789ab (evacuate-compute1 compute1) is open" in told
+    assert "on c" in told
+    assert "1. done      fence it" in told
+    assert told.endswith("fence: power")
+
+
+def test_a_run_that_decided_nothing_is_no_pass():
+    report = lifecycle.undecided("compute1", "no cloud", AT)
+    assert (report["verdict"], report["findings"]) == ("block", [])
+    assert [(entry["code"], entry["reason"]) for entry in report["unchecked"]] == [
+        ("SG709", "nothing was decided: no cloud")
+    ]
