@@ -157,7 +157,7 @@ def test_killed_at_random_times_under_a_cloud_that_fails_all_servers_arrive(clea
     lab, dice = clean, random.Random(SEED)
     print(f"STACKGUARD_TEST_SEED={SEED} STACKGUARD_TEST_KILLS={KILLS}")
     source, target = HOSTS
-    guests = {**boot(lab, "far", 10, on=source), **boot(lab, "still", 2, "--stopped", on=source)}
+    guests = {**boot(lab, "far", 6, on=source), **boot(lab, "still", 2, "--stopped", on=source)}
     for uuid in guests.values():
         evacuation.mark(lab, target, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")
     disturbances = [DISTURBED[number % len(DISTURBED)] for number in range(KILLS)]

@@ -59,6 +59,9 @@ def test_the_guard_of_one_still_in_transit_stays(life):
     assert (life.guarded(), life.open() is not None, life.report()["verdict"]) == ([TWO], True, "block")
     assert done["failed"]
     assert "run the same command again" in done["msg"]
+    # On the lab: "evacuate_max_rounds rounds have passed The operation is open", and a workflow read "0 needs".
+    assert "rounds have passed; Nova may still be at guest2: their guards are kept. The" in done["msg"]
+    assert done["ansible_stats"]["data"]["stackguard"]["message"] == done["msg"]
 
 
 def test_the_guard_of_one_that_used_up_its_time_stays_and_its_operation_stays_open(life):
