@@ -259,9 +259,11 @@ def _judged(
         codes = ", ".join(sorted({item.code for item in against_all}))
         return [], dict.fromkeys(uuids, codes), Checked(tuple(against_all), dead.unchecked), True, set()
     barred: t.Dict[str, str] = {uuid: f"{code}: {why}" for uuid, (code, why) in decision.barred.items()}
-    barred.update({uuid: ", ".join(sorted({item.code for item in items})) for uuid, items in by_server.items()})
+    codes_of = {uuid: ", ".join(sorted({item.code for item in items})) for uuid, items in by_server.items()}
+    barred = {**codes_of, **barred}
     lasting, found = _barred(bundle, staying, decision.checked, given)
-    barred.update(lasting)
+    # The words of the first look say more than a code.
+    barred = {**lasting, **barred}
     found += [item for items in by_server.values() for item in items if item not in found]
     # Whoever has neither a seat nor a reason of its own stays for what stands against all.
     everybody = ", ".join(sorted({item.code for item in decision.checked.findings if item.severity == BLOCKER}))
