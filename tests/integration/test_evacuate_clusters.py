@@ -134,6 +134,9 @@ def run_to_the_end(lab, playbooks, variables):
     """The same command again until it ends well, as an operator does who reads what it says."""
     words = []
     for _attempt in range(8):
+        # Where the broker was away, Nova takes all hosts for down for a while.
+        for host in set(lab.hosts) - {variables["evacuate_host"]}:
+            guestkit.wait_compute(lab, host, 180)
         result = evacuate(playbooks, variables={**variables, "stackguard_overrides": words})
         if result.rc == 0:
             return result
