@@ -97,6 +97,8 @@ class _Trip:
     asked: bool = False
     started: float = 0.0
     busy: int = 0
+    #: Its request had no answer: Nova may have taken it.
+    unclear: bool = False
 
 
 def _adopted(entry: InTransit, now: float) -> _Trip:
@@ -269,8 +271,10 @@ class Evacuator:
     def _asked(self, trip: _Trip, server: ApiServer, answers: t.Mapping[str, t.Optional[ApiError]]) -> bool:
         if trip.uuid not in answers:
             if self._ready(server):
-                # The proof or the measurement expired while Nova was asked how it is: the next wave sends it.
-                return True
+                # The proof or the measurement expired while Nova was asked how it is: the next wave sends it. One that
+                # Nova may have taken stays in transit.
+                trip.asked = trip.unclear
+                return not trip.unclear
             return self._end(trip, FAILED, server.host, server.status, f"it is {server.status}")
         error = answers[trip.uuid]
         if error is None:
@@ -283,7 +287,7 @@ class Evacuator:
             return False
         if status is None:
             # No answer: whether Nova took it, the next look shows by its task.
-            trip.busy += 1
+            trip.busy, trip.unclear = trip.busy + 1, True
             if trip.busy < BUSY_TRIES:
                 return False
         return self._end(trip, FAILED, server.host, server.status, str(error))

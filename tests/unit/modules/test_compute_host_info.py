@@ -88,7 +88,7 @@ def test_a_digest_is_returned_and_the_facts_are_kept(plugin, tmp_path):
         "domains": 2,
         "domain_uuids": sorted([make.guest(1, 1), make.guest(1, 2)], key=result["domain_uuids"].index),
         "unread": [],
-        "volumes": {"pools": [], "uuids": []},
+        "volumes": {"uuids": [], "pools": []},
     }
     assert json.loads(path.read_text()) == plugin.answer["host"]
     assert plugin.calls == [
