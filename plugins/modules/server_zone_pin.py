@@ -40,7 +40,7 @@ options:
       - V(apply) changes pins, or resumes what a killed run of the same task began. V(resume) does only the latter,
         for the
         servers of the open operation. V(status) returns what is open, and changes nothing. V(rollback) gives every pin
-        back that the open operation changed and nobody has changed since.
+        back that the open operation changed and that was not changed since.
   state:
     type: str
     default: pinned

@@ -1341,6 +1341,11 @@ class Evacuation:
             why = scratch.message.partition("\n")[0]
             code, said = ("SG710", "it did not come to its end") if scratch.owned else ("SG709", "nothing was decided")
             unchecked.append(findings.Unchecked(code, self.host, f"{said}: {why}"))
+        elif not parts and not scratch.rounds:
+            # Asked for, or aborted: a gate that reads only the verdict must not take that for a pass.
+            unchecked.append(
+                findings.Unchecked("SG709", self.host, "the host and its servers were not judged by this run")
+            )
         left = scratch.left if scratch.rounds else {}
         stays = rounds.stays(left, scratch.names, self.host, scratch.status)
         checked = findings.merged([*parts, Checked(tuple(stays), tuple(unchecked))])

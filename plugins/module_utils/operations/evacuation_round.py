@@ -439,6 +439,10 @@ def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, give
         severity = WARNING if status in ("ACTIVE", "SHUTOFF") else BLOCKER
         remedy = f"It has left, but is not as it was: openstack server event list {entry.uuid}"
         yield finding("SG710", subject, seen, remedy, severity)
+    elif expected is None:
+        seen = {"status": status, "before": "not known"}
+        remedy = f"Whether it ran before its host died was not read: openstack server event list {entry.uuid}"
+        yield finding("SG710", Subject("instance", entry.uuid, entry.name, host), seen, remedy, WARNING)
     before = storage.Before(entry.uuid, entry.ids)
     items = gather(storage.landed(bundle, before, host, running=status == "ACTIVE"))
     yield from items.findings
