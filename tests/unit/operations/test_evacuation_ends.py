@@ -319,6 +319,13 @@ def test_status_says_what_is_open_and_changes_nothing(life):
     assert life.open() == before
 
 
+def test_a_gate_that_reads_only_the_verdict_does_not_take_status_for_a_pass(life):
+    life.run(action="status")
+    report = life.report()
+    assert report["verdict"] == "warn"
+    assert [(item["code"], item["object"]) for item in report["unchecked"]] == [("SG709", "compute1")]
+
+
 def test_resume_without_an_open_operation_is_refused(life):
     done = life.run(action="resume")
     assert (done["failed"], done["state"], life.done) == (True, "refused", [])

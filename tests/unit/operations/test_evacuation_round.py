@@ -539,6 +539,15 @@ def test_a_server_that_its_owner_had_stopped_is_stopped_again_where_nova_started
     assert ONE not in states(done), "it is verified in the next round"
 
 
+def test_a_server_of_which_nobody_read_whether_it_ran_is_no_pass(monkeypatch):
+    world, _stopped, given = stopped_before(monkeypatch)
+    planned = [server_of(ONE, status="ERROR", power=None), server_of(TWO)]
+    done = world.round(**{**given, "to_stop": (), "planned": planned})
+    assert [(item.code, item.severity, item.evidence["before"]) for item in done.checked.findings] == [
+        ("SG710", "warning", "not known")
+    ]
+
+
 def test_a_server_that_should_be_stopped_and_runs_is_reported_where_its_owner_started_it(monkeypatch):
     world, stopped, given = stopped_before(monkeypatch)
     done = world.round(**{**given, "to_stop": ()})
