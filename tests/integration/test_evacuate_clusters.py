@@ -106,8 +106,8 @@ class Disturbance:
         if self.what in services.PORTS:
             services.kill(self.lab, self.what)
         else:
-            # systemd starts it again by itself: libvirtd by its socket or here, nova-compute after some seconds.
-            self.lab.ssh(self.target, f"systemctl kill -s KILL {self.what}")
+            # Its main process only: QEMUs are in the group of libvirtd. systemd starts it again, or it is started here.
+            self.lab.ssh(self.target, f"systemctl kill --kill-whom=main -s KILL {self.what}")
 
     def __exit__(self, *_error):
         if self.what in services.PORTS:

@@ -96,7 +96,11 @@ def no_progress(lab, host):
 
 
 def let_up(lab, host):
-    """Nova refuses to force a service up until its nova-compute has completed the records of an evacuation."""
+    """Nova refuses to force a service up until its nova-compute has completed the records of an evacuation.
+
+    It does that where it starts: one that was there before the last evacuation had ended is started again.
+    """
+    started = []
 
     def done():
         service = lab.service(host)
@@ -105,6 +109,8 @@ def let_up(lab, host):
             try:
                 lab.compute("PUT", f"/os-services/{service['id']}", body, "2.53")
             except openstack.exceptions.BadRequestException:
+                if not started:
+                    started.append(lab.ssh(host, "systemctl restart nova-compute", check=False))
                 return None
         return True
 

@@ -143,6 +143,8 @@ class Scratch:
     #: Hosts that could not do in Ceph what was asked of them.
     bad: t.List[str] = dataclasses.field(default_factory=list)
     names: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Whether a resume found none of its servers on the host: then nobody is fenced for them.
+    none_left: bool = False
     #: Inventory names of the hosts that matter in rounds; empty: all.
     near: t.List[str] = dataclasses.field(default_factory=list)
 
@@ -567,7 +569,8 @@ class Evacuation:
             for uuid, hosts in records.tried(journal).items()
         }
         book.remember(tried=tried, intended=[], in_transit=[to_plain(entry) for entry in records.in_transit(journal)])
-        return self._to_fence(act=not fenced_before or bool(self.options["refence"]))
+        act = not fenced_before or bool(self.options["refence"])
+        return self._to_fence(act=act and not self.scratch.none_left)
 
     def _same_servers(self, journal: Json) -> None:
         """An option that would be ignored is refused: which servers leave was decided when the operation began."""
@@ -595,6 +598,7 @@ class Evacuation:
         here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
         planned = tuple(entry.uuid for entry in records.servers_of(journal) if entry.uuid in here)
         if not planned:
+            self.scratch.none_left = True
             return t.cast("Json", journal["about"].get("addresses") or {})
         lists = self.options["fence"] == fence_proof.BLOCKLIST
         request = dataclasses.replace(self._request(str(journal["operation_id"]), None), servers=planned, partial=True)
@@ -706,7 +710,12 @@ class Evacuation:
             f"Repair the fence, or choose another one ({self.run.variable('fence')}), and run it again; "
             f"{self.run.variable('action')}=abort ends the operation."
         )
-        if not self.scratch.act:
+        if self.scratch.none_left:
+            remedy = (
+                f"None of its servers is left on {self.host}, so the fence is only read back. "
+                f"{self.run.variable('action')}=abort ends the operation."
+            )
+        elif not self.scratch.act:
             remedy = (
                 f"Find out why the host is not fenced any more. {self.run.variable('refence')}=true fences it again; "
                 f"{self.run.variable('action')}=abort ends the operation."
@@ -1192,11 +1201,13 @@ class Evacuation:
         lasting = [uuid for uuid in guarded if uuid not in kept]
         if lasting:
             self._warn(f"guard snapshots may still be on the images of {', '.join(lasting)}")
-        if self.scratch.ended_well and not lasting and not kept & set(guarded):
+        # All that was tried has ended. Where nothing was sent, nothing is evacuated: another fence, or room, may come.
+        over = bool(records.sent(self.book.journal)) or not self.scratch.left
+        if self.scratch.ended_well and over and not lasting and not kept & set(guarded):
             self.book.mark(UNGUARD, journals.DONE)
             self.book.close(journals.FINISHED, "ended")
             return self._end("evacuated", self.scratch.message)
-        # Nova may still be at some, or a guard is left: the operation stays open, and the next run goes on with it.
+        # Nova may still be at some, a guard is left, or nothing was sent: the next run resumes the operation.
         self.scratch.ended_well = False
         at_work = kept & set(guarded)
         if at_work:
@@ -1323,11 +1334,12 @@ class Evacuation:
         self.scratch.state, self.scratch.message = state, message
         self.scratch.ended_well = self.scratch.ended_well or (over and state in ("clear", "planned", "none", "resumed"))
         self.scratch.over = True
-        if state == journals.OPEN and not self.scratch.rounds:
-            # No round has looked: all that the journal has stay, but those that an earlier run has verified elsewhere.
+        if state == journals.OPEN:
+            # Whoever was not verified elsewhere stays, also where no round has said why.
             away = {entry["uuid"] for entry in self.scratch.arrived}
-            why = "the run ended before its first round"
-            self.scratch.left = dict.fromkeys([uuid for uuid in sorted(self.scratch.names) if uuid not in away], why)
+            why = f"the run ended before its {'arrival' if self.scratch.rounds else 'first round'}"
+            stay = {uuid: why for uuid in sorted(self.scratch.names) if uuid not in away}
+            self.scratch.left = {**stay, **self.scratch.left}
         return self._ended()
 
     def _ended(self) -> Outcome:

@@ -82,7 +82,7 @@ class Power:
             if not needs.ended_well(read):
                 switched = answer.get("switched")
                 first = "" if not switched or needs.ended_well(switched) else f"; switch off: {needs.why(switched)}"
-                raise ProofError(f"the power state was not read: {needs.why(read)}{first}")
+                raise ProofError(f"{_unread(read, target.options)}{first}")
             states.append(power_state(t.cast("Json", read), target.options))
         off = re.compile(target.options.get("power_off") or OFF)
         known = {state for state in states if off.fullmatch(state)}
@@ -111,6 +111,16 @@ def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -
             "JMESPath expression (power_state_query)"
         )
     return states[0]
+
+
+def _unread(read: t.Optional[t.Mapping[str, t.Any]], options: t.Mapping[str, t.Any]) -> str:
+    """Say why a reading is no proof. One that was repeated in vain fails without a message, and has a state."""
+    if read and read.get("attempts") and not read.get("msg"):
+        try:
+            return f"the power state was read as {power_state(read, options)}, {read['attempts']} times"
+        except ProofError as error:
+            return f"the power state was not read: {error}"
+    return f"the power state was not read: {needs.why(read)}"
 
 
 def _states(value: t.Any) -> t.Iterator[str]:

@@ -15,7 +15,7 @@ import inspect
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import fence_proof, server_state
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, fencing, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, evacuation, fencing, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuate,
     evacuation_record,
@@ -224,6 +224,26 @@ def the_power_state_of_an_error_is_running(patch):
     patch.nothing(server_state, "power_before", "running")
 
 
+def two_operations_promise_the_same_memory(patch):
+    """D10: what the evacuation of another dead host has sent, and has not landed yet, is not counted."""
+    patch.nothing(evacuate.Evacuation, "_others", [])
+    patch.wrap(evacuate.Book, "write", lambda write, self, before=None, **_counted: write(self, before))
+
+
+def an_abort_forgets_who_was_sent(patch):
+    """The dead host may write again to disks that its servers have elsewhere."""
+    patch.nothing(evacuation_record, "sent", set())
+
+
+def zones_do_not_matter(patch):
+    """A server is evacuated into another availability zone."""
+
+    def seat(take, guests, *args, **kwargs):
+        return take([dataclasses.replace(guest, zone=None) for guest in guests], *args, **kwargs)
+
+    patch.wrap(evacuation, "seat", seat)
+
+
 #: Each defect with the clouds in which it shows, and the rules of which it breaks one.
 CASES = {
     a_blocklist_of_no_address_is_proof: (changed(calm(), cut_off=1.0, odd_options=1.0, bmc_dead=0.5), ("not-covered",)),
@@ -254,6 +274,15 @@ CASES = {
     an_expired_proof_ends_it_well: (changed(calm(), slow=0.4), ("pass-and-still-there",)),
     a_cell_that_does_not_answer_has_no_servers: (changed(calm(), cell_mute=1.0), ("pass-and-still-there",)),
     a_leftover_domain_is_not_seen: (changed(calm(), spawn_fails=1.0), ("sent-while-it-runs", "two-writers")),
+    two_operations_promise_the_same_memory: (
+        changed(calm(), two_dead=1.0, tight=1.0, many=1.0),
+        ("memory-promised-twice",),
+    ),
+    an_abort_forgets_who_was_sent: (
+        changed(calm(), cut_off=1.0, aborts=1.0, kill=0.7, odd_options=1.0),
+        ("lifted-under-a-guest",),
+    ),
+    zones_do_not_matter: (changed(calm(), tight=0.5), ("sent-out-of-its-zone",)),
     the_power_state_of_an_error_is_running: (changed(calm(), stopped=0.8, error=0.7), ("power-state",)),
 }
 
