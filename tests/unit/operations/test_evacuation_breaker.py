@@ -11,7 +11,6 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
 from ansible_collections.stackguard.nova.tests.unit.evacuations import image, lock, scene

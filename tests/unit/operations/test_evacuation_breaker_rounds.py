@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Findings of a hostile review, in rounds: each fails as long as what it shows is there."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, Life
+from ansible_collections.stackguard.nova.tests.unit.evacuations import disks, scene
+from ansible_collections.stackguard.nova.tests.unit.operations.test_evacuation_record import left
+from ansible_collections.stackguard.nova.tests.unit.operations.test_evacuation_round import World, disk, states
+
+
+def test_a_running_server_whose_only_watcher_is_a_stranger_is_not_verified():
+    """Its QEMU has lost the disk; a backup reader has it open."""
+    world = World()
+    world.round()
+    pool = [disk(uuid, ["198.51.100.9:0/1"]) for uuid in BOTH]
+    world.change = lambda some: some.images(*pool)
+    done = world.round()
+    assert {state for _host, state in states(done).values()} == {"wrong"}, done.checked.findings
+
+
+def test_a_stopped_server_that_nova_still_has_on_the_dead_host_has_not_arrived(monkeypatch):
+    """The list of the dead host's servers lacked it (a page was lost); asked for alone, it is there."""
+    world = World()
+    for uuid in BOTH:
+        world.nova.servers[uuid]["status"] = "SHUTOFF"
+    back = scene(alive=True).bundle.hosts["compute1"]
+
+    def change(some):
+        some = some.having(some.cloud.put("servers", []))
+        hosts = {
+            **some.bundle.hosts,
+            "compute1": dataclasses.replace(back, domains=[], rbd=some.bundle.hosts["compute2"].rbd),
+        }
+        return some.having(some.cloud._bundle(hosts=hosts, unreachable={}))
+
+    world.change = change
+    done = world.round()
+    assert not [entry for entry in done.arrived if entry.state == "verified"], done.arrived
+
+
+def test_an_old_journal_whose_server_was_deleted_can_be_aborted_where_there_are_two_pools(tmp_path, monkeypatch):
+    life = Life(tmp_path, monkeypatch)
+    left(life)
+    del life.nova.servers[ONE]
+    pool_of = life._image
+    other = disks(client_address="192.0.2.3", pool="fast")
+
+    def change(some):
+        rbd = some.bundle.hosts["compute3"].rbd
+        kept = [entry for entry in rbd.images if not entry.name.startswith(ONE)]
+        return some.at(3, rbd=dataclasses.replace(rbd, images=kept)).at(2, rbd=other)
+
+    life.change = change
+    done = life.run(action="abort", fence=None)
+    assert (done["state"], life.open()) == ("aborted", None), (done["msg"], pool_of)
