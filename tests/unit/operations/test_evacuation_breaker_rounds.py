@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, Life
+from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
 from ansible_collections.stackguard.nova.tests.unit.evacuations import disks, scene
 from ansible_collections.stackguard.nova.tests.unit.operations.test_evacuation_record import left
 from ansible_collections.stackguard.nova.tests.unit.operations.test_evacuation_round import World, disk, states
@@ -59,3 +59,34 @@ def test_an_old_journal_whose_server_was_deleted_can_be_aborted_where_there_are_
     life.change = change
     done = life.run(action="abort", fence=None)
     assert (done["state"], life.open()) == ("aborted", None), (done["msg"], pool_of)
+
+
+def test_the_same_command_with_named_servers_goes_on_when_one_of_them_has_arrived(tmp_path, monkeypatch):
+    """ "Run the same command again to resume it", says the run that was ended after guest1 had arrived."""
+    life = Life(tmp_path, monkeypatch)
+    life.stuck = {TWO}
+    life.run(servers=["guest1", "guest2"], max_rounds=2, server_timeout=30)
+    assert life.open() is not None
+    assert life.nova.servers[ONE]["host"] == "compute3"
+    life.stuck = set()
+    life.nova.servers[TWO]["left"] = 1
+    done = life.run(servers=["guest1", "guest2"])
+    assert (done["failed"], life.open()) == (False, None), done["msg"]
+
+
+def test_an_image_that_was_seen_in_two_pools_and_passed_is_not_sent_without_its_guard(tmp_path, monkeypatch):
+    life = Life(tmp_path, monkeypatch)
+
+    def change(some):
+        rbd = some.bundle.hosts["compute2"].rbd
+        return some.at(2, rbd=dataclasses.replace(rbd, pool="fast"))
+
+    life.change = change
+    given = [{"code": "SG505", "object": f"{uuid}_disk", "reason": "the other is an old copy"} for uuid in BOTH]
+    given.append({"code": "SG505", "object": "compute2", "reason": "yes"})
+    done = life.run(overrides=given)
+    guarded = [
+        name for need in life.needs if need["kind"] == "guard" for home in need["homes"] for name in home["images"]
+    ]
+    sent = [uuid for uuid, _host in life.nova.asked]
+    assert all(f"{uuid}_disk" in guarded for uuid in sent), (sent, guarded, done["msg"])
