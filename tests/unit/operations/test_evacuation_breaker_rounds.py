@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
-from ansible_collections.stackguard.nova.tests.unit.evacuations import disks, scene
+from ansible_collections.stackguard.nova.tests.unit.evacuations import disks, lock, scene
 from ansible_collections.stackguard.nova.tests.unit.operations.test_evacuation_record import left
 from ansible_collections.stackguard.nova.tests.unit.operations.test_evacuation_round import World, disk, states
 
@@ -90,3 +91,21 @@ def test_an_image_that_was_seen_in_two_pools_and_passed_is_not_sent_without_its_
     ]
     sent = [uuid for uuid, _host in life.nova.asked]
     assert all(f"{uuid}_disk" in guarded for uuid in sent), (sent, guarded, done["msg"])
+
+
+def test_a_backup_reader_that_maps_the_disk_of_the_only_running_server_is_not_shut_out_of_ceph(tmp_path, monkeypatch):
+    """guest2 is stopped. The reader of guest1's disk is in the storage network, has librbd's lock and its watcher."""
+    life = Life(tmp_path, monkeypatch)
+    life.nova.servers[TWO]["status"] = "SHUTOFF"
+    image_of = life._image
+    taken = [dataclasses.replace(lock(1), address="192.0.2.99:0/1")]
+
+    def seen(uuid):
+        found = image_of(uuid)
+        if uuid == TWO:
+            return dataclasses.replace(found, locks=[])
+        return dataclasses.replace(found, locks=taken, watchers=[facts.RbdWatcher("192.0.2.99:0/1")])
+
+    life._image = seen
+    done = life.run(fence="blocklist")
+    assert "192.0.2.99" not in life.blocklist["fsid"], done["msg"]
