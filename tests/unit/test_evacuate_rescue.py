@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""evacuate_host's own tasks, run as they are, around an operation that is a stand-in: what is provided after a failure."""
+"""evacuate_host's own tasks around an operation that is a stand-in: what is provided after a failure."""
 
 from __future__ import annotations
 

@@ -24,9 +24,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import json
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import (
+    blocklists,
     evacuation_options,
     evidence,
     fence_proof,
@@ -39,7 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils import journal as 
 from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import SKEW, Evacuator
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import (
     Sent,
@@ -427,10 +429,8 @@ class Evacuation:
         Earlier is this outage only: the open operation, and one that has ended and holds the host still. An address of
         an older one may have a new owner.
         """
-        services = (bundle.cloud.services if bundle.cloud else None) or []
-        holds = {service.disabled_reason for service in services if service.host == self.host}
-        ended = [entry for entry in self._closed() if checks.reason_of(str(entry["operation_id"])) in holds]
         found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
+        ended = self._same_outage(bundle, found)
         earlier = [
             (str(address), str(fsid))
             for journal in [*ended, *found]
@@ -440,6 +440,13 @@ class Evacuation:
         return clients.Elsewhere(
             tuple(dict.fromkeys(earlier)), tuple(self.controllers), tuple(self.options["never_blocklist"])
         )
+
+    def _same_outage(self, bundle: Bundle, opened: t.Iterable[Json]) -> t.List[t.Mapping[str, t.Any]]:
+        """Return the operations that have ended and whose fence may still be needed."""
+        services = (bundle.cloud.services if bundle.cloud else None) or []
+        holds = {service.disabled_reason for service in services if service.host == self.host}
+        holds |= {(entry["about"].get("service") or {}).get("reason") for entry in opened}
+        return records.same_outage(self._closed(), holds, checks.reason_of)
 
     def _others(self, about: EvacuationFacts) -> t.List[Sent]:
         """Return what other operations have in transit, by their journals, and all else by Nova's own records."""
@@ -546,8 +553,8 @@ class Evacuation:
             )
         fence = str(self.options["fence"])
         bundle, about = self._collect()
-        fenced_before = records.was_fenced(journal) and journal["about"].get("fence") == fence
-        addresses = self._judged_again(bundle, about, journal, fenced_before)
+        act = records.fenced_by(journal) != fence or bool(self.options["refence"])
+        addresses = self._judged_again(bundle, about, journal, act)
         said = f"operation {journal['operation_id']}: evacuation of {self.host} is resumed"
         book = Book.take_up(self.run, journal, bool(self.options["take_over"]), said)
         self._own(book, journal)
@@ -558,9 +565,7 @@ class Evacuation:
         # Of version 0.1: what was listed is listed by its fsid as soon as that is read back.
         book.tell(
             fence=fence,
-            addresses={fsid: dict(found) for fsid, found in addresses.items()}
-            or journal["about"].get("addresses")
-            or {},
+            addresses={fsid: dict(found) for fsid, found in addresses.items()} or _by_cluster(journal),
             blocklisted={fsid: found for fsid, found in records.blocklisted(journal).items() if fsid},
             servers=records.plain(servers),
         )
@@ -569,7 +574,6 @@ class Evacuation:
             for uuid, hosts in records.tried(journal).items()
         }
         book.remember(tried=tried, intended=[], in_transit=[to_plain(entry) for entry in records.in_transit(journal)])
-        act = not fenced_before or bool(self.options["refence"])
         return self._to_fence(act=act and not self.scratch.none_left)
 
     def _same_servers(self, journal: Json) -> None:
@@ -579,36 +583,42 @@ class Evacuation:
             return
         known = {entry.uuid: entry.name for entry in records.servers_of(journal)}
         here = moves.servers_on(self.connection, self.host)
-        chosen = set(evacuation_options.chosen_servers(given, here) or [])
-        if chosen != {uuid for uuid in known if any(server.id == uuid for server in here)}:
+        staying = {uuid for uuid in known if any(server.id == uuid for server in here)}
+        words = list(given) if isinstance(given, (list, tuple)) else None
+        if words is None:
+            same = set(evacuation_options.chosen_servers(given, here) or []) == staying
+        else:
+            # Those that have left are named, too, where the same command is given again.
+            named = {uuid for uuid, name in known.items() if {uuid, name} & set(map(str, words))}
+            unknown = set(map(str, words)) - set(known) - set(known.values())
+            same = not unknown and staying <= named
+        if not same:
             raise Refused(
                 f"SG706 operation-open: operation {journal['operation_id']} is about "
                 f"{', '.join(sorted(known.values()))}: leave {self.run.variable('servers')} out to resume it, or end "
                 f"it with {self.run.variable('action')}=abort"
             )
 
-    def _judged_again(
-        self, bundle: Bundle, about: EvacuationFacts, journal: Json, fenced_before: bool
-    ) -> t.Mapping[str, t.Any]:
+    def _judged_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json, act: bool) -> t.Mapping[str, t.Any]:
         """Judge the fence from scratch: it may be another one than before, and the host may be back. Raises Refused.
 
-        Return the addresses, by cluster, that Ceph is to refuse. Who runs there is no reason against a fence of this
-        operation that is only read back, nor where its blocklist entries keep them from writing: the proof decides.
+        Return the addresses, by cluster, that Ceph is to refuse. A fence that acts is judged as the first one was. One
+        that is only read back proves itself, whoever runs there; so do blocklist entries that keep guests from writing.
         """
         here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
         planned = tuple(entry.uuid for entry in records.servers_of(journal) if entry.uuid in here)
         if not planned:
             self.scratch.none_left = True
-            return t.cast("Json", journal["about"].get("addresses") or {})
+            return _by_cluster(journal)
         lists = self.options["fence"] == fence_proof.BLOCKLIST
         request = dataclasses.replace(self._request(str(journal["operation_id"]), None), servers=planned, partial=True)
         decision = self._preflight(bundle, about, request)
         proof = (journal.get("memory") or {}).get("proof") or {}
-        held = fenced_before or proof.get("kind") == fence_proof.BLOCKLIST
+        held = not act or proof.get("kind") == fence_proof.BLOCKLIST
         problems = [
             item
             for item in decision.checked.findings
-            if item.severity == findings.BLOCKER and item.object.kind != "instance" and _of_fence(item, lists, held)
+            if item.severity == findings.BLOCKER and item.object.kind != "instance" and _counts(item, act, lists, held)
         ]
         if findings.standing(problems, storage.honoured(Checked(tuple(problems)), self.run.overrides)):
             checked = Checked(tuple(problems))
@@ -646,7 +656,8 @@ class Evacuation:
         self.scratch.phase = "fence"
         if self.options["fence"] == fence_proof.ATTESTED:
             return self.advance(self.scratch, ())
-        if self.book.state_of(FENCE) != journals.DONE:
+        if act or self.book.state_of(FENCE) != journals.DONE:
+            self.book.tell(fenced_by=None)
             self.book.mark(FENCE, journals.APPLYING)
         if act and self._clusters():
             # Noted before it is done: whatever is listed from now on is to be lifted again.
@@ -675,7 +686,7 @@ class Evacuation:
     def _clusters(self) -> t.List[Json]:
         """Return each cluster with the addresses that it is to refuse. Raises Stopped where no host reaches one."""
         found = []
-        for fsid, addresses in sorted((self.book.about.get("addresses") or {}).items()):
+        for fsid, addresses in sorted(_by_cluster(self.book.journal).items()):
             homes = [home for home in self._readers() if home[0] == fsid]
             reader = next((self._reader(home) for home in homes if self._reader(home)), None)
             if reader is None:
@@ -699,10 +710,20 @@ class Evacuation:
     def _note_listed(self) -> None:
         if self.options["fence"] != fence_proof.BLOCKLIST and not self.options["also_blocklist"]:
             return
-        listed = {fsid: set(found) for fsid, found in records.blocklisted(self.book.journal).items()}
-        for cluster in self._clusters():
-            listed.setdefault(str(cluster["fsid"]), set()).update(cluster["addresses"])
-        self.book.tell(blocklisted={fsid: sorted(found) for fsid, found in listed.items() if fsid})
+        noted = records.blocklisted(self.book.journal)
+        asked = {str(cluster["fsid"]): list(cluster["addresses"]) for cluster in self._clusters()}
+        before = {
+            fsid: [address for address in found if self._is_listed(fsid, address)]
+            for fsid, found in records.without(asked, noted).items()
+        }
+        kept = records.together([self.book.about.get("listed_before") or {}, before])
+        listed = records.together([noted, asked])
+        self.book.tell(blocklisted={fsid: found for fsid, found in listed.items() if fsid}, listed_before=kept)
+
+    def _is_listed(self, fsid: str, address: str) -> bool:
+        """Whether a blocklist that was read had an address before this operation listed it."""
+        read = [host.rbd for host in self._bundle().hosts.values() if host.rbd is not None and host.rbd.fsid == fsid]
+        return any(blocklists.covers(entry, address) for rbd in read for entry in rbd.blocklist or [])
 
     def _not_fenced(self, why: str) -> Stopped:
         evidence_ = {"fence": self.options["fence"], "read": why}
@@ -771,6 +792,7 @@ class Evacuation:
         else:
             self.book.tell(attested={"by": fence.person, "reason": fence.reason, "at": self.run.clock.now()})
             self.run.say(f"{self.host} is attested dead by {fence.person}: {fence.reason}")
+        self.book.tell(fenced_by=str(self.options["fence"]))
         if self.book.state_of(FENCE) != journals.DONE:
             self.book.mark(FENCE, journals.DONE, fence.read if isinstance(fence, FenceProof) else "attested")
         self._hold()
@@ -885,13 +907,19 @@ class Evacuation:
         """The pool was not as it had been read: guard what is there now."""
         return self._to_guard()
 
-    def _homes(self, servers: t.Iterable[PlannedServer]) -> t.List[Json]:
-        """Return images by cluster and pool, with the host that works there. Without one: left out, and not guarded."""
+    def _homes(self, servers: t.Iterable[PlannedServer], everywhere: bool = False) -> t.List[Json]:
+        """Return images by cluster and pool, with the host that works there. Without one: left out, and not guarded.
+
+        ``everywhere``: one that was not found is looked for in all of them (version 0.1 did not note where it was).
+        """
         found: t.Dict[Home, t.Dict[str, str]] = {}
         for entry in servers:
             for name, image in entry.images.items():
                 if image.fsid is not None and image.pool is not None:
                     found.setdefault((image.fsid, image.pool), {})[name] = image.id
+                elif everywhere:
+                    for home in self._readers():
+                        found.setdefault(home, {})[name] = image.id
         return [
             {"fsid": home[0], "pool": home[1], "reader": self._reader(home), "images": images}
             for home, images in sorted(found.items())
@@ -1168,20 +1196,17 @@ class Evacuation:
         answered = needs.answers_of(self.answers, needs.UNGUARD)
         if not answered:
             return
-        free = set()
+        free: t.Set[str] = set()
         asked: t.Set[str] = set()
+        kept: t.Set[str] = set()
         for answer in answered:
             for home in answer.get("homes") or []:
-                asked |= set(home.get("images") or {})
-                result = home.get("result")
-                if not needs.ended_well(result) or (result.get("fsid"), result.get("pool")) != (
-                    home["fsid"],
-                    home["pool"],
-                ):
-                    continue
-                free |= {str(image["image"]) for image in result.get("images") or [] if not image.get("guarded")}
-                # Its owner deleted it, or a rebuild made it again: our snapshot is not on it.
-                free |= {str(name) for part in ("gone", "replaced") for name in result.get(part) or []}
+                names = set(home.get("images") or {})
+                asked |= names
+                without = _without_guard(home)
+                free |= without
+                kept |= names - without
+        free -= kept
         done = {
             entry.uuid
             for entry in records.servers_of(self.book.journal)
@@ -1235,19 +1260,38 @@ class Evacuation:
         self._own(book, journal)
         self.scratch.resumed = True
         planned = self._completed(bundle, records.servers_of(journal))
-        book.tell(servers=records.plain(planned))
-        moving_ = rounds.on_the_way(bundle, planned, [])
+        moving_ = self._in_transit_now(bundle, planned)
         if moving_:
-            names = ", ".join(entry.name for entry in moving_)
-            raise Stopped(f"Nova is at the evacuation of {names}: abort it when that has ended")
+            raise Stopped(f"Nova is at the evacuation of {', '.join(moving_)}: abort it when that has ended")
+        earlier = self._same_outage(bundle, [journal])
+        needed = [records.blocklisted(entry) for entry in earlier if records.sent(entry)]
+        kept = records.together([book.about.get("listed_before") or {}, *needed])
+        book.tell(servers=records.plain(planned), kept_listed=kept)
         book.note("abort begins", journals.ROLLING_BACK)
         self.scratch.phase = "aborting"
         found = self._abort_needs(planned)
         return self._need(found) if found else self.advance(self.scratch, ())
 
+    def _in_transit_now(self, bundle: Bundle, planned: t.Sequence[PlannedServer]) -> t.List[str]:
+        """Return the names of servers at which Nova is. Raises Stopped where that was not read of all."""
+        cloud = bundle.cloud
+        unread = {entry.part for entry in cloud.unread} if cloud is not None else set()
+        if cloud is None or cloud.servers is None or cloud.migrations is None or "servers.unknown" in unread:
+            raise Stopped("which servers are in transit could not be read: no guard is removed")
+        here = {server.id for server in cloud.servers}
+        names = [entry.name for entry in rounds.on_the_way(bundle, planned, [])]
+        noted = {str(entry["uuid"]): entry for entry in journals.in_transit(self.book.journal)}
+        for uuid in sorted(set(noted) - here):
+            server = moves.server_as_listed(self.connection, uuid)
+            if server is not None and (
+                same_name(self.host, server.host) or (server.task_state or "").startswith(rounds.TASK)
+            ):
+                names.append(server.name)
+        return names
+
     def _abort_needs(self, planned: t.Sequence[PlannedServer]) -> t.List[Json]:
         found = []
-        homes = self._homes(planned)
+        homes = self._homes(planned, everywhere=True)
         if homes:
             self.book.mark(GUARD, journals.UNDOING)
             found.append(needs.guard(homes, self.scratch.operation_id, False))
@@ -1269,7 +1313,7 @@ class Evacuation:
     def _listed_clusters(self) -> t.List[Json]:
         """Return the clusters with addresses that this operation has listed. Raises Stopped where one is not read."""
         found = []
-        listed = records.blocklisted(self.book.journal)
+        listed = self._to_lift()
         homes = self._readers()
         if "" in listed:
             # Version 0.1 listed them through one host, and did not note in which cluster: look in each.
@@ -1281,18 +1325,19 @@ class Evacuation:
             found.append({"fsid": fsid, "pool": home[1], "reader": self._reader(home), "addresses": list(addresses)})
         return found
 
+    def _to_lift(self) -> t.Dict[str, t.List[str]]:
+        """Return what this operation alone has listed: not what was there before, nor what an earlier one needs."""
+        return records.without(records.blocklisted(self.book.journal), self.book.about.get("kept_listed") or {})
+
     def _lifted(self) -> None:
         for answer in needs.answers_of(self.answers, needs.LIFT):
             for cluster in answer.get("clusters") or []:
                 result = cluster.get("result")
                 if not needs.ended_well(result) or result.get("fsid") != cluster.get("fsid"):
                     raise Stopped(f"the blocklist of {cluster.get('fsid')} was not lifted: {needs.why(result)}")
-                listed = {
-                    fsid: found
-                    for fsid, found in records.blocklisted(self.book.journal).items()
-                    if fsid not in ("", cluster["fsid"])
-                }
-                self.book.tell(blocklisted=listed)
+                lifted = {str(cluster["fsid"]): cluster.get("addresses") or []}
+                listed = records.without(records.blocklisted(self.book.journal), lifted)
+                self.book.tell(blocklisted={fsid: found for fsid, found in listed.items() if fsid})
         if needs.answers_of(self.answers, needs.LIFT):
             self.book.mark(FENCE, journals.UNDONE)
 
@@ -1303,6 +1348,9 @@ class Evacuation:
         if self.book.state_of(GUARD) == journals.UNDOING:
             self.book.mark(GUARD, journals.UNDONE)
         sent = records.sent(self.book.journal)
+        if not sent and self._to_lift():
+            raise Stopped(f"the blocklist still has {json.dumps(self._to_lift(), sort_keys=True)}: run the abort again")
+        kept = records.together([records.blocklisted(self.book.journal)])
         if sent:
             said = (
                 f"{len(sent)} servers were sent: {self.host} stays held and fenced; return_host ends that before its "
@@ -1311,6 +1359,8 @@ class Evacuation:
         else:
             self._release()
             said = f"nothing was sent: {self.host} is as it was before, but for what the fence switched off"
+            if kept:
+                said += f"; the blocklist keeps what it had before: {json.dumps(kept, sort_keys=True)}"
         self.book.close(journals.ROLLED_BACK, said)
         self.scratch.ended_well = True
         return self._end("aborted", said)
@@ -1367,11 +1417,27 @@ class Evacuation:
         return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
 
 
-def _of_fence(item: Finding, lists: bool, held: bool) -> bool:
+def _counts(item: Finding, act: bool, lists: bool, held: bool) -> bool:
     """Whether a finding stands against a fence on resume. ``lists``: by blocklist; ``held``: who runs is known."""
     if item.code == "SG506" and storage.ALIVE in item.evidence:
         return not held
-    return lists and item.code in ("SG506", "SG518", "SG709")
+    return act or (lists and item.code in ("SG506", "SG518", "SG709"))
+
+
+def _by_cluster(journal: t.Mapping[str, t.Any]) -> Json:
+    """Return the addresses that an operation was to list, by cluster. Version 0.1 did not note the cluster."""
+    noted = journal["about"].get("addresses")
+    return dict(noted) if isinstance(noted, dict) else {}
+
+
+def _without_guard(home: t.Mapping[str, t.Any]) -> t.Set[str]:
+    """Return the images of a pool on which no guard of ours is, as the host that removed them says."""
+    result: Json = home.get("result") or {}
+    if not needs.ended_well(result) or (result.get("fsid"), result.get("pool")) != (home["fsid"], home["pool"]):
+        return set()
+    found = {str(image["image"]) for image in result.get("images") or [] if not image.get("guarded")}
+    # Its owner deleted it, or a rebuild made it again: our snapshot is not on it.
+    return found | {str(name) for part in ("gone", "replaced") for name in result.get(part) or []}
 
 
 def _is_there(seen: t.Mapping[str, t.Sequence[clients.Seen]], name: str, image: DiskImage) -> bool:

@@ -129,6 +129,45 @@ def was_fenced(journal: t.Mapping[str, t.Any]) -> bool:
     return journal.get("steps", {}).get("fence") == journals.DONE or bool(journal["about"].get("fence_proof"))
 
 
+def fenced_by(journal: t.Mapping[str, t.Any]) -> t.Optional[str]:
+    """Return the fence that was proven last; None: none was, or a fence of another kind was begun since."""
+    about = journal["about"]
+    if "fenced_by" in about:
+        return t.cast("t.Optional[str]", about["fenced_by"])
+    return t.cast("t.Optional[str]", about.get("fence")) if was_fenced(journal) else None
+
+
+def same_outage(
+    closed: t.Sequence[t.Mapping[str, t.Any]], holds: t.Iterable[t.Optional[str]], reason_of: t.Callable[[str], str]
+) -> t.List[t.Mapping[str, t.Any]]:
+    """Return the operations since whose hold the host has not been given back, the newest first.
+
+    ``closed``: journals that have ended, the oldest first. ``holds``: why the service is disabled, now and before the
+    open operation: each operation notes what it found, so that one leads to the one before it.
+    """
+    found, wanted = [], {hold for hold in holds if hold}
+    for journal in reversed(closed):
+        if reason_of(str(journal["operation_id"])) in wanted:
+            found.append(journal)
+            wanted.add(str((journal["about"].get("service") or {}).get("reason")))
+    return found
+
+
+def without(listed: t.Mapping[str, t.Iterable[str]], kept: t.Mapping[str, t.Iterable[str]]) -> t.Dict[str, t.List[str]]:
+    """Return addresses by Ceph fsid but those of ``kept``."""
+    found = {fsid: sorted(set(addresses) - set(kept.get(fsid) or ())) for fsid, addresses in listed.items()}
+    return {fsid: addresses for fsid, addresses in found.items() if addresses}
+
+
+def together(parts: t.Iterable[t.Mapping[str, t.Iterable[str]]]) -> t.Dict[str, t.List[str]]:
+    """Return the addresses of all, by Ceph fsid."""
+    found: t.Dict[str, t.Set[str]] = {}
+    for part in parts:
+        for fsid, addresses in part.items():
+            found.setdefault(str(fsid), set()).update(map(str, addresses))
+    return {fsid: sorted(addresses) for fsid, addresses in found.items()}
+
+
 def blocklisted(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.List[str]]:
     """Return Ceph fsid to addresses that this operation has on a blocklist. Of version 0.1: the fsid is not known."""
     about = journal["about"]

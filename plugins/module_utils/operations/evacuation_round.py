@@ -30,7 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import EVACUATION, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import EVACUATION, gather, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import SMALL_PAGE, Sent, of_flavor
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
@@ -162,17 +162,20 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     moving = on_the_way(bundle, waited, given.in_transit)
     on_way = {entry.uuid for entry in moving}
     others = [entry for entry in given.planned if entry.uuid not in on_way]
-    away = _away(given.connection, [entry for entry in others if entry.uuid not in here], given.began)
+    asked = _away(given.connection, [entry for entry in others if entry.uuid not in here], given.began)
+    hidden = [entry.uuid for entry, server in asked if server and same_name(given.request.host, server.host)]
+    away = [pair for pair in asked if pair[0].uuid not in hidden]
     put_out = _stop(given, away)
     arrived, found = _arrived(given, bundle, [pair for pair in away if pair[0].uuid not in put_out])
     staying = [entry for entry in others if entry.uuid in here]
-    left: t.Dict[str, str] = {}
+    left = dict.fromkeys(hidden, "Nova has it on the dead host, and its list of the host's servers lacks it")
     seats: t.List[Seat] = []
     stopped = False
     resets: t.Container[str] = ()
     sent = sent_by(moving, here, {entry.uuid: entry for entry in given.planned})
     if staying and sent is not None:
-        seats, left, judged, stopped, resets = _judged(bundle, about, given, staying, [*sent, *given.others], known)
+        seats, stay, judged, stopped, resets = _judged(bundle, about, given, staying, [*sent, *given.others], known)
+        left.update(stay)
         found = found + judged
     if seats and given.claim(seats, resets):
         return Round([], arrived, left, found, known, True, list(moving), put_out=put_out)
@@ -356,6 +359,15 @@ def unguarded(
         if image.fsid is not None and image.pool is not None
     }
     why = dict(storage.guarded(bundle, {entry.uuid: entry.ids for entry in with_images}, homes, snapshot))
+    noted = {name for entry in with_images for name in entry.images}
+    seen = clients.seen(bundle, {entry.uuid for entry in staying})
+    for entry in staying:
+        # Whatever was passed by name: an image that the guard does not know is lost with a spawn that fails.
+        unknown = sorted(name for name in seen if name.startswith(entry.uuid) and name not in noted)
+        if unknown:
+            why.setdefault(
+                entry.uuid, f"{', '.join(unknown)}: its id and its one pool were not known when it was guarded"
+            )
     for entry in with_images:
         if entry.uuid not in guarded:
             why.setdefault(entry.uuid, "its guard snapshots were not made in this run")
