@@ -38,7 +38,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils import (
     text,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import SKEW, Evacuator
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import ARRIVED, SKEW, Evacuator
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS, same_name
@@ -132,6 +132,10 @@ class Scratch:
     plan: t.Optional[Json] = None
     diff: t.List[Json] = dataclasses.field(default_factory=list)
     warned: t.List[str] = dataclasses.field(default_factory=list)
+    #: Servers that have arrived by Nova's word.
+    landed: t.List[str] = dataclasses.field(default_factory=list)
+    #: Servers that were not as they should be when they were looked at once.
+    doubted: t.List[str] = dataclasses.field(default_factory=list)
     ended_well: bool = False
     over: bool = False
     #: Whether the journal is in the hands of this run.
@@ -1078,6 +1082,7 @@ class Evacuation:
             since,
             set(self.book.memory.get("to_stop") or []),
             self._elsewhere(bundle),
+            set(self.scratch.doubted),
         )
 
     def _good(self, bundle: Bundle) -> t.Callable[[str], bool]:
@@ -1137,6 +1142,9 @@ class Evacuation:
         kept.update({entry.uuid: t.cast("Json", to_plain(entry)) for entry in result.arrived})
         self.scratch.arrived = list(kept.values())
         self.scratch.left = dict(result.left)
+        landed = {entry.uuid for entry in result.outcomes if entry.outcome == ARRIVED}
+        self.scratch.landed = sorted({*self.scratch.landed, *landed})
+        self.scratch.doubted = sorted({*self.scratch.doubted, *result.doubted})
         self.scratch.last = _plain_checked(result.checked)
         if result.checked.findings:
             self.run.say(text.findings_text(result.checked))
@@ -1385,8 +1393,11 @@ class Evacuation:
         self.scratch.ended_well = self.scratch.ended_well or (over and state in ("clear", "planned", "none", "resumed"))
         self.scratch.over = True
         if state == journals.OPEN:
-            # Whoever was not verified elsewhere stays, also where no round has said why.
-            away = {entry["uuid"] for entry in self.scratch.arrived}
+            # Whoever has not arrived elsewhere stays, also where no round has said why.
+            verified = {entry["uuid"] for entry in self.scratch.arrived}
+            away = verified | set(self.scratch.landed)
+            if away - verified:
+                self._warn(f"arrived, and not verified there: {self._named(away - verified)}")
             why = f"the run ended before its {'arrival' if self.scratch.rounds else 'first round'}"
             stay = {uuid: why for uuid in sorted(self.scratch.names) if uuid not in away}
             self.scratch.left = {**stay, **self.scratch.left}

@@ -38,6 +38,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Bundle,
     EvacuationFacts,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import FenceProof
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     BLOCKER,
     WARNING,
@@ -103,6 +104,8 @@ class Round:
     stopped: bool = False
     #: Servers that were stopped again in this round: verified in the next one.
     put_out: t.Tuple[str, ...] = ()
+    #: Servers that are not as they should be at the first look: the next one decides.
+    doubted: t.Tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,6 +133,8 @@ class Passes:
     #: Servers that were stopped before the host died and were sent in ERROR: Nova starts them where they arrive.
     to_stop: t.Container[str] = ()
     elsewhere: t.Optional[clients.Elsewhere] = None
+    #: Servers that the look before found not as they should be; None: one look decides.
+    doubted: t.Optional[t.Container[str]] = None
 
 
 def collect(
@@ -166,7 +171,15 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     hidden = [entry.uuid for entry, server in asked if server and same_name(given.request.host, server.host)]
     away = [pair for pair in asked if pair[0].uuid not in hidden]
     put_out = _stop(given, away)
-    arrived, found = _arrived(given, bundle, [pair for pair in away if pair[0].uuid not in put_out])
+    looked, found = _arrived(given, bundle, [pair for pair in away if pair[0].uuid not in put_out])
+    # The hosts were read some seconds before Nova was: one that has just been stopped may have had its disk open then.
+    doubted = tuple(
+        entry.uuid
+        for entry in looked
+        if entry.state == WRONG and given.doubted is not None and entry.uuid not in given.doubted
+    )
+    arrived = [entry for entry in looked if entry.uuid not in doubted]
+    found = Checked(tuple(item for item in found.findings if checks.server_of(item, doubted) is None), found.unchecked)
     staying = [entry for entry in others if entry.uuid in here]
     left = dict.fromkeys(hidden, "Nova has it on the dead host, and its list of the host's servers lacks it")
     seats: t.List[Seat] = []
@@ -178,16 +191,17 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
         left.update(stay)
         found = found + judged
     if seats and given.claim(seats, resets):
-        return Round([], arrived, left, found, known, True, list(moving), put_out=put_out)
+        return Round([], arrived, left, found, known, True, list(moving), put_out=put_out, doubted=doubted)
     seats = _reset(given, seats, resets, left)
     wave = evacuator.send(seats, given.request.parallel, given.good, moving) if seats or moving else Wave([], [])
     done = [entry.uuid for entry in wave.outcomes if entry.outcome == ARRIVED]
     found = found + Checked(tuple(_ports(given.connection, given.request.host, done)))
     unsent = _unsent(seats, wave)
     left.update(unsent)
-    again = bool(wave.outcomes or moving or wave.riding or put_out or unsent)
+    again = bool(wave.outcomes or moving or wave.riding or put_out or unsent or doubted)
     noted = _noted(known, wave.outcomes)
-    return Round(wave.outcomes, arrived, left, found, noted, again, wave.riding, stopped and not again, put_out)
+    ended = stopped and not again
+    return Round(wave.outcomes, arrived, left, found, noted, again, wave.riding, ended, put_out, doubted)
 
 
 def _unsent(seats: t.Sequence[Seat], wave: Wave) -> t.Dict[str, str]:
@@ -457,7 +471,31 @@ def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, give
         yield finding("SG710", Subject("instance", entry.uuid, entry.name, host), seen, remedy, WARNING)
     before = storage.Before(entry.uuid, entry.ids)
     items = gather(storage.landed(bundle, before, host, running=status == "ACTIVE"))
-    yield from items.findings
+    yield from (
+        _refused(item, given.request) if _is_refused(item, entry, given.request) else item for item in items.findings
+    )
+
+
+def _is_refused(item: Finding, entry: PlannedServer, request: EvacuationRequest) -> bool:
+    """Whether a second QEMU is one of the dead host's that Ceph keeps from writing: the link of the host healed."""
+    fence = request.fence
+    return (
+        (item.code, item.object.kind) == ("SG507", "domain")
+        and same_name(item.object.host, request.host)
+        and isinstance(fence, FenceProof)
+        and not fence.covers_machine
+        and bool(entry.images)
+        and all(fence.covers_cluster(image.fsid) for image in entry.images.values())
+    )
+
+
+def _refused(item: Finding, request: EvacuationRequest) -> Finding:
+    """That QEMU has no watcher, or there would be two: it goes on with a disk that it can not write."""
+    remedy = (
+        f"Ceph refuses what its QEMU on {request.host} writes: the server is safe. Keep nova-compute off there until "
+        f"return_host has cleared it: ansible-playbook stackguard.nova.return_host -e return_host={request.host}"
+    )
+    return finding("SG507", item.object, {**item.evidence, "fenced by": "its blocklist entry"}, remedy, WARNING)
 
 
 def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Finding]:

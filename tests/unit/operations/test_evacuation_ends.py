@@ -429,3 +429,53 @@ def test_a_run_on_another_controller_is_not_taken_over_without_a_word(life):
     done = life.run(take_over=False)
     assert (done["failed"], "SG707" in done["msg"]) == (True, True)
     assert "evacuate_take_over=true" in done["msg"]
+
+
+# --- what a run leaves open -----------------------------------------------------------------------------------
+
+
+def test_an_operation_that_could_send_nobody_stays_open_for_another_try(life):
+    """On the lab: the second fence covered no disk, and the operation ended as evacuated, with everybody left."""
+    image_of = life._image
+    strangers = image("x", ["198.51.100.250:0/1"]).watchers
+
+    def open_it(need):
+        if need["kind"] == "guard":
+            life._image = lambda uuid: dataclasses.replace(image_of(uuid), watchers=strangers)
+
+    life.answer = open_it
+    first = life.run(partial=True)
+    operation = life.open()["operation_id"] if life.open() else None
+    assert (first["failed"], first["state"], life.nova.asked) == (True, "open", []), first["msg"]
+    assert set(first["left"]) == set(BOTH)
+    assert life.guarded() == []
+    life._image, life.answer = image_of, lambda _need: None
+    done = life.run(partial=True)
+    assert (done["failed"], done["operation_id"], life.open()) == (False, operation, None)
+
+
+def test_a_run_that_stops_between_two_waves_names_all_that_are_left(life):
+    """On the lab: the host was switched on between two waves, and the outcome said that nobody was left."""
+
+    def on_again(need):
+        if life.nova.asked:
+            life.power = "On"
+
+    life.answer = on_again
+    life.nova.ends[TWO] = "failed"
+    done = life.run(max_parallel=1)
+    assert done["failed"]
+    assert set(done["left"]) == {TWO}, done["msg"]
+    assert "Still on compute1" in done["msg"]
+
+
+def test_no_machine_is_fenced_for_servers_that_have_all_left_it(life):
+    """A resume found none of its servers on the host, and switched it off all the same."""
+    life.run(dies_at=3)
+    for uuid in BOTH:
+        life.nova.servers[uuid].update(host="compute3")
+    life.power = "On"
+    done = life.run()
+    assert (done["failed"], "fence power" in life.done) == (True, False)
+    assert "action=abort ends the operation" in str(life.report()["findings"])
+    assert life.run(action="abort", fence=None)["state"] == "aborted"

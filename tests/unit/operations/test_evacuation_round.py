@@ -10,7 +10,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils import facts, fence_proof
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import Sent
@@ -600,3 +600,59 @@ def test_a_server_with_a_task_of_the_dead_host_is_reset_only_where_the_operator_
     world.nova.servers[ONE].update(task="powering-off", target=None)
     world.round(request=dataclasses.replace(world.scene.request, resets=("task",)))
     assert (reset, sorted(world.nova.asked)) == ([ONE], sorted((uuid, "compute3") for uuid in BOTH))
+
+
+# --- as they should be, at the second look --------------------------------------------------------------------
+
+
+def lives_again(world, listed=True):
+    """compute1's link has healed: its QEMUs run on, and Ceph refuses them."""
+    back = scene(alive=True).bundle.hosts["compute1"]
+    domain = world.scene.bundle.hosts["compute2"].domains[0]
+    rows = [dataclasses.replace(domain, uuid=uuid, state="running") for uuid in BOTH]
+
+    def change(some):
+        hosts = {**some.bundle.hosts, "compute1": dataclasses.replace(back, domains=rows)}
+        return some.having(some.cloud._bundle(hosts=hosts, unreachable={}))
+
+    world.change = change
+    proof = fence_proof.FenceProof(
+        "blocklist", "compute1", OPERATION, "read back", FENCE.at, "compute2", {"fsid": [address(1)]}
+    )
+    return dataclasses.replace(world.scene.request, fence=proof if listed else FENCE, fence_kind=proof.kind)
+
+
+def test_the_qemu_of_a_blocklisted_host_whose_link_heals_does_not_make_an_arrived_server_wrong():
+    """On the lab: all five had arrived, one watcher each, and the run failed with SG507 for the host's own QEMUs."""
+    world = World()
+    world.round()
+    request = lives_again(world)
+    done = world.round(request=request)
+    assert {state for _host, state in states(done).values()} == {"verified"}
+    (one, _two) = [item for item in done.checked.findings if item.code == "SG507"]
+    assert (one.severity, "return_host" in one.remedy) == ("warning", True)
+
+
+def test_the_same_qemu_on_a_machine_that_was_read_as_off_is_a_second_writer():
+    world = World()
+    world.round()
+    request = lives_again(world, listed=False)
+    done = world.round(request=request)
+    assert {state for _host, state in states(done).values()} == {"wrong"}
+
+
+def test_a_server_that_was_just_stopped_is_looked_at_again_before_it_is_wrong():
+    """On the lab: SHUTOFF by Nova, and the watcher of its QEMU was read some seconds before that."""
+    world = World()
+    world.round()
+    world.change = lambda some: some.images(*[disk(uuid, ["192.0.2.3:0/1", "192.0.2.3:0/2"]) for uuid in BOTH])
+    first = world.round(doubted=())
+    assert (states(first), sorted(first.doubted), first.again) == ({}, sorted(BOTH), True)
+    assert not first.checked.findings
+    world.change = lambda some: some
+    second = world.round(doubted=first.doubted)
+    assert {state for _host, state in states(second).values()} == {"verified"}
+    world.change = lambda some: some.images(*[disk(uuid, ["192.0.2.3:0/1", "192.0.2.3:0/2"]) for uuid in BOTH])
+    still = world.round(doubted=first.doubted)
+    assert {state for _host, state in states(still).values()} == {"wrong"}
+    assert not still.again

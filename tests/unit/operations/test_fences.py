@@ -226,3 +226,12 @@ def test_needs_are_plain_data_and_answers_are_taken_by_their_kind():
 def test_a_task_that_was_skipped_or_not_run_did_not_end_well():
     assert needs.ended_well({"changed": False})
     assert not any(map(needs.ended_well, (None, {}, {"failed": True}, {"skipped": True}, {"unreachable": True})))
+
+
+def test_a_machine_that_stays_on_is_reported_as_on_and_not_as_unread():
+    """A reading that was repeated in vain fails without a message: "the power state was not read: no reason given"."""
+    repeated = {"failed": True, "attempts": 24, "PowerState": "On"}
+    with pytest.raises(ProofError, match="the power state was read as On, 24 times"):
+        power(repeated, "Off")
+    with pytest.raises(ProofError, match="was not read: 0 power states"):
+        power({"failed": True, "attempts": 24}, "Off")
