@@ -37,7 +37,7 @@ from labkit.deadhost import (
     stopped_compute,
 )
 
-ATTACK = pytest.mark.matrix("evacuation")
+ATTACK = pytest.mark.matrix("evacuation-attacked")
 
 
 def of_code(result, code):

@@ -78,7 +78,10 @@ PARTS = {
     "unit-long": MatrixPart(
         "the tests over random clouds, with many times the runs", ("tests/unit",), None, words=("-p", "labkit.longer")
     ),
-    "evacuation": MatrixPart("evacuations and returns, broken off and attacked in every way"),
+    "evacuation": MatrixPart("evacuations and returns, broken off and killed at each step"),
+    "evacuation-attacked": MatrixPart(
+        "evacuations and returns under strangers, fences that fail and hosts that come back"
+    ),
     "moves": MatrixPart("drains, migrations, resizes and zone pins, broken off and attacked in every way"),
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
@@ -103,6 +106,7 @@ OF_FILES = {
     "tests/integration/test_3_": "rename",
     "tests/integration/test_audit": "audit-links",
     "tests/integration/test_links": "audit-links",
+    "tests/integration/test_evacuate_attacked": "evacuation-attacked",
     "tests/integration/test_evac": "evacuation",
     "tests/integration/test_return": "evacuation",
     "tests/integration/test_drain": "moves",
