@@ -178,6 +178,8 @@ class Evacuation:
         self.answers: Answers = ()
         self._book: t.Optional[Book] = None
         self._looked: t.Optional[t.Tuple[Bundle, EvacuationFacts]] = None
+        #: Who had been sent before the round that is at work.
+        self._sent_before: t.Optional[t.Set[str]] = None
         #: Addresses of the machine on which this runs, which are never the dead host's.
         self.controllers: t.Sequence[str] = ()
 
@@ -1123,6 +1125,7 @@ class Evacuation:
             and (seat.uuid in resets or self.scratch.status.get(seat.uuid) != "SHUTOFF")
         }
         memory = self.book.memory
+        self._sent_before = records.sent(self.book.journal)
         self.book.remember(
             write=False,
             intended=intended,
@@ -1137,6 +1140,11 @@ class Evacuation:
 
     def _note_round(self, result: rounds.Round) -> None:
         memory = self.book.memory
+        sent = records.sent(self.book.journal)
+        if self._sent_before is not None:
+            # Noted before anything is sent; now it is known who was.
+            asked = {entry.uuid for entry in result.outcomes} | {entry.uuid for entry in result.in_transit}
+            sent = self._sent_before | (sent & asked)
         arrived = {entry.uuid for entry in result.arrived if entry.state != rounds.WRONG}
         kept = {entry["uuid"]: entry for entry in self.scratch.arrived}
         kept.update({entry.uuid: t.cast("Json", to_plain(entry)) for entry in result.arrived})
@@ -1150,6 +1158,7 @@ class Evacuation:
             self.run.say(text.findings_text(result.checked))
         self.book.remember(
             tried=result.tried,
+            sent=sorted(sent),
             in_transit=[to_plain(entry) for entry in result.in_transit],
             intended=[],
             to_stop=sorted(set(memory.get("to_stop") or []) - set(result.put_out)),

@@ -479,3 +479,11 @@ def test_no_machine_is_fenced_for_servers_that_have_all_left_it(life):
     assert (done["failed"], "fence power" in life.done) == (True, False)
     assert "action=abort ends the operation" in str(life.report()["findings"])
     assert life.run(action="abort", fence=None)["state"] == "aborted"
+
+
+def test_an_abort_does_not_count_those_that_were_only_about_to_be_sent(life):
+    """On the lab: one of three was sent before the proof expired, and the abort said that three were."""
+    life.stuck = {ONE}
+    life.run(max_parallel=1, max_rounds=1, server_timeout=30, order=None)
+    asked = {uuid for uuid, _host in life.nova.asked}
+    assert set(life.open()["memory"]["sent"]) == asked
