@@ -104,7 +104,7 @@ def addresses(
         *_wrong(request, given, known),
         *_hyperconverged(request, listed, daemons),
         *_unread(bundle, request, known, listed),
-        *_none(request, allowed, guests),
+        *_none(request, allowed, guests, known),
     ]
     return Addresses(
         {fsid: why for fsid, why in allowed.items() if why},
@@ -175,10 +175,15 @@ def _unread_daemons(bundle: Bundle, fsid: str) -> t.List[str]:
 
 
 def _none(
-    request: EvacuationRequest, allowed: t.Mapping[str, t.Mapping[str, str]], guests: t.Sequence[Guest]
+    request: EvacuationRequest,
+    allowed: t.Mapping[str, t.Mapping[str, str]],
+    guests: t.Sequence[Guest],
+    known: Known,
 ) -> t.Iterator[Finding]:
     if guests and not any(allowed.values()):
+        seen = {fsid: candidates(known, fsid) for fsid in sorted(allowed)}
         evidence = {NOTHING: [], "clusters with disks of its servers": sorted(allowed)}
+        evidence.update({f"seen in {fsid}": found for fsid, found in seen.items() if found})
         remedy = f"{_NAME_THEM} {_OTHER_FENCE}"
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
 
@@ -226,7 +231,9 @@ def _not_covered(
         if entry.fsid is None:
             return "the id of its cluster was not read"
         if not own.get(entry.fsid):
-            return f"no listed address was seen as this host's client of cluster {entry.fsid}"
+            lacking = f"no listed address was seen as this host's client of cluster {entry.fsid}"
+            seen = candidates(known, entry.fsid)
+            return f"{lacking}; seen: {', '.join(seen)}; name it if it is the host's" if seen else lacking
         if entry.image.watchers is None or entry.image.locks is None:
             return "who has it open was not read"
         for client in clients.of_image(entry, guest.uuid):
@@ -237,6 +244,15 @@ def _not_covered(
             if writes and known.whose(client) is None and not known.is_own(client):
                 return f"its {client.kind} is held by {client.address or 'a client without address'}, not known"
     return None
+
+
+def candidates(known: Known, fsid: str) -> t.List[str]:
+    """Return the addresses in a cluster of which nobody is known, for people: one of them may be the dead host's."""
+    found: t.Dict[str, str] = {}
+    for client in known.disks.clients:
+        if client.fsid == fsid and client.ip and not known.is_own(client) and known.whose(client) is None:
+            found.setdefault(client.ip, f"{client.ip} ({client.kind} of {client.pool}/{client.image})")
+    return [text for _ip, text in sorted(found.items())]
 
 
 # --- strangers ------------------------------------------------------------------------------------------------
