@@ -39,6 +39,8 @@ else:
     HAS_NETADDR = True
 
 WATCHER, LOCK = "watcher", "lock"
+#: How the evidence of an address begins that nothing but locks shows.
+_BY_LOCKS = "it alone has the locks of all "
 #: Servers that write from the dead host, as far as Nova knows.
 _ACTIVE = "ACTIVE"
 
@@ -379,7 +381,12 @@ def _agreed(guests: t.Sequence[Guest], known: Known, fsid: str, there: t.Sequenc
         return {}
     if len(locked) < 2 or not all(client.managed for client in locks):
         return {}
-    return {address: f"it alone has the locks of all {len(locked)} running servers in this cluster"}
+    return {address: f"{_BY_LOCKS}{len(locked)} running servers in this cluster"}
+
+
+def by_locks_only(why: str) -> bool:
+    """Whether an address is taken for the dead host's by :func:`_agreed` alone: it may be a daemon's of the cluster."""
+    return why.startswith(_BY_LOCKS)
 
 
 def like_peers(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, fsid: str) -> t.Optional[str]:

@@ -100,6 +100,7 @@ def addresses(
     }
     proven = {fsid: tuple(sorted(set(why) & set(allowed[fsid]))) for fsid, why in known.own.items()}
     proven = {fsid: found for fsid, found in proven.items() if found}
+    doubtful = _doubtful(bundle, request, known, listed)
     problems = [
         *_wrong(request, given, known),
         *_hyperconverged(request, listed, daemons),
@@ -107,12 +108,45 @@ def addresses(
         *_none(request, allowed, guests, known),
     ]
     return Addresses(
-        {fsid: why for fsid, why in allowed.items() if why},
+        _without(allowed, doubtful),
         tuple(unknown(known)),
         uncovered(guests, known, proven),
         tuple(problems),
-        proven,
+        {fsid: tuple(sorted(why)) for fsid, why in _without(_only(known.own, proven), doubtful).items()},
     )
+
+
+def _only(
+    listed: t.Mapping[str, t.Mapping[str, str]], wanted: t.Mapping[str, t.Sequence[str]]
+) -> t.Dict[str, t.Dict[str, str]]:
+    return {fsid: {address: listed[fsid][address] for address in found} for fsid, found in wanted.items()}
+
+
+def _without(
+    listed: t.Mapping[str, t.Mapping[str, str]], doubtful: t.Mapping[str, t.Container[str]]
+) -> t.Dict[str, t.Dict[str, str]]:
+    found = {
+        fsid: {address: text for address, text in why.items() if address not in doubtful.get(fsid, ())}
+        for fsid, why in listed.items()
+    }
+    return {fsid: why for fsid, why in found.items() if why}
+
+
+def _doubtful(
+    bundle: Bundle, request: EvacuationRequest, known: Known, listed: t.Mapping[str, t.Mapping[str, str]]
+) -> t.Dict[str, t.List[str]]:
+    """Return the addresses that may be a manager's or MDS's: nothing but locks shows them, and those were not read.
+
+    Whatever the fence is, they are not put on a list, and are not noted as proven.
+    """
+    found = {fsid: sorted(set(why) - known.mine) for fsid, why in sorted(listed.items())}
+    return {
+        fsid: strange
+        for fsid, strange in found.items()
+        if strange
+        and not request.infrastructure
+        and (known.services.get(fsid) is None or _unread_daemons(bundle, fsid))
+    }
 
 
 def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: Known) -> t.Iterator[Finding]:

@@ -306,6 +306,32 @@ def test_without_the_addresses_of_the_daemons_nothing_is_blocked():
     assert stands(some.at(3, rbd=disks(*both(), client_address=address(3)))) == []
 
 
+UNREAD = [facts.Unread("infrastructure mgr dump", "error -13"), facts.Unread("infrastructure fs dump", "error -13")]
+
+
+def test_an_address_that_only_locks_show_is_listed_nowhere_while_managers_are_unread():
+    """It may be a manager's. Beside another fence it went on the list without a finding."""
+    some = scene().images(*both(elsewhere(1)), unread=UNREAD)
+    assert {item.code for item in stands(some)} == {"SG709"}
+    answer = decided(some)
+    assert elsewhere(1) not in answer.refused
+    assert answer.proven == {}
+    beside = some.asked(also_blocklist=True)
+    assert [item.severity for item in preflight(beside, "power").checked.findings if item.code == "SG709"] == [
+        "warning"
+    ]
+    assert stands(beside, "power") == []
+    assert "SG709" not in {item.code for item in preflight(some, "power").checked.findings}
+    # Named by the operator they are no managers' but those.
+    said = some.asked(infrastructure=(MONITOR,), also_blocklist=True)
+    assert elsewhere(1) in decided(said).refused
+    assert "SG709" not in {item.code for item in preflight(said, "power").checked.findings}
+    # The right to read them is enough; and what is known to be the host's needs none.
+    assert decided(scene().images(*both(elsewhere(1)))).proven == {"fsid": (elsewhere(1),)}
+    own = scene().images(*both(), unread=UNREAD)
+    assert (decided(own).wanted, stands(own)) == ({"fsid": [OWN]}, [])
+
+
 def test_what_is_no_address_is_said_by_name():
     some = scene().images(*both())
     assert refusals(decided(some, ["compute1"])) == [("SG506", {"evacuate_blocklist_addresses": "compute1"})]
