@@ -100,6 +100,7 @@ def request_of(
         closed=tuple(args["closed"]),
         blocklist=tuple(args["blocklist_addresses"]),
         infrastructure=tuple(args.get("ceph_infrastructure") or ()),
+        also_blocklist=bool(args.get("also_blocklist")),
         resets=tuple(args.get("reset_states") or ()),
     )
 

@@ -107,6 +107,8 @@ class EvacuationRequest:
     blocklist: t.Tuple[str, ...] = ()
     #: Addresses of Ceph's managers and MDS that the operator names, where the Ceph user may not read them.
     infrastructure: t.Tuple[str, ...] = ()
+    #: Whether its addresses go on the OSD blocklist beside another fence.
+    also_blocklist: bool = False
     #: States that may be reset once the host is proven dead: some of :data:`RESETS`.
     resets: t.Tuple[str, ...] = ()
 

@@ -13,7 +13,8 @@ description:
   - Puts all clients of some addresses on the OSD blocklist, so that whatever still runs there can never write again, or
     takes them off. The list is read back each time.
   - No address is an error, and never a success. So is an address of the Ceph cluster itself (monitors, managers, OSDs,
-    MDS, gateways). Where those cannot be read, nothing is put on the list; see O(infrastructure).
+    MDS, gateways). Where those cannot be read, nothing is put on the list; see O(infrastructure) and
+    O(host_addresses).
   - Where a host also runs daemons of Ceph, or a gateway, these are its address too, so that it cannot be fenced this
     way.
   - Take a host's addresses off only when no QEMU of it runs any more.
@@ -66,6 +67,21 @@ options:
     description:
       - Addresses of the Ceph cluster's managers and MDS, for a Ceph user that may not read them. They are refused like
         those that can be read. You say with it that there are no others.
+  never:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Other addresses that are refused, such as those of the controller, of gateways and of backup hosts. They say
+        nothing of managers and MDS.
+  host_addresses:
+    type: list
+    elements: str
+    default: []
+    description:
+      - Those of O(addresses) that you know to be addresses of the host that is fenced. A manager or MDS at such an
+        address runs on that host. Where all of O(addresses) are here, managers and MDS that the Ceph user may not read
+        are no reason against it.
   fsid:
     type: str
     description:
@@ -173,6 +189,8 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         "addresses": {"type": "list", "elements": "str", "required": True},
         "expire": {"type": "int", "default": guard.BLOCK_SECONDS},
         "infrastructure": dict(names),
+        "never": dict(names),
+        "host_addresses": dict(names),
         "fsid": {"type": "str"},
         "pool": {"type": "str"},
         "rbd_user": {"type": "str"},
@@ -189,7 +207,16 @@ def work(ceph: rbd.Ceph, given: t.Mapping[str, t.Any], check: bool) -> guard.Blo
     if given["state"] == "absent":
         return guard.unblock(ceph, given["addresses"], check)
     own = host.addresses()
-    return guard.block(ceph, given["addresses"], own, given["expire"], check, given["infrastructure"])
+    return guard.block(
+        ceph,
+        given["addresses"],
+        own,
+        given["expire"],
+        check,
+        infrastructure=given["infrastructure"],
+        never=given["never"],
+        host_addresses=given["host_addresses"],
+    )
 
 
 def main() -> None:

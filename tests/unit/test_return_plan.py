@@ -24,6 +24,10 @@ from ansible_collections.stackguard.nova.tests.unit.checks.test_returning import
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 
 
+def journal(host="compute1", kind="evacuate-compute1", **about):
+    return {"operation_id": "abc", "kind": kind, "state": "open", "started_at": "", "about": {"host": host, **about}}
+
+
 @pytest.fixture
 def task(tmp_path):
     def run(some, *flags, **options):
@@ -32,7 +36,7 @@ def task(tmp_path):
         evidence.save_part(str(tmp_path / "evidence"), evidence.CLOUD, some.bundle.cloud)
         evidence.save_part(str(tmp_path / "evidence"), evidence.DATABASES, some.bundle.databases)
         given = {"return_host": "compute1", "inventory_name": "compute1", "ceph_names": ["compute2"]}
-        given = {**given, "evidence_dir": str(tmp_path / "evidence"), **options}
+        given = {**given, "evidence_dir": str(tmp_path / "evidence"), "closed_journals": [journal()], **options}
         write = {"ansible.builtin.copy": {"content": "{{ told | to_json }}", "dest": str(tmp_path / "told")}}
         write = {**write, "check_mode": False, "diff": False}
         tasks = [{"stackguard.nova.return_plan": given, "register": "told", "ignore_errors": True}, write]
@@ -55,10 +59,6 @@ def test_a_plan_is_returned_told_and_shown_as_a_diff(task):
     assert (told["lifts"], told["reason"], told["held"]) == ([lift], "", True)
     assert "End 1 domain of servers that live elsewhere" in output
     assert f"-libvirt on compute1: guest1 ({ONE}): running" in output
-
-
-def journal(host="compute1", kind="evacuate-compute1", **about):
-    return {"operation_id": "abc", "kind": kind, "state": "open", "started_at": "", "about": {"host": host, **about}}
 
 
 def test_every_reason_why_not_at_once(task):

@@ -33,14 +33,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.requests import Ev
 try:
     import netaddr
 except ImportError:
-    # Where it is missing no range is recognised and no network is the same: less is proven, never more.
+    # Where it is missing no range is recognised: less is proven, never more.
     HAS_NETADDR = False
 else:
     HAS_NETADDR = True
 
 WATCHER, LOCK = "watcher", "lock"
-#: Two addresses of one storage network share at least so many bits, by IP version.
-_NETWORK_BITS = {4: 24, 6: 64}
+#: How the evidence of an address begins that nothing but locks shows.
+_BY_LOCKS = "it alone has the locks of all "
 #: Servers that write from the dead host, as far as Nova knows.
 _ACTIVE = "ACTIVE"
 
@@ -93,15 +93,6 @@ def _refuses(entry: str, address: str) -> bool:
         return netaddr.IPAddress(wanted) in netaddr.IPNetwork(f"{network.strip('[]')}/{bits}")
     except (netaddr.AddrFormatError, ValueError):
         return False
-
-
-def same_network(address: str, others: t.Iterable[str]) -> bool:
-    """Whether an address is in the network (/24, /64) of one of the others."""
-    if not HAS_NETADDR:
-        return False
-    wanted = netaddr.IPAddress(address)
-    found = (netaddr.IPNetwork(f"{other}/{_NETWORK_BITS[netaddr.IPAddress(other).version]}") for other in others)
-    return any(wanted in network for network in found)
 
 
 # --- who sees what --------------------------------------------------------------------------------------------
@@ -340,7 +331,7 @@ def identify(
     * where it was read on the host, now or earlier, as its client address of that cluster;
     * where a watcher or lock of its servers has it, and it is known to be the host's (read on it, Nova's host_ip);
     * where the operator names it;
-    * where nothing of this is known there, and all running servers agree, see :func:`_agreed`.
+    * where nothing of this is known there, and all running servers (two or more) agree, see :func:`_agreed`.
     """
     given = request.blocklist if given is None else given
     elsewhere = elsewhere or Elsewhere()
@@ -362,19 +353,17 @@ def identify(
             if client.ip is not None and known.is_own(client):
                 why.setdefault(client.ip, f"{client.kind} of {client.pool}/{client.image}")
         why = {address: text for address, text in why.items() if address not in others}
-        own[fsid] = why or _agreed(bundle, guests, known, fsid, there)
+        own[fsid] = why or _agreed(guests, known, fsid, there)
     return dataclasses.replace(known, own=own)
 
 
-def _agreed(
-    bundle: Bundle, guests: t.Sequence[Guest], known: Known, fsid: str, there: t.Sequence[Client]
-) -> t.Dict[str, str]:
+def _agreed(guests: t.Sequence[Guest], known: Known, fsid: str, there: t.Sequence[Client]) -> t.Dict[str, str]:
     """Return the one address that locks the images of all running servers in a cluster, where nothing else is known.
 
     The exclusive lock (librbd's own, not one made by hand) of a running server's image is its QEMU's. So where every
     running server with images here has locks of one and the same address, no other unknown client is seen, and there
-    are two such servers or the address is in the network from which the peers reach this cluster, it is the dead
-    host's.
+    are at least two such servers, it is the dead host's. One server agrees with itself only: whoever mapped its disk,
+    such as a backup reader, has that lock too, and may be in the same network.
     """
     unknown = {client.ip for client in there if not known.is_own(client) and known.whose(client) is None}
     active = {guest.uuid for guest in guests if guest.status == _ACTIVE}
@@ -390,11 +379,14 @@ def _agreed(
     address = next(iter(holders)) if len(holders) == 1 else None
     if blind or address is None or unknown != {address} or not with_images <= locked:
         return {}
-    if not all(client.managed for client in locks):
+    if len(locked) < 2 or not all(client.managed for client in locks):
         return {}
-    if len(locked) < 2 and not same_network(address, _peers(bundle, fsid, known)):
-        return {}
-    return {address: f"it alone has the locks of all {len(locked)} running servers in this cluster"}
+    return {address: f"{_BY_LOCKS}{len(locked)} running servers in this cluster"}
+
+
+def by_locks_only(why: str) -> bool:
+    """Whether an address is taken for the dead host's by :func:`_agreed` alone: it may be a daemon's of the cluster."""
+    return why.startswith(_BY_LOCKS)
 
 
 def like_peers(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, fsid: str) -> t.Optional[str]:
@@ -422,12 +414,6 @@ def own_facts(bundle: Bundle, request: EvacuationRequest) -> t.Optional[HostFact
     """Return what was read on the source, unless the machine calls itself another host: then nothing of it is ours."""
     facts = source_facts(bundle, request)
     return facts if facts is not None and conf_host(facts) in (None, request.host) else None
-
-
-def _peers(bundle: Bundle, fsid: str, known: Known) -> t.List[str]:
-    views = [facts.rbd for facts in bundle.hosts.values() if facts.rbd is not None and facts.rbd.fsid == fsid]
-    found = (plain(view.client_address) for view in views)
-    return sorted({address for address in found if address is not None and address in known.others})
 
 
 def _read_on(facts: t.Optional[HostFacts]) -> t.Set[str]:

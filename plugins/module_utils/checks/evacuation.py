@@ -362,6 +362,10 @@ def _fence(
     """
     if kind == BLOCKLIST:
         yield from planned.problems
+    elif request.also_blocklist:
+        # The requested fence decides: what is not known is not listed, and does not refuse.
+        unread = (item for item in planned.problems if item.code == "SG709")
+        yield from (dataclasses.replace(item, severity=WARNING) for item in unread)
     found = storage.fenced(bundle, about, leaving, request, known=known)
     if request.fence is not None or kind not in PROVABLE:
         yield from found

@@ -100,19 +100,53 @@ def addresses(
     }
     proven = {fsid: tuple(sorted(set(why) & set(allowed[fsid]))) for fsid, why in known.own.items()}
     proven = {fsid: found for fsid, found in proven.items() if found}
+    doubtful = _doubtful(bundle, request, known, listed)
     problems = [
         *_wrong(request, given, known),
         *_hyperconverged(request, listed, daemons),
         *_unread(bundle, request, known, listed),
-        *_none(request, allowed, guests),
+        *_none(request, allowed, guests, known),
     ]
     return Addresses(
-        {fsid: why for fsid, why in allowed.items() if why},
+        _without(allowed, doubtful),
         tuple(unknown(known)),
         uncovered(guests, known, proven),
         tuple(problems),
-        proven,
+        {fsid: tuple(sorted(why)) for fsid, why in _without(_only(known.own, proven), doubtful).items()},
     )
+
+
+def _only(
+    listed: t.Mapping[str, t.Mapping[str, str]], wanted: t.Mapping[str, t.Sequence[str]]
+) -> t.Dict[str, t.Dict[str, str]]:
+    return {fsid: {address: listed[fsid][address] for address in found} for fsid, found in wanted.items()}
+
+
+def _without(
+    listed: t.Mapping[str, t.Mapping[str, str]], doubtful: t.Mapping[str, t.Container[str]]
+) -> t.Dict[str, t.Dict[str, str]]:
+    found = {
+        fsid: {address: text for address, text in why.items() if address not in doubtful.get(fsid, ())}
+        for fsid, why in listed.items()
+    }
+    return {fsid: why for fsid, why in found.items() if why}
+
+
+def _doubtful(
+    bundle: Bundle, request: EvacuationRequest, known: Known, listed: t.Mapping[str, t.Mapping[str, str]]
+) -> t.Dict[str, t.List[str]]:
+    """Return the addresses that may be a manager's or MDS's: nothing but locks shows them, and those were not read.
+
+    Whatever the fence is, they are not put on a list, and are not noted as proven.
+    """
+    found = {fsid: sorted(set(why) - known.mine) for fsid, why in sorted(listed.items())}
+    return {
+        fsid: strange
+        for fsid, strange in found.items()
+        if strange
+        and not request.infrastructure
+        and (known.services.get(fsid) is None or _unread_daemons(bundle, fsid))
+    }
 
 
 def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: Known) -> t.Iterator[Finding]:
@@ -175,10 +209,15 @@ def _unread_daemons(bundle: Bundle, fsid: str) -> t.List[str]:
 
 
 def _none(
-    request: EvacuationRequest, allowed: t.Mapping[str, t.Mapping[str, str]], guests: t.Sequence[Guest]
+    request: EvacuationRequest,
+    allowed: t.Mapping[str, t.Mapping[str, str]],
+    guests: t.Sequence[Guest],
+    known: Known,
 ) -> t.Iterator[Finding]:
     if guests and not any(allowed.values()):
+        seen = {fsid: candidates(known, fsid) for fsid in sorted(allowed)}
         evidence = {NOTHING: [], "clusters with disks of its servers": sorted(allowed)}
+        evidence.update({f"seen in {fsid}": found for fsid, found in seen.items() if found})
         remedy = f"{_NAME_THEM} {_OTHER_FENCE}"
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
 
@@ -226,7 +265,9 @@ def _not_covered(
         if entry.fsid is None:
             return "the id of its cluster was not read"
         if not own.get(entry.fsid):
-            return f"no listed address was seen as this host's client of cluster {entry.fsid}"
+            lacking = f"no listed address was seen as this host's client of cluster {entry.fsid}"
+            seen = candidates(known, entry.fsid)
+            return f"{lacking}; seen: {', '.join(seen)}; name it if it is the host's" if seen else lacking
         if entry.image.watchers is None or entry.image.locks is None:
             return "who has it open was not read"
         for client in clients.of_image(entry, guest.uuid):
@@ -237,6 +278,15 @@ def _not_covered(
             if writes and known.whose(client) is None and not known.is_own(client):
                 return f"its {client.kind} is held by {client.address or 'a client without address'}, not known"
     return None
+
+
+def candidates(known: Known, fsid: str) -> t.List[str]:
+    """Return the addresses in a cluster of which nobody is known, for people: one of them may be the dead host's."""
+    found: t.Dict[str, str] = {}
+    for client in known.disks.clients:
+        if client.fsid == fsid and client.ip and not known.is_own(client) and known.whose(client) is None:
+            found.setdefault(client.ip, f"{client.ip} ({client.kind} of {client.pool}/{client.image})")
+    return [text for _ip, text in sorted(found.items())]
 
 
 # --- strangers ------------------------------------------------------------------------------------------------

@@ -13,6 +13,9 @@ What is safe to clear is returned beside the findings, and is no finding itself:
 * The hold of the evacuation on the compute service, once nova-compute has run again: Nova forces no service up while
   one of its evacuation records is C(done) (nova/api/openstack/compute/services.py), and the start completes them.
 
+An evacuation that holds the service must have its journal here, open or closed: SG707. One on another controller may be
+open, and need what would be lifted here.
+
 Ceph is looked at by other hosts, and only a view of the host's own cluster and pool says anything of its disks. All
 else that is wrong refuses, each with its reason. One code does not refuse to clear, but is never clear: SG517, a
 running domain whose disk this host does not have open. What it needs, a hard reboot, comes after the clearing.
@@ -433,7 +436,7 @@ def _about(index: Index, facts: HostFacts, request: ReturnRequest) -> Items:
 
 
 def _services(bundle: Bundle, request: ReturnRequest) -> Items:
-    """SG119: no such service; SG707: another operation holds it; SG704: the operator does."""
+    """SG119: no such service; SG707: another operation holds it, or one without a journal; SG704: the operator does."""
     service = _service(bundle, request)
     subject = Subject("host", request.host)
     if service is None:
@@ -443,10 +446,27 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
     seen = {"status": service.status, "disabled reason": reason or None, "forced down": service.forced_down}
     if reason.startswith(OURS) and not reason.startswith(HELD):
         yield finding("SG707", subject, seen, "End that operation first.")
+    elif reason.startswith(HELD) and not _has_journal(reason, request):
+        # It may be open elsewhere, and need every entry that a run here would remove.
+        remedy = (
+            "If its journal is lost, see that it has ended, and override SG707 for this host with your reason. "
+            "Otherwise run return_host with the journals of the controller that evacuated the host: "
+            f"return_host -e return_host={request.host} -e stackguard_state_host=NAME -e stackguard_state_dir=DIRECTORY"
+        )
+        yield finding("SG707", subject, {**seen, "journals": _operations(request)}, remedy)
     elif not reason.startswith(HELD) and (service.forced_down or service.status != "enabled"):
         yield finding(
             "SG704", subject, seen, "No evacuation of this collection did that: it is left as it is.", WARNING
         )
+
+
+def _has_journal(reason: str, request: ReturnRequest) -> bool:
+    return reason[len(HELD) :] in _operations(request)
+
+
+def _operations(request: ReturnRequest) -> t.List[str]:
+    """Return the evacuations of this host whose journals were read, open or closed."""
+    return [record.operation_id for record in _mine(request)]
 
 
 def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Clearing) -> Items:

@@ -501,7 +501,7 @@ def landed(bundle: Bundle, before: Before, host: str, running: bool) -> Items:
     for name, identity in sorted(before.ids.items()):
         yield from _landed_image(subject, name, identity, now.get(name), running)
         if running and name in now:
-            yield from _elsewhere(bundle, name, now[name], host)
+            yield from _elsewhere(bundle, name, now[name], host, facts)
     for name, other in sorted(views.items()):
         states = [domain.state for domain in other.domains or [] if domain.uuid == before.uuid]
         alive = any(state in RUNNING for state in states)
@@ -525,12 +525,28 @@ def _images_at(bundle: Bundle, facts: t.Optional[HostFacts], uuid: str) -> t.Opt
     }
 
 
-def _elsewhere(bundle: Bundle, name: str, found: RbdImage, host: str) -> t.Iterator[Finding]:
-    """The one watcher of a server that runs is not at its host."""
+def _elsewhere(bundle: Bundle, name: str, found: RbdImage, host: str, facts: HostFacts) -> t.Iterator[Finding]:
+    """The one watcher of a server that runs is not at its host: another host's, or a stranger's. Its QEMU has none.
+
+    The address by which the host reaches Ceph is enough. A stranger is one only where all addresses of the host were
+    read.
+    """
     watchers = [watcher.address for watcher in found.watchers or []]
-    at = owner(bundle, watchers[0]) if len(watchers) == 1 else None
-    if at not in (None, host):
-        yield _double(Subject("image", name), {"watchers": watchers, "hosts": [at], "belongs on": host})
+    if len(watchers) != 1:
+        return
+    own = {plain(address) for address in facts.addresses or []}
+    own |= {plain(facts.rbd.client_address) if facts.rbd else None}
+    address = address_of(watchers[0])
+    if address is not None and address in own:
+        return
+    at = owner(bundle, watchers[0])
+    if at is None and facts.addresses is None:
+        evidence = {"not read": f"addresses of {host}", "image": name, "watchers": watchers}
+        yield finding("SG709", Subject("image", name, host=host), evidence, "Read the destination again.")
+    elif at != host:
+        hosts = [at] if at is not None else []
+        evidence = {"watchers": watchers, "hosts": hosts, "belongs on": host}
+        yield _double(Subject("image", name), evidence if hosts else {**evidence, "is of": "not known"})
 
 
 def _landed_image(

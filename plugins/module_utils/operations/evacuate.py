@@ -704,14 +704,16 @@ class Evacuation:
                     "pool": pool,
                     "reader": reader,
                     "addresses": sorted(addresses),
-                    "infrastructure": self._never(),
+                    "infrastructure": sorted(self.options["ceph_infrastructure"]),
+                    "never": self._never(),
+                    "host_addresses": _of_host(addresses),
                 }
             )
         return found
 
     def _never(self) -> t.List[str]:
-        """Return addresses that are never the dead host's, for a Ceph user that may not read all of the cluster's."""
-        return sorted({*self.options["ceph_infrastructure"], *self.options["never_blocklist"], *self.controllers})
+        """Return addresses that are never the dead host's. They say nothing of the cluster's own daemons."""
+        return sorted({*self.options["never_blocklist"], *self.controllers})
 
     def _note_listed(self) -> None:
         if self.options["fence"] != fence_proof.BLOCKLIST and not self.options["also_blocklist"]:
@@ -1471,6 +1473,12 @@ def _read_at(answers: Answers) -> str:
     if fence_proof.moment(at) is None:
         raise ProofError("when it was read was not noted")
     return at
+
+
+def _of_host(addresses: t.Any) -> t.List[str]:
+    """Return those that more than locks shows to be the dead host's. An old journal has no evidence: none."""
+    known = addresses if isinstance(addresses, dict) else {}
+    return sorted(address for address, why in known.items() if why and not clients.by_locks_only(str(why)))
 
 
 def _sent(entry: t.Mapping[str, t.Any]) -> Sent:

@@ -328,12 +328,17 @@ def block(
     seconds: int = BLOCK_SECONDS,
     check: bool = False,
     infrastructure: t.Sequence[str] = (),
+    never: t.Sequence[str] = (),
+    host_addresses: t.Sequence[str] = (),
 ) -> Blocked:
     """Put addresses on the OSD blocklist and see them there. ``own``: addresses of this host, which are refused.
 
     ``infrastructure``: addresses of the cluster's managers and MDS, for a Ceph user that may not read them. They are
-    refused, like all that can be read. An entry that is there is kept while it, or a range that has the address, is
-    good for nearly as long as was asked.
+    refused, like all that can be read, and there are no others. ``never``: addresses that are refused, and that say
+    nothing of the cluster. ``host_addresses``: those of ``addresses`` that are known to be the dead host's. A manager
+    or MDS there is on the dead machine, so that these may go on the list where managers and MDS are unread.
+
+    An entry that is there is kept while it, or a range that has the address, is good for nearly as long as was asked.
 
     Raises :class:`CephError`, before anything is done, for no address, for one that must not be blocked, and where the
     cluster's own addresses are not known.
@@ -344,7 +349,11 @@ def block(
     for host in hosts:
         if host in mine:
             raise CephError(f"{host} is an address of this very host: it is not put on the blocklist")
-    _refuse_infrastructure(ceph, hosts, infrastructure)
+    refused = set(hosts_of(never)) if never else set()
+    for host in hosts:
+        if host in refused:
+            raise CephError(f"{host} is one of the addresses that are never put on the blocklist")
+    _refuse_infrastructure(ceph, hosts, infrastructure, host_addresses)
     moment = time.time()
     before = ceph.blocklist()
     wanted = [host for host in hosts if not _lasts(before, host, seconds, moment)]
@@ -401,13 +410,17 @@ def unblock(ceph: Ceph, addresses: t.Sequence[str], check: bool = False) -> Bloc
     )
 
 
-def _refuse_infrastructure(ceph: Ceph, hosts: t.Sequence[str], said: t.Sequence[str]) -> None:
+def _refuse_infrastructure(
+    ceph: Ceph, hosts: t.Sequence[str], said: t.Sequence[str], of_host: t.Sequence[str] = ()
+) -> None:
     parts = Parts()
+    # Whoever owns an address that is not known may be a manager or MDS.
+    enough = bool(said) or set(hosts) <= set(hosts_of(of_host) if of_host else [])
     known = set(rbd.infrastructure(ceph, parts) or []) | set(hosts_of(said) if said else [])
     for host in hosts:
         if host in known:
             raise CephError(f"{host} is an address of the Ceph cluster itself: it is not put on the blocklist")
-    unread = [entry for entry in parts.unread if not (said and entry.part in _CAN_BE_SAID)]
+    unread = [entry for entry in parts.unread if not (enough and entry.part in _CAN_BE_SAID)]
     if unread:
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(

@@ -751,6 +751,27 @@ def test_a_watcher_of_another_host_is_not_the_one_that_landed():
     assert landing([image(DISK, [f"{address(2)}:0/5"])], [running_there()]) == ["SG507"]
 
 
+def test_a_stranger_that_is_the_only_watcher_is_not_the_one_that_landed():
+    """The server's QEMU had lost its disk, a backup reader had it open, and the server was verified."""
+    before = storage.Before(ONE, {DISK: f"id-{DISK}"})
+    stranger = "198.51.100.9"
+
+    def codes(some):
+        return [item.code for item in storage.landed(some.bundle, before, "compute3", True)]
+
+    for watcher in (f"{stranger}:0/5", "somewhere"):
+        some = scene().images(image(DISK, [watcher])).at(3, domains=[running_there()])
+        assert codes(some) == ["SG507"]
+        # Which addresses the destination has is not known: it may be one of them.
+        assert codes(some.at(3, addresses=None)) == ["SG709"]
+    # The destination's own address in Ceph's network, by either reading.
+    some = scene().images(image(DISK, [f"{stranger}:0/5"])).at(3, domains=[running_there()])
+    assert codes(some.at(3, addresses=[address(3), stranger])) == []
+    rbd = dataclasses.replace(some.bundle.hosts["compute3"].rbd, client_address=stranger)
+    assert codes(some.at(3, rbd=rbd)) == []
+    assert codes(some.at(3, rbd=rbd, addresses=None)) == []
+
+
 def test_ceph_addresses():
     assert [storage.address_of(text) for text in ("10.0.0.1:0/3", "v1:10.0.0.1:0/3", "[fd00::1]:0/3", "", "x:0/1")] == [
         "10.0.0.1",

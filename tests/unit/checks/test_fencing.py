@@ -129,11 +129,32 @@ def test_a_storage_network_of_its_own_is_found_by_the_locks_of_all_running_serve
     assert answer.wanted == {"fsid": [elsewhere(1)]}
     assert answer.uncovered == {}
     assert "all 2 running servers" in answer.why[elsewhere(1)]
-    # The peers' network is not needed where two agree; one alone has to be in it.
+    # Which network the peers use says nothing.
     assert decided(scene().images(*both(elsewhere(1)))).proven == {"fsid": (elsewhere(1),)}
-    single = scene(guests=1).images(locked(DISK, elsewhere(1)))
-    assert decided(known(single, elsewhere)).proven == {"fsid": (elsewhere(1),)}
-    assert decided(known(single, lambda number: f"203.0.113.{number}")).proven == {}
+
+
+def test_one_running_server_proves_no_address_and_the_operator_sees_the_candidate():
+    """A backup reader in the storage network had mapped its disk, and was put on the list for years."""
+    some = known(scene(guests=1).images(locked(DISK, elsewhere(1))), elsewhere)
+    answer = decided(some)
+    assert (answer.refused, list(answer.uncovered)) == ([], [ONE])
+    candidate = f"{elsewhere(1)} (lock of vms/{DISK})"
+    assert f"seen: {candidate}; name it if it is the host's" in answer.uncovered[ONE]
+    (item,) = answer.problems
+    assert (item.code, item.evidence["seen in fsid"]) == ("SG506", [candidate])
+    assert "evacuate_blocklist_addresses" in item.remedy
+    assert {entry.code for entry in stands(some)} == {"SG506"}
+    # A stopped server that has such a lock, too, is no second one.
+    stopped = known(scene().server(2, status="SHUTOFF").images(*both(elsewhere(1))), elsewhere)
+    assert decided(stopped).proven == {}
+    # Its watcher is a stranger's.
+    watched = known(scene(guests=1).images(locked(DISK, elsewhere(1), watchers=[f"{elsewhere(1)}:0/77"])), elsewhere)
+    assert {entry.code for entry in stands(watched)} == {"SG506", "SG507"}
+    # Other proofs: the operator's word, or what was read on the host earlier.
+    assert decided(some, [elsewhere(1)]).proven == {"fsid": (elsewhere(1),)}
+    assert stands(some.asked(blocklist=(elsewhere(1),))) == []
+    assert decided(some, earlier=((elsewhere(1), None),)).proven == {"fsid": (elsewhere(1),)}
+    assert decided(scene(guests=1).images(locked(DISK))).proven == {"fsid": (OWN,)}
 
 
 @pytest.mark.parametrize(
@@ -285,6 +306,32 @@ def test_without_the_addresses_of_the_daemons_nothing_is_blocked():
     assert stands(some.at(3, rbd=disks(*both(), client_address=address(3)))) == []
 
 
+UNREAD = [facts.Unread("infrastructure mgr dump", "error -13"), facts.Unread("infrastructure fs dump", "error -13")]
+
+
+def test_an_address_that_only_locks_show_is_listed_nowhere_while_managers_are_unread():
+    """It may be a manager's. Beside another fence it went on the list without a finding."""
+    some = scene().images(*both(elsewhere(1)), unread=UNREAD)
+    assert {item.code for item in stands(some)} == {"SG709"}
+    answer = decided(some)
+    assert elsewhere(1) not in answer.refused
+    assert answer.proven == {}
+    beside = some.asked(also_blocklist=True)
+    assert [item.severity for item in preflight(beside, "power").checked.findings if item.code == "SG709"] == [
+        "warning"
+    ]
+    assert stands(beside, "power") == []
+    assert "SG709" not in {item.code for item in preflight(some, "power").checked.findings}
+    # Named by the operator they are no managers' but those.
+    said = some.asked(infrastructure=(MONITOR,), also_blocklist=True)
+    assert elsewhere(1) in decided(said).refused
+    assert "SG709" not in {item.code for item in preflight(said, "power").checked.findings}
+    # The right to read them is enough; and what is known to be the host's needs none.
+    assert decided(scene().images(*both(elsewhere(1)))).proven == {"fsid": (elsewhere(1),)}
+    own = scene().images(*both(), unread=UNREAD)
+    assert (decided(own).wanted, stands(own)) == ({"fsid": [OWN]}, [])
+
+
 def test_what_is_no_address_is_said_by_name():
     some = scene().images(*both())
     assert refusals(decided(some, ["compute1"])) == [("SG506", {"evacuate_blocklist_addresses": "compute1"})]
@@ -306,8 +353,10 @@ def test_each_cluster_has_its_own_addresses():
     assert decided(some).wanted == {"fsid": [OWN], "other": [OWN]}
     assert decided(some).uncovered == {}
     apart = two_clusters(locked(OTHER, elsewhere(1)), client_address=elsewhere(3))
-    assert decided(apart).wanted == {"fsid": [OWN], "other": [elsewhere(1)]}
-    assert decided(apart).uncovered == {}
+    assert (decided(apart).wanted, list(decided(apart).uncovered)) == ({"fsid": [OWN]}, [TWO])
+    read = ((elsewhere(1), "other"),)
+    assert decided(apart, earlier=read).wanted == {"fsid": [OWN], "other": [elsewhere(1)]}
+    assert decided(apart, earlier=read).uncovered == {}
 
 
 def test_a_client_of_one_cluster_covers_no_disk_in_another():
@@ -383,8 +432,6 @@ def test_without_netaddr_less_is_recognised_and_never_more(monkeypatch):
     monkeypatch.setattr(clients, "HAS_NETADDR", False)
     assert clients.on_list(["192.0.2.2:0/0"], "192.0.2.2")
     assert not clients.on_list(["192.0.2.0/24"], "192.0.2.2")
-    single = scene(guests=1).images(locked(DISK, elsewhere(1)))
-    assert decided(known(single, elsewhere)).proven == {}
 
 
 # --- volumes --------------------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ ONE = guest(1, 1)
 NIL = "00000000-0000-0000-0000-000000000000"
 HOST = address(1)
 HELD = "stackguard:evacuate:abc"
-REQUEST = ReturnRequest("compute1", "compute1", ("compute2",))
 #: What compute1 says of Ceph itself: its cluster and its address, while the OSDs refuse it.
 REFUSED = facts.RbdFacts(
     "library", "f", "vms", [NIL], None, None, [facts.Unread("images", "error 108")], HOST, opened=False
@@ -37,6 +36,10 @@ def ceph(watchers=(), blocklist=(f"{HOST}:0/0",), images=True, fsid="f", pool="v
 def evacuation(host="compute1", is_open=False, operation="abc", at="2026-11-20T00:00:00Z", **fields):
     """What the journal of an evacuation says."""
     return facts.OperationRecord(operation, f"evacuate-{host}", "finished", at, is_open, host, **fields)
+
+
+#: With the journal of the evacuation that holds the service in :func:`back`.
+REQUEST = ReturnRequest("compute1", "compute1", ("compute2",), (evacuation(),))
 
 
 def asked(*records, readers=("compute2",)):
@@ -235,6 +238,24 @@ def test_another_operations_hold_refuses_and_the_operators_is_left():
     assert "SG704" in [item.code for item in judged(some).checked.findings]
 
 
+def test_a_hold_whose_journal_is_on_another_controller_refuses():
+    """return_host with another state directory: it lifted the fence of an evacuation that was under way."""
+    some = back()
+    others = [evacuation(operation="def"), evacuation("compute9"), dataclasses.replace(evacuation(), kind="rename-x")]
+    for records in ((), others):
+        (item,) = [entry for entry in judged(some, asked(*records)).checked.findings if entry.code == "SG707"]
+        assert (item.severity, item.object.id, item.absolute) == ("blocker", "compute1", False)
+        assert "stackguard_state_dir" in item.remedy
+        assert item.evidence["disabled reason"] == HELD
+        assert blockers(some, asked(*records)) == ["SG707"]
+    # Its journal, open or closed, of either generation.
+    assert blockers(some, asked(dataclasses.replace(evacuation(), kind="evacuate"))) == []
+    assert "SG707" not in blockers(some, asked(evacuation(is_open=True)))
+    # The operator lost the journal, and knows that the evacuation has ended.
+    word = findings.Override("SG707", "compute1", "its journal is lost; the servers run elsewhere")
+    assert findings.standing(judged(some, asked()).checked.findings, [word]) == []
+
+
 def test_no_such_service():
     assert "SG119" in blockers(back().drop("api_services", {"host": "compute1"}))
 
@@ -312,8 +333,9 @@ def test_a_host_blocked_in_its_own_cluster_is_not_clear_because_another_cluster_
     assert blockers(some) == ["SG709"]
     assert judged(some).undecided
     both = some.host("compute3", rbd=ceph())
-    assert blockers(both, asked(readers=["compute2", "compute3"])) == []
-    assert lifted(both, asked(readers=["compute2", "compute3"])) == {"f": ("compute3", HOST)}
+    request = asked(evacuation(), readers=["compute2", "compute3"])
+    assert blockers(both, request) == []
+    assert lifted(both, request) == {"f": ("compute3", HOST)}
 
 
 def test_a_host_installed_again_with_another_address_leaves_no_entry_of_the_old_one():

@@ -231,8 +231,11 @@ class Pump:
         host = self.world.hosts.get(entry["reader"])
         own = [host.management, *host.clients[host.home[0]]] if host else []
 
+        options = {name: entry[name] for name in ("infrastructure", "never", "host_addresses")}
+
         def work(ceph):
-            found = guard.block(ceph, entry["addresses"], own) if act else guard.listed(ceph, entry["addresses"])
+            addresses = entry["addresses"]
+            found = guard.block(ceph, addresses, own, **options) if act else guard.listed(ceph, addresses)
             self.told.listed_at[ceph.fsid()] = self.world.now
             return found
 

@@ -389,6 +389,32 @@ def test_managers_that_the_ceph_user_may_not_read_can_be_named():
     assert guard.block(there, ["192.0.2.11"], [], infrastructure=["198.51.100.3"]).listed == ["192.0.2.11"]
 
 
+def test_addresses_that_are_never_listed_say_nothing_of_managers():
+    """The controller's own addresses were taken for the statement that there are no other managers and MDS."""
+    there = pool()
+    there.answers["mgr dump"] = there.answers["fs dump"] = CephError("error -13: access denied")
+    with pytest.raises(CephError, match="nothing is put on the blocklist"):
+        guard.block(there, ["192.0.2.11"], [], never=["203.0.113.200"])
+    with pytest.raises(CephError, match=r"192\.0\.2\.11 is one of the addresses that are never put on the blocklist"):
+        guard.block(pool(), ["192.0.2.11"], [], never=["::ffff:192.0.2.11"])
+    assert orders(there) == []
+    assert guard.block(pool(), ["192.0.2.11"], [], never=["203.0.113.200"]).listed == ["192.0.2.11"]
+
+
+def test_an_address_that_is_known_to_be_the_hosts_is_listed_though_managers_are_unread():
+    there = pool()
+    there.answers["mgr dump"] = there.answers["fs dump"] = CephError("error -13: access denied")
+    for known in (["192.0.2.12"], []):
+        with pytest.raises(CephError, match="nothing is put on the blocklist"):
+            guard.block(there, ["192.0.2.11", "192.0.2.12"], [], host_addresses=known)
+    assert orders(there) == []
+    assert guard.block(there, ["192.0.2.11"], [], host_addresses=["192.0.2.11"]).listed == ["192.0.2.11"]
+    # What can be read is refused all the same, and monitors and OSDs must be read.
+    there.answers["osd dump"] = CephError("timed out")
+    with pytest.raises(CephError, match="infrastructure osd dump: timed out"):
+        guard.block(there, ["192.0.2.11"], [], host_addresses=["192.0.2.11"])
+
+
 def test_monitors_and_osds_cannot_be_named_instead_of_being_read():
     there = pool()
     there.answers["osd dump"] = CephError("timed out")
