@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A playbook runs as a whole, on the hosts that its variables name, by what it has read itself: or it fails.
+
+The playbooks run as processes, on this machine alone. Ansible ends a run that was left without tasks or hosts with 0.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
+from ansible_collections.stackguard.nova.tests.unit.test_nobody_there import ASKED
+
+HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+PLAYBOOKS = {**{f"{name}.yml": name for name in ASKED}, "awx/configure.yml": "awx.configure"}
+
+
+class _Unsafe(yaml.SafeLoader):
+    """Reads !unsafe as the text that it is."""
+
+
+_Unsafe.add_constructor("!unsafe", lambda loader, node: loader.construct_scalar(node))
+
+
+def plays(path):
+    return yaml.load((ROOT / "playbooks" / path).read_text(), Loader=_Unsafe)
+
+
+@pytest.fixture
+def run(tmp_path, short_tmp):
+    def playbook(name, *options, inventory=None, collections=BUILD / "dev", **given):
+        shared = {"stackguard_report_dir": str(tmp_path / "reports"), "stackguard_state_dir": str(tmp_path / "state")}
+        variables = {"cloud": "no-such-cloud", **shared, **given}
+        (tmp_path / "vars.json").write_text(json.dumps(variables))
+        hosts = inventory or {"compute": {"hosts": {"compute1": HERE, "compute2": HERE}}}
+        (tmp_path / "inventory.json").write_text(json.dumps(hosts))
+        argv = [sys.executable, "-m", "ansible", "playbook", f"stackguard.nova.{name}", *options]
+        argv += ["-i", str(tmp_path / "inventory.json"), "-e", f"@{tmp_path / 'vars.json'}"]
+        env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(collections), "ANSIBLE_HOME": str(tmp_path / "home")}
+        env.update(ANSIBLE_NOCOLOR="1", ANSIBLE_STDOUT_CALLBACK="default", OS_CLIENT_CONFIG_FILE=str(tmp_path / "none"))
+        env.update(TMPDIR=str(short_tmp))
+        return subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return playbook
+
+
+@pytest.fixture
+def passed(tmp_path):
+    """The report of an earlier run that passed."""
+    (tmp_path / "reports").mkdir()
+    report = tmp_path / "reports" / "report.json"
+    report.write_text('{"verdict": "pass"}')
+    return report
+
+
+def refused(done, words):
+    told = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode not in (0, 250), told
+    assert words in told, told
+    assert "Traceback" not in told, told
+
+
+def asked(name):
+    return ASKED[name][0] if name in ASKED else {}
+
+
+# --- variables of our own ---------------------------------------------------------------------------------------
+
+
+def documented():
+    for path in (ROOT / "roles").glob("*/meta/argument_specs.yml"):
+        for spec in yaml.safe_load(path.read_text())["argument_specs"].values():
+            yield from spec["options"]
+
+
+def set_by(node):
+    """The names of the variables that tasks set."""
+    for task in node or []:
+        yield from task.get("vars") or {}
+        yield from task.get("ansible.builtin.set_fact") or {}
+        yield from [task["register"]] if "register" in task else []
+        loop = task.get("loop_control") or {}
+        yield from [loop[key] for key in ("loop_var", "index_var") if key in loop]
+        for part in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks"):
+            yield from set_by(task.get(part))
+
+
+def test_no_task_sets_a_variable_that_an_operator_may_have_too():
+    """With `-e answer=...` the answer was that, and not what had been read: a proof of a fence out of nothing."""
+    known = set(documented())
+    lists = [(path, yaml.safe_load(path.read_text())) for path in (ROOT / "roles").glob("*/tasks/*.yml")]
+    lists += [
+        (ROOT / "playbooks" / path, [task for play in plays(path) for task in play.get("tasks", [])])
+        for path in PLAYBOOKS
+    ]
+    lists += [
+        (path, yaml.load(path.read_text(), Loader=_Unsafe)) for path in (ROOT / "playbooks").glob("awx/tasks/*.yml")
+    ]
+    assert len(lists) > 40
+    wrong = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path, tasks in lists
+        for name in set_by(tasks)
+        if not name.startswith(("stackguard_", "ansible_")) and name not in known
+    }
+    assert not wrong
