@@ -75,6 +75,87 @@ def asked(name):
     return ASKED[name][0] if name in ASKED else {}
 
 
+# --- tags -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PLAYBOOKS.values())
+def test_tags_are_refused_and_the_report_of_an_earlier_run_is_replaced(run, passed, name):
+    """It ended with "skipping: no hosts matched" and exit 0, and the report of an earlier run stayed."""
+    refused(run(name, "--tags", "foo", **asked(name)), "run it without --tags and --skip-tags")
+    if name in ASKED:
+        report = json.loads(passed.read_text())
+        assert (report["verdict"], report["counts"]["unchecked"]) == ("block", 1)
+
+
+@pytest.mark.parametrize("options", [("--skip-tags", "foo"), ("--skip-tags", "all"), ("--tags", "untagged")])
+def test_whatever_selects_by_tags_is_refused(run, passed, options):
+    refused(run("resize_server", *options, **asked("resize_server")), "run it without --tags and --skip-tags")
+    assert json.loads(passed.read_text())["verdict"] == "block"
+
+
+@pytest.mark.parametrize("name", PLAYBOOKS.values())
+def test_tags_that_leave_the_refusing_task_out_are_refused_before_any_task(run, name):
+    done = run(name, "--tags", "foo", "--skip-tags", "always", **asked(name))
+    refused(done, "run it without --tags and --skip-tags")
+    assert "TASK" not in done.stdout
+
+
+def test_skipping_all_that_is_tagged_is_refused_before_any_task(run):
+    done = run("evacuate_host", "--skip-tags", "tagged", **asked("evacuate_host"))
+    refused(done, "run it without --tags and --skip-tags")
+    assert "TASK" not in done.stdout
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_tags_and_a_limit_together_are_refused(run, passed, name):
+    done = run(name, "--tags", "foo", "--limit", "compute", **asked(name))
+    refused(done, "run it without --limit")
+    assert json.loads(passed.read_text())["verdict"] == "block"
+
+
+@pytest.mark.parametrize("path", PLAYBOOKS)
+def test_each_playbook_begins_with_the_refusal(path):
+    found = {str(item.relative_to(ROOT / "playbooks")) for item in (ROOT / "playbooks").rglob("*.yml")}
+    assert {item for item in found if not item.startswith(("awx/tasks", "awx/vars"))} == set(PLAYBOOKS)
+    first = plays(path)[0]
+    task = first["tasks"][0]
+    assert task["tags"] == ["always"]
+    assert "when" not in task
+    assert "stackguard.nova.whole_run" in first["hosts"], "tags that leave the task out are refused by the play"
+    if path in {f"{name}.yml" for name in ASKED}:
+        role = task["ansible.builtin.include_role"]
+        assert (role["name"], role["tasks_from"]) == ("stackguard.nova.refuse", "guard")
+        assert role["apply"] == {"tags": ["always"]}, "else the refusal itself is left out"
+        (second,) = plays(path)[1]["tasks"]
+        assert second["tags"] == second["ansible.builtin.include_role"]["apply"]["tags"] == ["always"]
+
+
+def test_without_tags_nothing_is_refused_for_them(run):
+    done = run("audit", audit_sources=["hosts"])
+    assert "run it without --tags" not in done.stdout
+    assert "Read the host" in done.stdout
+
+
+# --- starting in the middle -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("evacuate_host", ("--start-at-task", "Look at the host and its servers")),
+        ("migrate_server", ("--start-at-task", "Begin to count the rounds")),
+        ("audit", ("--start-at-task", "Publish the outcome to the workflow")),
+        ("drain_host", ("--step",)),
+        ("awx.configure", ("--start-at-task", "no such task")),
+    ],
+)
+def test_a_run_that_starts_in_the_middle_is_refused(run, name, options):
+    """With a task that Ansible does not find it did nothing, and ended with 0."""
+    done = run(name, *options, **asked(name))
+    refused(done, "run it without --start-at-task and --step")
+    assert "TASK" not in done.stdout
+
+
 # --- variables of our own ---------------------------------------------------------------------------------------
 
 
