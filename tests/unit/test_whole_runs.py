@@ -159,6 +159,35 @@ def test_a_run_that_starts_in_the_middle_is_refused(run, name, options):
 # --- variables of our own ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("evacuate_host", {"stackguard_evacuate_answers": [{"kind": "fence", "read": {"PowerState": "Off"}}]}),
+        ("evacuate_host", {"stackguard_evacuate_answer": {"kind": "fence", "read": {"PowerState": "Off"}}}),
+        ("evacuate_host", {"stackguard_state_connection": "local"}),
+        ("drain_host", {"stackguard_migrate_given": {}}),
+        ("migrate_server", {"stackguard_migrate_probes": []}),
+        ("return_host", {"stackguard_return_readers": ["compute2"]}),
+        ("rename_host", {"stackguard_rename_reads": False}),
+        ("repair_links", {"stackguard_repair_reads": False}),
+        ("resize_server", {"stackguard_resize_result": {}}),
+        ("audit", {"stackguard_audit_reads": []}),
+    ],
+)
+def test_an_extra_variable_is_no_proof_of_anything(run, passed, name, given):
+    done = run(name, **asked(name), **given)
+    (variable,) = given
+    refused(done, f"{variable}: only {name} itself sets this")
+    assert json.loads(passed.read_text())["verdict"] == "block"
+    assert done.stdout.count("TASK [") == done.stdout.count("TASK [stackguard.nova.refuse") + 1
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_limit_is_refused_although_an_extra_variable_says_that_all_was_prepared(run, name):
+    done = run(name, "--limit", "compute", **asked(name), stackguard_resize_result={"changed": False})
+    refused(done, "run it without --limit")
+
+
 def documented():
     for path in (ROOT / "roles").glob("*/meta/argument_specs.yml"):
         for spec in yaml.safe_load(path.read_text())["argument_specs"].values():
