@@ -156,6 +156,89 @@ def test_a_run_that_starts_in_the_middle_is_refused(run, name, options):
     assert "TASK" not in done.stdout
 
 
+# --- which hosts ------------------------------------------------------------------------------------------------
+
+
+def test_no_play_chooses_its_hosts_by_a_template():
+    """There it sees extra variables only: `evacuate_peers` of group_vars was validated, and then ignored."""
+    for path in PLAYBOOKS:
+        for play in plays(path)[1:]:
+            assert "{{" not in play["hosts"], path
+
+
+GROUPS = {"all": {"children": {"hypervisors": {"hosts": {"hv1": HERE, "hv2": HERE}}}}}
+
+
+def grouped(**variables):
+    return {"all": {**GROUPS["all"], "vars": variables}}
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "task"),
+    [
+        ("drain_host", "drain_peers", "Read this compute host"),
+        ("drain_host", "migrate_peers", "Read this compute host"),
+        ("migrate_server", "migrate_peers", "Read this compute host"),
+        ("repair_links", "repair_peers", "Read this compute host"),
+        ("audit", "audit_hosts", "Read the host"),
+    ],
+)
+def test_hosts_that_group_vars_name_are_read(run, name, variable, task):
+    done = run(name, inventory=grouped(**{variable: "hypervisors"}), **asked(name))
+    read = done.stdout.partition(f"{task}]")[2].partition("\nTASK")[0]
+    assert {host for host in ("hv1", "hv2") if f"[{host}]" in read} == {"hv1", "hv2"}, done.stdout + done.stderr
+
+
+def test_the_peers_of_a_rename_that_group_vars_name_are_read(run, tmp_path):
+    given = {"rename_from": "hv1", "rename_to": "cn1", "stackguard_host_state_dir": str(tmp_path / "host-state")}
+    done = run("rename_host", "--check", inventory=grouped(rename_peers="hypervisors"), **given)
+    read = done.stdout.partition("Read this compute host]")[2].partition("\nTASK")[0]
+    assert "[hv2]" in read, done.stdout + done.stderr
+    assert "[hv1]" not in read
+
+
+#: The operation needs a look at all hosts, and nothing then.
+OPERATION = """
+- ansible.builtin.set_fact:
+    stackguard_evacuate_step:
+      needs: "{{ [{'kind': 'look'}] if stackguard_evacuate_phase == 'begin' else [] }}"
+  run_once: true
+"""
+LOOK = """
+- ansible.builtin.debug:
+    msg: looked
+"""
+
+
+@pytest.fixture
+def collection(tmp_path):
+    """The collection, whose evacuation is a stand-in that looks at the hosts of its play."""
+    root = tmp_path / "collections" / "ansible_collections" / "stackguard" / "nova"
+    (root / "roles").mkdir(parents=True)
+    for name in ("galaxy.yml", "meta", "playbooks", "plugins", "roles/refuse"):
+        (root / name).symlink_to(pathlib.Path(ROOT) / name)
+    role = root / "roles" / "evacuate_host"
+    shutil.copytree(ROOT / "roles" / "evacuate_host", role)
+    (role / "tasks" / "operation.yml").write_text(OPERATION)
+    (role / "tasks" / "need_look.yml").write_text(LOOK)
+    return tmp_path / "collections"
+
+
+def test_an_evacuation_looks_at_the_hosts_that_group_vars_name(run, collection):
+    """No group `compute`, the dead host not in the inventory: "skipping: no hosts matched", exit 0."""
+    given = {"evacuate_host": "dead1", "evacuate_fence": "attested"}
+    done = run("evacuate_host", inventory=grouped(evacuate_peers="hypervisors"), collections=collection, **given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [f"[{host}]" in done.stdout.partition("need_look")[2] for host in ("hv1", "hv2")] == [True, True]
+    assert done.stdout.count('"msg": "looked"') == 2, done.stdout
+
+
+def test_the_dead_host_is_looked_at_although_the_pattern_leaves_it_out(run, collection):
+    given = {"evacuate_host": "hv2", "evacuate_fence": "attested", "evacuate_peers": "hypervisors:!hv2"}
+    done = run("evacuate_host", inventory=grouped(), collections=collection, **given)
+    assert (done.returncode, done.stdout.count('"msg": "looked"')) == (0, 2), done.stdout + done.stderr
+
+
 # --- variables of our own ---------------------------------------------------------------------------------------
 
 
