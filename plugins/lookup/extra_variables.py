@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""extra_variables: the names that were given with -e."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: extra_variables
+author: stackguard.nova contributors
+version_added: 0.1.0
+short_description: Names of the extra variables of this run
+description:
+  - An extra variable replaces every other variable of its name, also what a task has read and registered. Returns the
+    names of all that were given, so that a playbook can refuse those that only itself may set. It returns no value.
+options:
+  _terms:
+    description: Regular expressions. A name is returned where one of them matches its beginning. Without any, all are.
+    type: list
+    elements: str
+"""
+
+EXAMPLES = r"""
+- name: Refuse extra variables that only this playbook sets
+  ansible.builtin.assert:
+    that: query('stackguard.nova.extra_variables', 'myplaybook_result') | length == 0
+"""
+
+RETURN = r"""
+_raw:
+  description: The names, sorted.
+  type: list
+  elements: str
+"""
+
+import re
+import typing as t
+
+from ansible.plugins.lookup import LookupBase
+from ansible.utils.vars import load_extra_vars
+
+
+class LookupModule(LookupBase):
+    """What Ansible loads."""
+
+    def run(self, terms: t.List[str], variables: t.Any = None, **_kwargs: t.Any) -> t.List[str]:
+        """Return the names that match."""
+        names = sorted(str(name) for name in load_extra_vars(self._loader))
+        return [name for name in names if not terms or any(re.match(term, name) for term in terms)]

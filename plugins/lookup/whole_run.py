@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""whole_run: the hosts of a play, unless options of the command leave out what no task could refuse."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: whole_run
+author: stackguard.nova contributors
+version_added: 0.1.0
+short_description: Refuse a run that begins in the middle
+description:
+  - For C(hosts) of the first play of a playbook that must run as a whole. Returns V(localhost).
+  - Fails where C(--start-at-task), C(--step), C(--skip-tags always) or C(--skip-tags tagged) would leave out the task
+    that refuses a part of the run. With a task that is not found, Ansible does nothing and exits with 0.
+options:
+  _terms:
+    description: Name of the playbook.
+    type: list
+    elements: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Prepare
+  hosts: "{{ lookup('stackguard.nova.whole_run', 'drain_host') }}"
+"""
+
+RETURN = r"""
+_raw:
+  description: V(localhost).
+  type: list
+  elements: str
+"""
+
+import typing as t
+
+from ansible import context
+from ansible.errors import AnsibleLookupError
+from ansible.plugins.lookup import LookupBase
+
+
+class LookupModule(LookupBase):
+    """What Ansible loads."""
+
+    def run(self, terms: t.List[str], variables: t.Any = None, **_kwargs: t.Any) -> t.List[str]:
+        """Return the hosts, or refuse."""
+        options = context.CLIARGS
+        if {"always", "tagged"} & set(options.get("skip_tags") or ()):
+            raise AnsibleLookupError(f"{terms[0]} has no tags: run it without --tags and --skip-tags.")
+        if options.get("start_at_task") or options.get("step"):
+            raise AnsibleLookupError(f"{terms[0]} runs as a whole: run it without --start-at-task and --step.")
+        return ["localhost"]
