@@ -188,11 +188,12 @@ def test_the_power_fence_fails_and_the_blocklist_is_tried_next(clean, playbooks)
 
 
 @ATTACK
-def test_somebody_switches_the_host_on_again_between_two_waves(clean, playbooks):
+def test_somebody_switches_the_host_on_again_while_its_servers_are_sent(clean, playbooks):
     lab = clean
     guests = boot(lab, "wave", 4)
     evacuation.kill(lab, SOURCE)
-    slow = {**by_power(lab), "evacuate_max_parallel": 1, "evacuate_measured_for": 1}
+    # A proof of this age serves two or three servers, one after the other.
+    slow = {**by_power(lab), "evacuate_max_parallel": 1, "evacuate_proof_max_age": 20}
     with evacuation.no_progress(lab, OTHER) as stopped:
         process = start(playbooks, fence="power", variables=slow)
         killing.when_said(process, f": to {OTHER}")
