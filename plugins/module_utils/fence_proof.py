@@ -6,7 +6,7 @@
 
 A proof holds its kind, its host and operation, what it covers, what was read, when and where. It is never empty and
 never of another kind than the fence that was requested, and it expires: a machine can be switched on again. So it is
-read again before each round and at each resume. The three makers below take what the reading returned, and nothing else.
+read again before each round and at each resume. The three makers below take what the reading returned, nothing else.
 
 An attestation is no proof. It is the statement of a named person, for the host that it names, given for one run.
 """
