@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
+import time
 
 import openstack
 
@@ -95,12 +96,17 @@ def no_progress(lab, host):
         lab.ssh(host, "systemctl kill -s CONT nova-compute")
 
 
+#: Seconds that nova-compute has to start on a busy machine, and to complete its records.
+STARTS = 150
+
+
 def let_up(lab, host):
     """Nova refuses to force a service up until its nova-compute has completed the records of an evacuation.
 
-    It does that where it starts: one that was there before the last evacuation had ended is started again.
+    It does that where it starts, which takes a while: one that was there before the last evacuation had ended, and so
+    never will, is started again.
     """
-    started = []
+    began, started = time.monotonic(), []
 
     def done():
         service = lab.service(host)
@@ -109,12 +115,12 @@ def let_up(lab, host):
             try:
                 lab.compute("PUT", f"/os-services/{service['id']}", body, "2.53")
             except openstack.exceptions.BadRequestException:
-                if not started:
+                if not started and time.monotonic() - began > STARTS:
                     started.append(lab.ssh(host, "systemctl restart nova-compute", check=False))
                 return None
         return True
 
-    waiting.until(f"{host} let up", done, 180, 2)
+    waiting.until(f"{host} let up", done, 3 * STARTS, 2)
 
 
 def may_unblock(lab, host):
