@@ -8,7 +8,8 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: extra_variables
-author: stackguard.nova contributors
+author:
+  - stackguard.nova contributors (@stackguard)
 version_added: 0.1.0
 short_description: Names of the extra variables of this run
 description:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: whole_run
-author: stackguard.nova contributors
+author:
+  - stackguard.nova contributors (@stackguard)
 version_added: 0.1.0
 short_description: Refuse a run that begins in the middle
 description:
