@@ -281,7 +281,7 @@ def _not_covered(
 
 
 def candidates(known: Known, fsid: str) -> t.List[str]:
-    """Return the addresses in a cluster of which nobody is known, for people: one of them may be the dead host's."""
+    """Return the addresses seen in a cluster whose owner is not known, for the finding. One may be the dead host's."""
     found: t.Dict[str, str] = {}
     for client in known.disks.clients:
         if client.fsid == fsid and client.ip and not known.is_own(client) and known.whose(client) is None:

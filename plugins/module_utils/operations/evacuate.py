@@ -149,7 +149,7 @@ class Scratch:
     #: Hosts that could not do in Ceph what was asked of them.
     bad: t.List[str] = dataclasses.field(default_factory=list)
     names: t.Dict[str, str] = dataclasses.field(default_factory=dict)
-    #: Whether a resume found none of its servers on the host: then nobody is fenced for them.
+    #: Whether a resume found none of its servers on the host. Then its fence is only read back.
     none_left: bool = False
     #: Inventory names of the hosts that matter in rounds; empty: all.
     near: t.List[str] = dataclasses.field(default_factory=list)
@@ -450,7 +450,7 @@ class Evacuation:
     def _same_outage(self, bundle: Bundle, opened: t.Iterable[Json]) -> t.List[t.Mapping[str, t.Any]]:
         """Return the operations that have ended and whose fence may still be needed."""
         services = (bundle.cloud.services if bundle.cloud else None) or []
-        holds = {service.disabled_reason for service in services if service.host == self.host}
+        holds = {service.disabled_reason for service in services if same_name(service.host, self.host)}
         holds |= {(entry["about"].get("service") or {}).get("reason") for entry in opened}
         return records.same_outage(self._closed(), holds, checks.reason_of)
 
@@ -611,7 +611,9 @@ class Evacuation:
         Return the addresses, by cluster, that Ceph is to refuse. A fence that acts is judged as the first one was. One
         that is only read back proves itself, whoever runs there; so do blocklist entries that keep guests from writing.
         """
-        here = {server.id for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+        if bundle.cloud is None or bundle.cloud.servers is None:
+            raise Refused(f"the servers of {self.host} could not be read: run the same command again")
+        here = {server.id for server in bundle.cloud.servers}
         planned = tuple(entry.uuid for entry in records.servers_of(journal) if entry.uuid in here)
         if not planned:
             self.scratch.none_left = True
@@ -1297,6 +1299,9 @@ class Evacuation:
         unread = {entry.part for entry in cloud.unread} if cloud is not None else set()
         if cloud is None or cloud.servers is None or cloud.migrations is None or "servers.unknown" in unread:
             raise Stopped("which servers are in transit could not be read: no guard is removed")
+        if cloud.services is None:
+            # Its hold leads to the earlier operations of this outage, which may need the blocklist still.
+            raise Stopped(f"the compute service of {self.host} could not be read: no blocklist entry is removed")
         here = {server.id for server in cloud.servers}
         names = [entry.name for entry in rounds.on_the_way(bundle, planned, [])]
         noted = {str(entry["uuid"]): entry for entry in journals.in_transit(self.book.journal)}

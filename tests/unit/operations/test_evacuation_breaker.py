@@ -202,3 +202,32 @@ def test_another_controller_does_not_lift_what_an_evacuation_that_it_can_not_see
     decision = returning.judged(some, returning.asked())
     codes = {item.code for item in decision.checked.findings if item.severity == "blocker"} - {"SG517"}
     assert codes or not decision.clearing.lifts, decision.clearing
+
+
+def _without(life, monkeypatch, **parts):
+    """What the APIs answer lacks these parts: None, as cloud_reads leaves what could not be read."""
+    look = life.look
+
+    def shown():
+        some = look()
+        cloud = dataclasses.replace(some.bundle.cloud, **parts)
+        return some.having(some.cloud._bundle(cloud=cloud))
+
+    monkeypatch.setattr(life, "look", shown)
+
+
+def test_a_resume_that_cannot_read_the_servers_does_not_take_them_for_gone(life, monkeypatch):
+    life.run(dies_at=3)
+    _without(life, monkeypatch, servers=None)
+    done = life.run()
+    assert (done["failed"], life.done) == (True, [])
+    assert "could not be read" in done["msg"]
+
+
+def test_an_abort_lifts_no_entry_while_the_hold_is_not_read(life, monkeypatch):
+    """The hold leads to what an earlier operation of this outage has sent."""
+    life.run(fence="blocklist", servers=["guest1"])
+    life.run(fence="blocklist", dies_at=6)
+    _without(life, monkeypatch, services=None)
+    done = life.run(action="abort", fence=None)
+    assert (done["failed"], life.blocklist) == (True, {"fsid": [address(1)]}), done["msg"]
