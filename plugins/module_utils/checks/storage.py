@@ -374,7 +374,7 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
     others = any(view in found for name, view in views.items() if name != request.host)
     for name, view in sorted(views.items()):
         if found and view not in found:
-            known = {"cluster and pool": list(view), "the disks are in": sorted(repr(home) for home in found)}
+            known = {"cluster and pool": list(view), "the disks are in": sorted(map(list, found))}
             remedy = "It is left out. Give it the pool and the Ceph configuration of the others to use it."
             yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
 

@@ -137,7 +137,11 @@ class _Board:
 
     def _placement(self, guest: Guest, there: Destination) -> t.Iterator[Reason]:
         if guest.offers is not None and there.provider not in guest.offers:
-            yield Reason("SG512", "placement does not offer it for what the server needs")
+            yield Reason(
+                "SG512",
+                "placement does not offer it for what the server needs, or still has it as disabled (up to a minute "
+                "after it was enabled)",
+            )
             return
         free = self.free[there.host]
         short = {name: amount for name, amount in guest.needs.items() if free.get(name, 0) < amount}

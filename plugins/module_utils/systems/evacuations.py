@@ -26,7 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils import (
     server_state,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, http, moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, http, moves, openstack
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.http import COMPUTE, NETWORK, PLACEMENT
 
 KEEP = "2.68"
@@ -460,7 +460,7 @@ def _offers(
         if not amounts or evacuating.granular(specs):
             # What is allocated does not say which of it belongs to which group.
             amounts = evacuating.of_flavor(server.flavor, bool(server.image))
-        params = candidates_query(amounts, specs)
+        params = scheduled(candidates_query(amounts, specs))
         key = repr(sorted(params.items()))
         queries[key] = params
         kinds.setdefault(key, []).append(server.id)
@@ -478,6 +478,16 @@ def candidates_query(amounts: t.Mapping[str, int], specs: t.Mapping[str, str]) -
     for suffix, held in groups.items():
         query.update({f"resources{suffix}": _amounts(held), **_traits(suffix, specs)})
     return {**query, **({"group_policy": specs.get("group_policy", "none")} if groups else {})}
+
+
+def scheduled(query: t.Mapping[str, str]) -> t.Dict[str, str]:
+    """Return the same question without hosts that the scheduler passes over.
+
+    nova-compute takes the trait off some time after its service is enabled, up to a minute
+    (nova/scheduler/request_filter.py compute_status_filter, nova/compute/manager.py, 26 to 34).
+    """
+    traits = [f"!{openstack.DISABLED_TRAIT}", *filter(None, query.get("required", "").split(","))]
+    return {**query, "required": ",".join(traits)}
 
 
 def _amounts(amounts: t.Mapping[str, int]) -> str:

@@ -251,3 +251,17 @@ def test_numbered_groups_and_overrides_are_asked_of_placement_as_the_scheduler_w
         "group_policy": "none",
     }
     assert evacuations.evacuating.taken_by(flavor, root=True)["VGPU"] == 1
+
+
+def test_a_host_that_was_enabled_a_moment_ago_is_no_destination_yet(cloud):
+    """Seen on the lab: Nova said "no valid host", and the server went to ERROR."""
+    asked = evacuations.scheduled({"resources": "VCPU:1", "required": "!CUSTOM_OLD,HW_CPU_X86_AVX"})
+    assert asked == {"resources": "VCPU:1", "required": "!COMPUTE_STATUS_DISABLED,!CUSTOM_OLD,HW_CPU_X86_AVX"}
+    prepared(cloud)
+    read(cloud, dataclasses.replace(SERVER, flavor=facts.ServerFlavor(1, 64, 1, 0, 0, "m1", {})))
+    questions = [
+        params
+        for path, _version, params in cloud.asked
+        if path == "/allocation_candidates" and params["resources"] != "MEMORY_MB:1"
+    ]
+    assert questions and all(question["required"] == "!COMPUTE_STATUS_DISABLED" for question in questions)
