@@ -240,7 +240,8 @@ def the_host_returns(lab, playbooks, uuid):
     assert len(evacuation.watchers(lab, f"{uuid}_disk")) == 1
 
 
-#: Where a run is killed, in this order, each run resumed by the next: at the start of so many-th task of this name.
+#: Where a run is killed, in this order, each run resumed by the next: at the start of so many-th task of this name,
+#: or of the first one after another task.
 TASKS = (
     # Nothing is open yet.
     (OPERATION, 3),
@@ -250,12 +251,12 @@ TASKS = (
     (OPERATION, 5),
     ("Guard the images of each pool", 1),
     # Guarded, and not noted.
-    (OPERATION, 6),
+    (OPERATION, "Guard the images of each pool"),
     # In the middle of a wave: its server is in transit.
     (OPERATION, 7),
     ("Remove the guards of each pool", 1),
     # Guards were removed, and it was not noted.
-    (OPERATION, 8),
+    (OPERATION, "Remove the guards of each pool"),
 )
 
 
@@ -268,8 +269,9 @@ def test_killed_at_each_step_and_run_again_nobody_is_evacuated_twice(clean, play
     evacuation.kill(lab, SOURCE)
     # Hosts are read again while one is on its way.
     slow = {"evacuate_max_parallel": 1, "evacuate_measured_for": 1}
-    for task, times in TASKS:
-        kill_at(playbooks, task, times, 3.0 if times == 7 else 0.0, variables=slow)
+    for task, place in TASKS:
+        times, after = (1, place) if isinstance(place, str) else (place, None)
+        kill_at(playbooks, task, times, 3.0 if times == 7 else 0.0, after, variables=slow)
     evacuate(playbooks, variables=slow).ok()
     for uuid in guests.values():
         assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == OTHER

@@ -138,10 +138,13 @@ def disks(lab, uuid):
 OPERATION = "Carry out the operation until it needs something"
 
 
-def kill_at(playbooks, task, times=1, delay=0.0, **given):
-    """Start an evacuation, and kill everything of it at the start of a task (or so many seconds later)."""
+def kill_at(playbooks, task, times=1, delay=0.0, after=None, **given):
+    """Start an evacuation, and kill everything of it at the start of a task (or so many seconds later).
+
+    ``after``: another task that must have begun before that.
+    """
     process = start(playbooks, **given)
-    killing.kill_when_said(process, f": {task}]", times=times, delay=delay)
+    killing.kill_when_said(process, f": {task}]", times=times, delay=delay, after=f": {after}]" if after else "")
     return (process.directory / "stdout").read_text()
 
 

@@ -28,17 +28,24 @@ def descendants(pid):
     return found
 
 
-def kill_when_said(process, text, timeout=300, times=1, delay=0.0):
-    """Kill a playbook of :meth:`Playbooks.start` as soon as it has said something (so many times, seconds ago)."""
-    when_said(process, text, timeout, times)
+def kill_when_said(process, text, timeout=300, times=1, delay=0.0, after=""):
+    """Kill a playbook of :meth:`Playbooks.start` as soon as it has said something (so many times, seconds ago).
+
+    ``after``: what it must have said before that.
+    """
+    when_said(process, text, timeout, times, after)
     time.sleep(delay)
     kill(process)
 
 
-def when_said(process, text, timeout=300, times=1):
-    """Wait until a playbook has said something (so many times), and still runs."""
+def when_said(process, text, timeout=300, times=1, after=""):
+    """Wait until a playbook has said something (so many times, after something else), and still runs."""
     output = process.directory / "stdout"
-    said = lambda: output.read_text().count(text) >= times or process.poll() is not None or None  # noqa: E731
+
+    def said():
+        _before, found, rest = output.read_text().partition(after) if after else ("", True, output.read_text())
+        return (bool(found) and rest.count(text) >= times) or process.poll() is not None or None
+
     waiting.until(f"the playbook says {text!r} {times} times", said, timeout, 0.05)
     assert process.poll() is None, f"it ended before {text!r} ({times}):\n{output.read_text()[-3000:]}"
 
