@@ -264,6 +264,7 @@ class ActionModule(ActionBase):
         with self._lock() as self._held:
             self._changed = True
             self._journal = self._runner().start(plan, about)
+        answer["report"] = self._with_guests(report, self._journal)
         return {"changed": True, "state": self._journal["state"], "msg": f"renamed {plan.subject}", **answer}
 
     def _carry_on(self, action: str) -> t.Dict[str, t.Any]:
@@ -281,12 +282,33 @@ class ActionModule(ActionBase):
             runner = self._runner()
             self._journal = runner.backward(journal) if backwards else runner.forward(journal)
         verb = "rolled back" if backwards else "renamed"
+        answer: t.Dict[str, t.Any] = {}
+        if not backwards:
+            blank = findings.report(findings.Checked(), _now(), 1, _guests_of(self._journal))
+            answer["report"] = self._with_guests(blank, self._journal)
         return {
             "changed": True,
             "state": self._journal["state"],
             "operation_id": journal["operation_id"],
             "msg": f"{verb} {journal['subject']}",
+            **answer,
         }
+
+    def _with_guests(self, report: t.Mapping[str, t.Any], journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+        """Return a report with the guests that changed, whichever run saw them. A run with one never ends C(pass)."""
+        noted = [part for part in journal.get("memory", {}).values() if isinstance(part, dict) and "findings" in part]
+        found = [
+            findings.from_report(entry) for entry in (*report["findings"], *(f for p in noted for f in p["findings"]))
+        ]
+        passed = {str(uuid_) for part in noted for uuid_ in part.get("passed") or ()}
+        overrides = [
+            *findings.parse_overrides(journal["about"].get("overrides") or []),
+            *(findings.Override("SG120", uuid_, "named by an earlier run") for uuid_ in sorted(passed)),
+            *findings.parse_overrides(self._args["overrides"]),
+        ]
+        undecided = tuple(findings.Unchecked(**entry) for entry in report["unchecked"])
+        checked = findings.merged([findings.Checked(tuple(found), undecided)])
+        return findings.report(checked, report["generated_at"], report["hosts"], report["servers"], overrides)
 
     # --- the parts
 
@@ -317,12 +339,14 @@ class ActionModule(ActionBase):
             info_arguments=self._info_arguments(),
             sleep=time.sleep,
             monotonic=time.monotonic,
+            overrides=findings.parse_overrides(self._args["overrides"]),
         )
 
     def _runner(self) -> steps.Runner:
         systems = self._systems()
         narrator = text.Narrator(self._say, time.monotonic)
         systems.remark = narrator.remark
+        systems.still_ours = self._still_ours
         return steps.Runner(
             host=self._host,
             actions={**rename_actions.actions(systems), **drain_actions.actions(systems)},
@@ -330,7 +354,11 @@ class ActionModule(ActionBase):
             now=_now,
             still_ours=self._still_ours,
             poll=lambda: time.sleep(1),
+            revise=lambda plan: rename_plan.revised(plan, self._timeouts()),
         )
+
+    def _timeouts(self) -> t.Dict[str, int]:
+        return {name: int(self._args[name]) for name in ("stop_timeout", "start_timeout", "agent_timeout")}
 
     def _lock(self) -> t.ContextManager[t.Any]:
         key = hashlib.sha256(str(self._task_vars["inventory_hostname"]).encode()).hexdigest()[:16]
@@ -387,3 +415,8 @@ class ActionModule(ActionBase):
 
 def _now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _guests_of(journal: t.Mapping[str, t.Any]) -> int:
+    """Return how many guests a plan is about."""
+    return max((len(step.params.get("domains", ())) for step in steps.plan_of(journal).steps), default=0)

@@ -79,8 +79,27 @@ def normalise(xml: str) -> str:
 
 
 def digest(xml: str) -> str:
-    """Return the SHA-256 of the normalised XML, hexadecimal."""
-    return hashlib.sha256(normalise(xml).encode()).hexdigest()
+    """Return the SHA-256 of the normalised XML, hexadecimal: of what stays the same while the guest runs on.
+
+    Besides what :func:`normalise` leaves out, what changes by itself or by the guest's own doing: whether its agent is
+    connected, whether its tray is open, virtual CPUs and memory that it took or gave back, block jobs that end.
+    """
+    root = parse(normalise(xml))
+    for disk in root.iter("disk"):
+        _drop(disk, "mirror")
+        _drop(disk, "backingStore")
+        for target in disk.findall("target"):
+            target.attrib.pop("tray", None)
+    for channel in root.iter("channel"):
+        for target in channel.findall("target"):
+            target.attrib.pop("state", None)
+    for vcpu in root.findall("vcpu"):
+        vcpu.attrib.pop("current", None)
+    for device in root.iter("memory"):
+        for target in device.findall("target"):
+            _drop(target, "current")
+            _drop(target, "requested")
+    return hashlib.sha256(ET.canonicalize(ET.tostring(root, encoding="unicode"), strip_text=True).encode()).hexdigest()
 
 
 def _drop(parent: ET.Element, name: str) -> None:

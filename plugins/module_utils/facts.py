@@ -447,6 +447,8 @@ class HostFacts:
     definitions: t.Optional[t.List[GuestDefinition]] = None
     #: Domain uuid to the process id of a QEMU that runs here, whether libvirt knows it or not; None: unread.
     qemu_processes: t.Optional[t.Dict[str, int]] = None
+    #: The kernel's id of this boot: another one, and the host rebooted.
+    boot_id: t.Optional[str] = None
 
 
 # --- read from Nova's databases -------------------------------------------------------------------------------

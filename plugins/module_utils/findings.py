@@ -77,6 +77,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG117", "unmapped-host", BLOCKER, "The host has no host mapping: the API cannot find it."),
     Code("SG118", "name-invalid", BLOCKER, "The name is no valid host name, or not one that Nova can use."),
     Code("SG119", "host-not-found", BLOCKER, "No database, or no compute service in it, knows this host."),
+    Code("SG120", "guest-changed", BLOCKER, "A guest is not what it was when the operation began."),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL."),
     Code("SG202", "service-id-dangling", WARNING, "compute_nodes.service_id names no live service."),

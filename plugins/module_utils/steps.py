@@ -60,6 +60,14 @@ class Action(t.Protocol):
         """Take it back, whether it was done wholly, partly or not at all."""
 
 
+@t.runtime_checkable
+class Repeatable(t.Protocol):
+    """An action that has something to do before it is carried out again, by a run that resumes."""
+
+    def again(self, params: t.Mapping[str, t.Any], memory: t.Mapping[str, t.Any]) -> None:
+        """Make ready for another try."""
+
+
 class Voice(t.Protocol):
     """Progress, for people."""
 
@@ -88,6 +96,7 @@ class Runner:
         now: t.Callable[[], str],
         still_ours: t.Callable[[], None] = lambda: None,
         poll: t.Callable[[], None] = lambda: None,
+        revise: t.Callable[[Plan], Plan] = lambda plan: plan,
     ) -> None:
         self.host = host
         self.actions = actions
@@ -95,6 +104,7 @@ class Runner:
         self.now = now
         self.still_ours = still_ours
         self.poll = poll
+        self.revise = revise
 
     # --- what an operator asks for
 
@@ -142,7 +152,7 @@ class Runner:
 
     def _known(self, journal: t.Mapping[str, t.Any]) -> Plan:
         """Return the journal's plan. Raises StepError for one that another version of the collection made."""
-        plan = plan_of(journal)
+        plan = self.revise(plan_of(journal))
         unknown = sorted({step.action for step in plan.steps if step.where != HOST} - set(self.actions))
         if unknown:
             raise StepError(
@@ -157,12 +167,16 @@ class Runner:
         self.still_ours()
         self.voice.begin(number, total, step.title, undo=False)
         begin = self._event(step=step.name, step_state=journals.APPLYING)
+        begun_before = journal["steps"].get(step.name) == journals.APPLYING
         journal = journals.noted(journal, begin)
         if step.where == HOST:
             remark, end = self._apply_on_host(journal, step, begin)
         else:
             self.host.call([self._mark(journal, begin)])
-            done = self.actions[step.action].apply(step.params, journal.get("memory", {}))
+            action = self.actions[step.action]
+            if begun_before and isinstance(action, Repeatable):
+                action.again(step.params, journal.get("memory", {}))
+            done = action.apply(step.params, journal.get("memory", {}))
             remark = done.remark
             end = self._event(step=step.name, step_state=journals.DONE, text=remark, memory=done.memory)
             self.host.call([self._mark(journal, end)])
@@ -201,6 +215,8 @@ class Runner:
             if seconds >= said + 10:
                 said = seconds
                 self.voice.remark(f"waiting for it to stop: {seconds} s ({result.get('state')})")
+                # The connection that holds the lock must not look idle to a balancer.
+                self.still_ours()
             self.poll()
 
     @staticmethod

@@ -184,8 +184,9 @@ operation_id:
   sample: 3f9a1c0b77de
 report:
   description:
-    - The findings, as in C(report.json). What was refused has the verdict V(block).
-  returned: when a rename was to begin
+    - The findings, as in C(report.json). What was refused has the verdict V(block). A resume reports the guests that
+      changed while the operation was open.
+  returned: when a rename was to begin, or a resume ended it
   type: dict
   sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}
 plan:

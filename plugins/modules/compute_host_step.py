@@ -42,7 +42,7 @@ options:
       - C(journal_open), C(journal_write) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
-        C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
+        C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
       - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units) and divide its C(apply), since a stop may
         take minutes.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).

@@ -45,6 +45,41 @@ def test_what_the_guest_cannot_see_is_not_compared(old, new):
     assert domain_xml.digest(replaced(old, new)) == domain_xml.digest(LIVE)
 
 
+CHANNEL = "<channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0' state='{}'/></channel>"
+CDROM = "<disk type='file' device='cdrom'><target dev='sda' bus='sata' tray='{}'/></disk>"
+DIMM = "<memory model='virtio-mem'><target><size unit='KiB'>1</size><current unit='KiB'>{}</current></target></memory>"
+#: What stands there while a block job runs, and after it.
+MIRROR = "<disk type='network'><target dev='vdz'/>{}</disk>"
+
+
+@pytest.mark.parametrize(
+    ("device", "before", "after"),
+    [
+        (CHANNEL, "disconnected", "connected"),
+        (CDROM, "closed", "open"),
+        (DIMM, "0", "1"),
+        (MIRROR, "<mirror type='file' job='copy'/>", ""),
+        (MIRROR, "<backingStore type='file'><format type='raw'/></backingStore>", "<backingStore/>"),
+    ],
+    ids=["agent", "tray", "memory", "mirror", "backing store"],
+)
+def test_what_changes_by_itself_while_a_guest_runs_on_is_no_change_of_the_guest(device, before, after):
+    one, other = (replaced("</devices>", f"{device.format(value)}</devices>") for value in (before, after))
+    assert domain_xml.digest(one) == domain_xml.digest(other)
+    assert domain_xml.digest(one) != domain_xml.digest(LIVE)
+
+
+def test_virtual_cpus_that_are_added_are_no_change_of_the_guest():
+    one, other = (replaced("<vcpu", f"<vcpu current='{number}'") for number in (1, 2))
+    assert domain_xml.digest(one) == domain_xml.digest(other)
+
+
+def test_a_recorded_definition_has_the_digest_that_it_always_had():
+    """Definitions are kept for years: what is left out of a live digest only is still in them."""
+    shown = replaced("</devices>", f"{CHANNEL.format('connected')}</devices>")
+    assert "connected" in domain_xml.recorded(shown)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -12,6 +12,7 @@ catches errors may catch it.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 
 import pytest
@@ -276,3 +277,49 @@ def test_a_journal_of_another_version_is_refused_before_anything_is_done(directi
     with pytest.raises(steps.StepError, match=r"another version of this collection.*\(act\)"):
         getattr(made, direction)(copy.deepcopy(world.journal))
     assert world.values == values
+
+
+class Trying(FakeAction):
+    """One that must make ready before it is tried again."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.tries = []
+
+    def again(self, params, memory):
+        self.tries.append(params["keys"])
+
+
+def test_a_step_that_failed_is_made_ready_before_it_is_tried_again():
+    plan = make_plan([CONTROLLER, HOST, CONTROLLER])
+    world = World(keys_of(plan))
+    action = Trying(world, Fuse(None), steps.StepError("no proof"))
+    one = steps.Runner(FakeHost(world, Fuse(None)), {"act": action}, Silent(), lambda: "2026-01-01T00:00:00Z")
+    with pytest.raises(steps.StepError):
+        one.start(plan, {})
+    assert action.tries == []
+    action.error = None
+    one.forward(copy.deepcopy(world.journal))
+    assert action.tries == [["0a", "0b"]], "those that were never begun are no second try"
+
+
+def test_the_timeout_of_the_command_that_resumes_counts():
+    plan = make_plan([CONTROLLER])
+    world = World(keys_of(plan))
+    seen = []
+
+    class Noting(FakeAction):
+        def apply(self, params, memory):
+            seen.append(params["timeout"])
+            return super().apply(params, memory)
+
+    def longer(made):
+        return dataclasses.replace(
+            made, steps=[dataclasses.replace(step, params={**step.params, "timeout": 900}) for step in made.steps]
+        )
+
+    made = steps.Runner(
+        FakeHost(world, Fuse(None)), {"act": Noting(world, Fuse(None))}, Silent(), lambda: "t", revise=longer
+    )
+    made.start(plan, {})
+    assert seen == [900]

@@ -13,7 +13,8 @@ import contextlib
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import identity, names, renamed
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import guests, identity, names, renamed
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import gather
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, Conflict, DatabaseError
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     SCHEMA,
@@ -21,8 +22,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Bundle,
     HostFacts,
     from_plain,
+    to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import BLOCKER, Checked, standing
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+    BLOCKER,
+    Checked,
+    Override,
+    overridden,
+    standing,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, Request, Result, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
@@ -60,6 +68,11 @@ class Systems:
     sleep: t.Callable[[float], None]
     monotonic: t.Callable[[], float]
     remark: t.Callable[[str], None] = lambda _text: None
+    #: The operator's word in this very run, a resume too.
+    overrides: t.Sequence[Override] = ()
+    #: Raises StepError where another run may have taken over; called now and then during a long wait, so that no
+    #: balancer between here and the database takes the connection for idle.
+    still_ours: t.Callable[[], None] = lambda: None
     _connection: t.Any = None
 
     @property
@@ -86,6 +99,7 @@ class Systems:
             if now - told >= 10:
                 told = now
                 self.remark(f"waiting: {what()}, {int(now - start)} s")
+                self.still_ours()
             self.sleep(1)
 
 
@@ -444,12 +458,52 @@ class DeleteAgents:
         """Nothing: an agent that starts makes its own record."""
 
 
+class Guests:
+    """Compare every domain with what it was: process, uuid, state, definition. Changes nothing.
+
+    Noted: what differs, as findings, for the report of this run and of every later one.
+    """
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Read the host, compare, and refuse what only a person can have done and has not named."""
+        facts = self.systems.host.facts(self.systems.info_arguments)
+        found = gather(guests.changed(params["domains"], facts, params.get("boot_id"), params["strict"]))
+        refused = standing(found.findings, self.systems.overrides)
+        if refused:
+            names_ = ", ".join(f"{item.object.name or item.object.id} ({item.object.id})" for item in refused)
+            raise StepError(
+                f"guests are not what they were:\n{findings_text(found, self.systems.overrides)}\n"
+                f"Look at {names_}. To go on, name each in stackguard_overrides with its code, its uuid as object and "
+                "your reason, and run the same command again"
+            )
+        if not found.findings:
+            return Done(f"{count(len(params['domains']), 'guest')} unchanged")
+        self.systems.remark(findings_text(found, self.systems.overrides))
+        passed = [item.object.id for item in found.findings if overridden(item, self.systems.overrides)]
+        noted = {"findings": [to_plain(item) for item in found.findings], "passed": passed}
+        return Done(f"{count(len(found.findings), 'guest')} changed", noted)
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+
 class ComputeUp:
     """nova-compute proves itself: by its log, which must not refuse, and by a heartbeat under the new name.
 
     That the unit is active proves nothing: a refusing nova-compute exits with status 0, or stays and does nothing.
     A heartbeat does: the service joins its group only after init_host() has passed every check (nova/service.py).
+
+    One line is no refusal if it does not come again: "Error updating resources" is what placement, Ceph or the
+    broker cost that silence for a moment; nova-compute tries again each minute (compute/manager.py,
+    update_available_resource, 26 to 34).
     """
+
+    TRANSIENT: t.ClassVar[str] = "Error updating resources"
+    #: Seconds without that line that show a pass without it: nova-compute's passes are a minute apart.
+    QUIET: t.ClassVar[float] = 90.0
 
     REFUSALS: t.ClassVar[t.Tuple[str, ...]] = (
         "refusing to start",
@@ -458,15 +512,32 @@ class ComputeUp:
         "InvalidConfiguration",
         "InvalidNodeConfiguration",
         "Duplicate compute node record",
-        "Error updating resources",
         "Moving ComputeNode",
     )
 
     def __init__(self, systems: Systems) -> None:
         self.systems = systems
+        #: Where the log stood when nova-compute was started again by this run; None: it was not.
+        self._restarted: t.Optional[t.Mapping[str, t.Any]] = None
+
+    def again(self, params: Params, memory: Memory) -> None:
+        """Start nova-compute once more: what an earlier start said was of a state that may have been repaired since.
+
+        The operator's own commands are not known to be safe to repeat: then the earlier start counts.
+        """
+        if memory.get("stop_compute") is None or not params["units"]:
+            return
+        place = {"op": "log_mark", "log_file": params["log_file"], "unit": params["units"][0]}
+        start = {"op": "apply", "action": "restart_units", "params": {"units": params["units"]}}
+        marked, _started = self.systems.host.call([place, start])
+        self._restarted = marked["mark"]
+        self.systems.remark("nova-compute was started again: its earlier start did not prove itself")
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Wait for both proofs; a line that refuses ends the wait at once."""
+        self._transient: t.Optional[str] = None
+        self._quiet_from: t.Optional[t.Mapping[str, t.Any]] = None
+        self._quiet_since = 0.0
         with as_step_error():
             first = openstack.get_service(self.systems.cloud, params["service_id"])
         proofs: t.Dict[str, str] = {}
@@ -477,33 +548,41 @@ class ComputeUp:
                 service = openstack.get_service(self.systems.cloud, params["service_id"])
             if service.host == params["host"] and service.state == "up" and service.updated_at != first.updated_at:
                 proofs["service"] = f"service up as {service.host}"
+            if self._transient and self.systems.monotonic() - self._quiet_since < self.QUIET:
+                return None
             return ", ".join(proofs[key] for key in sorted(proofs)) if len(proofs) == 2 else None
 
-        told = self.systems.wait(
-            lambda: f"proof from nova-compute (so far: {', '.join(proofs.values()) or 'none'})", params["timeout"], seen
-        )
-        return Done(told)
+        def lacks() -> str:
+            said = f"; nova-compute said: {self._transient}" if self._transient else ""
+            return f"proof from nova-compute (so far: {', '.join(proofs.values()) or 'none'}{said})"
+
+        return Done(self.systems.wait(lacks, params["timeout"], seen))
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""
 
     def _read_log(self, params: Params, memory: Memory, proofs: t.Dict[str, str]) -> None:
-        mark = memory.get("stop_compute")
+        mark = self._restarted or memory.get("stop_compute")
         if mark is None:
             proofs["log"] = "no log to read (operator's own commands)"
             return
         # "Verified node" is said at debug level only; "Determined node identity" always, before the checks.
         verified = f"Verified node {params['node_uuid']} matches my host {params['host']}"
         determined = f"Determined node identity {params['node_uuid']}"
-        request = {
-            "op": "log_find",
-            "log_file": params["log_file"],
-            "unit": params["units"][0] if params["units"] else None,
-            "mark": mark,
-            "needles": [verified, determined, *self.REFUSALS],
-        }
-        (result,) = self.systems.host.call([request])
+        place = {"log_file": params["log_file"], "unit": params["units"][0] if params["units"] else None}
+        requests = [
+            {"op": "log_find", **place, "mark": mark, "needles": [verified, determined, *self.REFUSALS]},
+            {"op": "log_find", **place, "mark": self._quiet_from or mark, "needles": [self.TRANSIENT]},
+            {"op": "log_mark", **place},
+        ]
+        result, passing, now = self.systems.host.call(requests)
         found = {needle: line for needle, line in result["found"].items() if line}
+        if passing["found"].get(self.TRANSIENT):
+            # A later one is looked for from here on. What comes between the two readings is lost to none: a pass
+            # that fails comes again each minute.
+            self._transient = passing["found"][self.TRANSIENT]
+            self._quiet_from, self._quiet_since = now["mark"], self.systems.monotonic()
+            self.systems.remark(f"nova-compute says: {self._transient}: waiting for a pass without it")
         for needle in self.REFUSALS:
             if needle in found:
                 raise StepError(f"nova-compute says: {found[needle]}")
@@ -575,6 +654,7 @@ def actions(systems: Systems) -> t.Dict[str, Action]:
         "ports": Ports(systems),
         "new_agents": NewAgents(systems),
         "delete_agents": DeleteAgents(systems),
+        "guests": Guests(systems),
         "compute_up": ComputeUp(systems),
         "audit": Audit(systems),
     }

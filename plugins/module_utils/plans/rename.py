@@ -27,10 +27,12 @@ so their way home is a step of its own that comes before the agent is stopped, a
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS, OVN_AGENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import guests
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ApiAgent,
     ApiPort,
@@ -115,6 +117,39 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     ]
     subject = f"{context.before.host} -> {context.after.host}"
     return Plan(KIND, request.operation_id, subject, steps, _notes(context))
+
+
+#: Which of a command's timeouts counts for a step, by its action.
+TIMEOUTS = {
+    "service_status": "start_timeout",
+    "stop_units": "stop_timeout",
+    "start_units": "start_timeout",
+    "compute_up": "start_timeout",
+    "register": "start_timeout",
+    "agents_alive": "agent_timeout",
+    "new_agents": "agent_timeout",
+    "ports": "agent_timeout",
+    "ports_home": "agent_timeout",
+}
+
+
+def revised(made: Plan, timeouts: t.Mapping[str, int]) -> Plan:
+    """Return the plan of a journal as the run that resumes it carries it out.
+
+    Timeouts are those of the command that resumes: what was too short is not so for ever. A step of version 0.1, which
+    compared guests on the host and refused every difference, is the one that judges them.
+    """
+    return dataclasses.replace(made, steps=[_revised(step, timeouts) for step in made.steps])
+
+
+def _revised(step: Step, timeouts: t.Mapping[str, int]) -> Step:
+    if step.action == "guests_unchanged":
+        params = {"domains": step.params["domains"], "boot_id": None, "strict": step.params.get("strict", True)}
+        return dataclasses.replace(step, where=CONTROLLER, action="guests", params=params)
+    timeout = timeouts.get(TIMEOUTS.get(step.action, ""))
+    if timeout is None or "timeout" not in step.params:
+        return step
+    return dataclasses.replace(step, params={**step.params, "timeout": timeout})
 
 
 def _middle(context: Context, agents: t.Sequence[Unit]) -> t.List[Step]:
@@ -569,25 +604,12 @@ def _compute_up(context: Context) -> Step:
 
 
 def _guests(context: Context, name: str, strict: bool) -> Step:
-    """Compare every domain with what it was. Before nova-compute starts, nobody else can have touched one: strict.
-
-    Afterwards a tenant's own stop or reboot, kept in the queue, may have: then a difference is told, not refused.
-    """
-    domains = [
-        {
-            "uuid": domain.uuid,
-            "name": domain.name,
-            "state": domain.state,
-            "pid": domain.pid,
-            "pid_start": domain.pid_start,
-            "xml_digest": domain.xml_digest,
-        }
-        for domain in _needed(context.host.domains, "domains")
-    ]
-    params = {"domains": domains, "uri": _needed(context.host.libvirt, "libvirt").uri, "strict": strict}
+    """Compare every domain with what it was. Before nova-compute starts, only a person can have touched one: strict."""
+    domains = guests.as_before(_needed(context.host.domains, "domains"))
+    params = {"domains": domains, "boot_id": context.host.boot_id, "strict": strict}
     when = "before" if strict else "after"
     title = f"compare {count(len(domains), 'domain')}, {when} nova-compute starts: process, uuid, definition"
-    return Step(name, title, HOST, "guests_unchanged", params)
+    return Step(name, title, CONTROLLER, "guests", params)
 
 
 def _audit(context: Context) -> Step:

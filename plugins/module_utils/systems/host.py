@@ -136,6 +136,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         if options.definitions
         else None,
         qemu_processes=parts.read("qemu_processes", qemu_processes),
+        boot_id=parts.read("boot_id", lambda: _text("/proc/sys/kernel/random/boot_id")),
     )
 
 

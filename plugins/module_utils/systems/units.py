@@ -316,6 +316,14 @@ def start(name: str, systemctl: Systemctl) -> None:
         systemctl.call("start", "--no-block", "--", name)
 
 
+def restart(name: str, systemctl: Systemctl) -> None:
+    """Ask systemd to start a unit anew, whether it runs or gave up, and do not wait."""
+    (shown,) = systemctl.show([name])
+    if shown.get("ActiveState") == "failed":
+        systemctl.call("reset-failed", "--", name)
+    systemctl.call("restart", "--no-block", "--", name)
+
+
 def wait_started(name: str, timeout: float, systemctl: Systemctl, sleep: t.Callable[[float], None] = time.sleep) -> str:
     """Wait until a unit is active, and return its state. It proves little: a refusing nova-compute may stay active.
 

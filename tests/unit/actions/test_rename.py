@@ -12,8 +12,11 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.guests import as_before
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.openstack import DISABLED_TRAIT, ProviderTraits
+from ansible_collections.stackguard.nova.tests.unit import builders
 
 REASON = "stackguard:rename:op1"
 ENABLED = {"status": "enabled", "reason": None}
@@ -242,3 +245,167 @@ def test_an_agent_that_lives_is_not_enough_its_ports_must_work_again(monkeypatch
     # p3 was deleted by its owner meanwhile; p1 was DOWN before.
     done = rename.AgentsAlive(cloud.systems()).apply({**ALIVE, "ports": ["p2", "p3"]}, NOTED)
     assert done.remark == "1 agent alive, 2 ports ACTIVE"
+
+
+# --- nova-compute proves itself -------------------------------------------------------------------------------
+
+UP = {
+    "service_id": "s",
+    "host": "new1",
+    "node_uuid": "n",
+    "log_file": "/log",
+    "units": ["nova-compute"],
+    "timeout": 300,
+}
+MARK = {"file": "/log", "inode": 1, "offset": 0}
+DETERMINED = "Determined node identity n"
+UPDATING = "Error updating resources for node n: 503"
+
+
+class LoggingHost:
+    """A host whose nova-compute writes lines at times; its marks are how many there were."""
+
+    def __init__(self, *lines):
+        self.lines = list(lines)
+        self.restarts = 0
+        self.on_restart = ()
+
+    def call(self, requests):
+        return [self._one(request) for request in requests]
+
+    def _one(self, request):
+        if request["op"] == "log_mark":
+            return {"mark": {"offset": len(self.lines)}}
+        if request["op"] == "apply":
+            assert (request["action"], request["params"]) == ("restart_units", {"units": ["nova-compute"]})
+            self.restarts += 1
+            self.lines += self.on_restart
+            return {}
+        lines = self.lines[request["mark"]["offset"] :]
+        return {"found": {word: next((line for line in lines if word in line), None) for word in request["needles"]}}
+
+
+class Services:
+    """Time, and a service that beats each ten seconds."""
+
+    def __init__(self, monkeypatch, host, at=None):
+        self.now = 0.0
+        self.at = dict(at or {})
+        self.host = host
+        self.held = 0
+        monkeypatch.setattr(rename.openstack, "get_service", self.get_service)
+        self.systems = rename.Systems(
+            {}, host, {}, self.sleep, lambda: self.now, still_ours=self.hold, _connection=object()
+        )
+
+    def hold(self):
+        self.held += 1
+
+    def sleep(self, seconds):
+        self.now += seconds
+        self.host.lines += self.at.pop(int(self.now), ())
+
+    def get_service(self, _cloud, _service):
+        beat = str(self.now // 10)
+        return facts.ApiService("s", "new1", "nova-compute", "up", "disabled", False, None, "az1", beat)
+
+
+def test_an_error_that_healed_does_not_close_the_way_forward(monkeypatch):
+    cloud = Services(monkeypatch, LoggingHost(UPDATING, DETERMINED))
+    done = rename.ComputeUp(cloud.systems).apply(UP, {"stop_compute": MARK})
+    assert "determined its node" in done.remark
+    assert cloud.now >= 90, "a pass without it was waited for"
+
+
+def test_an_error_that_comes_again_in_every_pass_is_named_at_the_end(monkeypatch):
+    host = LoggingHost(DETERMINED)
+    cloud = Services(monkeypatch, host, {at: [UPDATING] for at in range(10, 400, 60)})
+    with pytest.raises(StepError, match="nova-compute said: Error updating resources for node n: 503"):
+        rename.ComputeUp(cloud.systems).apply(UP, {"stop_compute": MARK})
+    assert cloud.held > 10, "the lock's connection was used meanwhile"
+
+
+def test_a_start_without_that_error_waits_for_nothing_more(monkeypatch):
+    cloud = Services(monkeypatch, LoggingHost(DETERMINED))
+    rename.ComputeUp(cloud.systems).apply(UP, {"stop_compute": MARK})
+    assert cloud.now <= 11
+
+
+def test_a_refusal_whose_cause_was_repaired_does_not_refuse_for_ever(monkeypatch):
+    refusal = "My node n has host 'new1' but my host is 'old1'; Possible rename detected, refusing to start!"
+    host = LoggingHost(refusal)
+    cloud = Services(monkeypatch, host)
+    first = rename.ComputeUp(cloud.systems)
+    with pytest.raises(StepError, match="Possible rename detected"):
+        first.apply(UP, {"stop_compute": MARK})
+    host.on_restart = (DETERMINED,)
+    later = rename.ComputeUp(cloud.systems)
+    later.again(UP, {"stop_compute": MARK})
+    assert "determined its node" in later.apply(UP, {"stop_compute": MARK}).remark
+    assert host.restarts == 1
+
+
+def test_a_refusal_that_comes_again_refuses_again(monkeypatch):
+    host = LoggingHost("refusing to start")
+    host.on_restart = ("refusing to start",)
+    later = rename.ComputeUp(Services(monkeypatch, host).systems)
+    later.again(UP, {"stop_compute": MARK})
+    with pytest.raises(StepError, match="refusing to start"):
+        later.apply(UP, {"stop_compute": MARK})
+
+
+def test_the_operators_own_commands_are_not_repeated(monkeypatch):
+    host = LoggingHost()
+    rename.ComputeUp(Services(monkeypatch, host).systems).again({**UP, "units": []}, {})
+    assert host.restarts == 0
+
+
+# --- guests ---------------------------------------------------------------------------------------------------
+
+
+class GuestHost:
+    def __init__(self, found):
+        self.found = found
+
+    def facts(self, _arguments):
+        return self.found
+
+
+def guests_step(host, *overrides):
+    said = []
+    systems = rename.Systems({}, GuestHost(host), {}, None, None, said.append, overrides)
+    before = builders.healthy().bundle.hosts["compute1"]
+    params = {"domains": as_before(before.domains), "boot_id": "boot-1", "strict": True}
+    return rename.Guests(systems).apply(params, {}), said
+
+
+def with_first(**values):
+    host = builders.healthy().bundle.hosts["compute1"]
+    first, *others = host.domains
+    changed = dataclasses.replace(host, domains=[dataclasses.replace(first, **values), *others], boot_id="boot-1")
+    return first, changed
+
+
+def test_unchanged_guests_are_counted():
+    done, said = guests_step(builders.healthy().bundle.hosts["compute1"])
+    assert (done.remark, done.memory, said) == ("2 guests unchanged", None, [])
+
+
+def test_a_changed_guest_is_refused_with_the_way_to_pass_it_and_passes_by_it():
+    first, host = with_first(xml_digest="another")
+    with pytest.raises(StepError) as refused:
+        guests_step(host)
+    assert first.uuid in str(refused.value)
+    assert "stackguard_overrides" in str(refused.value)
+    done, _said = guests_step(host, Override("SG120", first.uuid, "I added a disk"))
+    assert done.memory["passed"] == [first.uuid]
+    with pytest.raises(StepError):
+        guests_step(host, Override("SG120", "another-uuid", "not this one"))
+
+
+def test_a_guest_that_is_off_is_noted_for_the_report():
+    first, host = with_first(pid=None, pid_start=None, state="shutoff")
+    done, said = guests_step(host)
+    (noted,) = done.memory["findings"]
+    assert (noted["code"], noted["severity"], noted["object"]["id"]) == ("SG120", "warning", first.uuid)
+    assert "openstack server start" in said[0]

@@ -127,7 +127,7 @@ def test_the_order_that_keeps_guests_safe(some):
 def test_steps_that_need_credentials_run_on_the_controller_and_none_of_them_is_in_a_plan(some):
     plan = plan_of(some)
     for step in plan.steps:
-        on_host = step.action in ("stop_units", "start_units", "host_names", "guests_unchanged")
+        on_host = step.action in ("stop_units", "start_units", "host_names")
         assert step.where == (HOST if on_host else CONTROLLER)
     assert "://" not in json.dumps(to_plain(plan)).replace("qemu:///system", "")
 
@@ -245,3 +245,25 @@ def test_a_host_that_calls_itself_otherwise_is_no_plans_subject():
     some = fleet()
     with pytest.raises(rename.PlanError, match="calls itself compute1, not compute2"):
         rename.plan(some.cloud.bundle, dataclasses.replace(some.request, rename_from="compute2"))
+
+
+# --- a plan that is resumed -------------------------------------------------------------------------------------
+
+
+def test_the_timeouts_of_the_command_that_resumes_replace_those_of_the_first():
+    made = plan_of(fleet())
+    again = rename.revised(made, {"stop_timeout": 1001, "start_timeout": 1002, "agent_timeout": 1003})
+    timeouts = {step.action: step.params["timeout"] for step in again.steps if "timeout" in step.params}
+    assert (timeouts["stop_units"], timeouts["compute_up"], timeouts["agents_alive"]) == (1001, 1002, 1003)
+    assert timeouts["service_status"] == 1002
+    assert [step.name for step in again.steps] == [step.name for step in made.steps]
+
+
+def test_a_plan_of_the_first_version_compares_guests_as_this_one_does():
+    made = plan_of(fleet())
+    (step,) = [entry for entry in made.steps if entry.name == "guests"]
+    params = {"domains": step.params["domains"], "uri": "qemu:///system", "strict": True}
+    old = dataclasses.replace(step, where=HOST, action="guests_unchanged", params=params)
+    again = rename.revised(dataclasses.replace(made, steps=[old]), {})
+    assert [(entry.where, entry.action) for entry in again.steps] == [(CONTROLLER, "guests")]
+    assert again.steps[0].params["domains"] == step.params["domains"]
