@@ -150,6 +150,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
             if isinstance(item, Unchecked) or item.object.kind != "domain" or item.object.id not in ended
         ),
         *_strangers(facts, found, clearing),
+        *_lost(facts, request),
         *_too_late(facts, clearing),
         *_under_way(index, request),
         *_refused_still(bundle, facts, request),
@@ -176,7 +177,7 @@ def _unread(bundle: Bundle, facts: t.Optional[HostFacts], request: ReturnRequest
     reasons = {entry.part: entry.reason for entry in facts.unread}
     missing = [
         f"host.{part}: {reasons.get(part, 'not read')}"
-        for part in ("domains", "nova_conf", "addresses")
+        for part in ("domains", "qemu_processes", "nova_conf", "addresses")
         if getattr(facts, part) is None
     ]
     why = {entry.part: entry.reason for entry in (bundle.cloud.unread if bundle.cloud else [])}
@@ -478,6 +479,16 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
             evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
             remedy = f"Without the entry it could write again. Find out what it is, or virsh destroy {fate.domain.name}"
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
+
+
+def _lost(facts: HostFacts, request: ReturnRequest) -> Items:
+    """SG110: a QEMU that libvirt does not show. Where its server lives is not known: it may be a second writer."""
+    shown = {domain.uuid for domain in facts.domains or [] if domain.state in RUNNING}
+    for uuid, pid in sorted((facts.qemu_processes or {}).items()):
+        if uuid not in shown:
+            evidence = {"process": pid, "libvirt": "does not show that it runs"}
+            remedy = f"It writes, or could write again. Find out what it is, or end it: kill {pid}"
+            yield finding("SG110", Subject("domain", uuid, host=request.host), evidence, remedy)
 
 
 def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
