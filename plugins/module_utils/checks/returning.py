@@ -562,13 +562,17 @@ def _look(
         if view.rbd.instances and domain.uuid not in view.rbd.instances:
             return None, "its images were not asked for"
         return next((image for image in view.rbd.images or [] if image.name == name), None), None
-    seen = [
-        volume.image
-        for other in views.values()
-        for volume in other.rbd.volumes or []
-        if (volume.pool, volume.image.name) == (pool, name)
-    ]
-    return (seen[0], None) if len(seen) == 1 else (None, "no host looked at it: it is not in Nova's pool")
+    seen: t.Dict[t.Optional[str], t.List[RbdImage]] = {}
+    for other in views.values():
+        for volume in other.rbd.volumes or []:
+            if (volume.pool, volume.image.name) == (pool, name):
+                # Readers of several pools of Nova's look at one pool of volumes: it is one image.
+                seen.setdefault(other.rbd.fsid, []).append(volume.image)
+    if len(seen) > 1:
+        return None, f"it is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
+    for images in seen.values():
+        return next((image for image in images if image.watchers is not None), images[0]), None
+    return None, "no host looked at it: it is not in Nova's pool"
 
 
 def _client(facts: HostFacts, ceph: str) -> bool:
