@@ -458,7 +458,8 @@ class MoveServers:
             raise AgainError(f"{count(len(past.doubtful), 'server')} in ERROR after a move: the hosts are read again")
         if waiting:
             raise AgainError(f"{count(len(waiting), 'server')} left: the hosts are measured again")
-        self._nobody_came(params, {*here, *known})
+        # One that has left and is there again is no more expected than a stranger.
+        self._nobody_came(params, {*here, *known} - set(mover.moved))
         self._none_hidden(params, mover)
         return self._told(mover, params)
 
