@@ -73,9 +73,10 @@ def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optio
         return f"a task is in progress: {server.task_state}"
     if was != "ACTIVE":
         return f"it was {was or 'in a state that was not noted'} before"
-    moving = [
-        row.status for _place, row in Index(bundle).migrations if row.instance_uuid == server.id and in_progress(row)
-    ]
+    index = Index(bundle)
+    if not index.migrations_read:
+        return "whether a migration of it is under way was not read"
+    moving = [row.status for _place, row in index.migrations if row.instance_uuid == server.id and in_progress(row)]
     return f"a migration of it is {moving[0]}" if moving else None
 
 
