@@ -241,7 +241,7 @@ def test_all_servers_are_not_pinned_while_a_cell_does_not_answer(monkeypatch, st
     """Its servers have no host in the answer, and were taken for shelved ones."""
     result = Api(monkeypatch).run(state)
     assert result.get("failed"), result["msg"]
-    assert [item["code"] for item in result["report"]["findings"]] == ["SG709"]
+    assert "SG709" in {item["code"] for item in result["report"]["findings"]}
 
 
 def test_a_server_of_a_cell_that_does_not_answer_is_not_taken_for_unpinned(monkeypatch, state):
