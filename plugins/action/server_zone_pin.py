@@ -23,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.connection import 
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import zone_pins as zone_pin_plans
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, database, zones
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
@@ -109,13 +110,24 @@ def _chosen(
     version = zones.servers_microversion(connection)
     if restore is not None:
         return [found for found in (zones.get_server(connection, uuid) for uuid in sorted(restore)) if found]
+    _refuse_unknown(connection, args["hosts"])
     hosts: t.Sequence[t.Optional[str]] = args["hosts"] or [None]
     servers = [server for host in hosts for server in cloud_reads.list_servers(connection, version, host)]
     chosen = evacuation_options.chosen_servers(args["servers"], servers)
     if chosen is None:
-        # Shelved ones are on no host: there is no zone to pin them to.
-        return [server for server in servers if server.host is not None]
+        # Shelved ones are on no host: there is no zone to pin them to. Of a cell that does not answer no host is known.
+        return [server for server in servers if server.host is not None or server.status == zone_pin_plans.UNKNOWN]
     unknown = sorted(set(chosen) - {server.id for server in servers})
     if unknown:
         raise StackguardError(f"no such server: {', '.join(unknown)}")
     return [server for server in servers if server.id in chosen]
+
+
+def _refuse_unknown(connection: t.Any, hosts: t.Sequence[str]) -> None:
+    """Refuse a host that is misspelt, or whose cell does not answer: Nova lists no server of either."""
+    there = {item.get("host"): bool(item.get("id")) for item in cloud_reads.raw_services(connection)} if hosts else {}
+    for host in hosts:
+        if host not in there:
+            raise StackguardError(f"hosts: there is no compute service of {host}")
+        if not there[host]:
+            raise StackguardError(f"hosts: the cell of compute service {host} does not answer")

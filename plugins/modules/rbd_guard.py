@@ -128,8 +128,8 @@ images:
   sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true, guarded: true}]
 without:
   description:
-    - With O(state=present), servers of which the pool has no image at all. It may be that they boot from a volume, or
-      that their images are in another pool.
+    - Those of O(servers) of which the pool has no image at all. It may be that they boot from a volume, or that their
+      images are in another pool. With O(state=absent) a warning names them.
   returned: success
   type: list
   elements: str
@@ -211,6 +211,8 @@ def main() -> None:
             done = work(ceph, given["operation_id"], given["servers"], given["images"], module.check_mode)
     except HostError as error:
         module.fail_json(msg=str(error))
+    if given["state"] == "absent" and done.without:
+        module.warn(f"no image in pool {where.pool}, so that no guard was removed: {', '.join(done.without)}")
     module.exit_json(
         changed=any(entry.changed for entry in done.images),
         fsid=fsid,

@@ -348,6 +348,8 @@ def _host(number, names, guests, release, l2_agents):
         neutron_host=name.conf if l2_agents else None,
         neutron_host_lines=[facts.FileLine("/etc/neutron/neutron.conf", 2, line.text) for line in lines if l2_agents],
         unread=[] if l2_agents else [facts.Unread("ovs_external_ids", "no Open vSwitch here")],
+        # Besides those that libvirt shows: none.
+        qemu_processes={},
     )
 
 

@@ -101,6 +101,8 @@ class Past:
     tried: t.Dict[str, t.Dict[str, str]] = dataclasses.field(default_factory=dict)
     #: Uuid to the host to which a server was sent that is in ERROR since.
     doubtful: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Uuid to the host of a server in ERROR that was looked at: no failed move explains it.
+    settled: t.Dict[str, str] = dataclasses.field(default_factory=dict)
     #: Uuid to name and host of servers that were made ACTIVE again.
     restored: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
 
@@ -355,7 +357,8 @@ class ZoneMover(Mover):
             self.gone.append(guest.name)
             self.systems.remark(f"{guest.name}: {server['status']}, on no host: its owner did that meanwhile")
             return True
-        if server["status"] == "ERROR" and guest.begun and guest.uuid not in self.past.doubtful:
+        looked_at = guest.uuid in self.past.doubtful or self.past.settled.get(guest.uuid) == host
+        if server["status"] == "ERROR" and guest.begun and not looked_at:
             self.past.doubtful[guest.uuid] = host
             self.keep(self.past)
             return self._cannot(guest, "ERROR")
@@ -458,7 +461,8 @@ class MoveServers:
             raise AgainError(f"{count(len(past.doubtful), 'server')} in ERROR after a move: the hosts are read again")
         if waiting:
             raise AgainError(f"{count(len(waiting), 'server')} left: the hosts are measured again")
-        self._nobody_came(params, {*here, *known})
+        # One that has left and is there again is no more expected than a stranger.
+        self._nobody_came(params, {*here, *known} - set(mover.moved))
         self._none_hidden(params, mover)
         return self._told(mover, params)
 
@@ -521,6 +525,8 @@ class MoveServers:
                 migration = moves.last_migration(self.systems.cloud, uuid) or {}
             past.doubtful.pop(uuid, None)
             if server is None or server.status != "ERROR" or migration.get("status") not in after_error.FAILED:
+                if server is not None and server.status == "ERROR":
+                    past.settled[uuid] = str(server.host)
                 continue
             where = {str(host) for host in (migration.get("source_compute"), migration.get("dest_compute")) if host}
             was = known[uuid].get("status") if uuid in known else None

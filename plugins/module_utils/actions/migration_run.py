@@ -152,7 +152,9 @@ def apply(run: Run) -> Result:
     if service is not None and service.status != "enabled" and not decision.servers:
         msg = f"{request.drain_host} is empty and disabled ({service.disabled_reason}): there is nothing to do"
         return {**told, "changed": False, "state": "none", "msg": msg}
-    return {**told, **_begin(run, request, decision, service, provider)}
+    passed = {entry.object for entry in run.overrides if entry.code == checks.NO_SERVER}
+    missing = [word for word in found.missing if word not in passed]
+    return {**told, **_begin(run, request, decision, service, provider, missing)}
 
 
 def _reached(run: Run, found: checks.Evidence, decision: checks.Decision, request: MigrationRequest) -> reach.Reach:
@@ -176,6 +178,7 @@ def _begin(
     decision: checks.Decision,
     service: t.Optional[ApiService],
     provider: t.Optional[str],
+    missing: t.Sequence[str],
 ) -> Result:
     plan = plans.plan(
         request,
@@ -193,7 +196,8 @@ def _begin(
     if run.check_mode:
         msg = f"{count(len(decision.seating.seats), 'server')} would move"
         return {**told, "changed": True, "state": "planned", "msg": msg}
-    journal = {**steps.new_journal(plan, {"request": _asked(run)}, run.now()), "run": dict(run.mine)}
+    about = {"request": _asked(run), "missing": list(missing)}
+    journal = {**steps.new_journal(plan, about, run.now()), "run": dict(run.mine)}
     run.state.call([{"op": "journal_open", "journal": journal}])
     return {**told, **_forward(run, journal, request)}
 
@@ -334,13 +338,26 @@ def _forward(run: Run, journal: Result, request: MigrationRequest) -> Result:
     except actions.AgainError as error:
         return {"changed": True, "state": journals.OPEN, "again": True, **_seen(run, outcome), "msg": str(error)}
     except actions.StayError as error:
+        outcome.stayed.update(_missing(journal))
         return {"changed": True, "failed": True, **_left(run, request, outcome, str(error))}
     msg = f"{journal['subject']}: {_summary(outcome)}"
+    missing = _missing(journal)
+    if missing:
+        outcome.stayed.update(missing)
+        msg = f"{msg}. Asked for and not found, or on no host: {', '.join(missing)}"
+        ended = {"changed": True, "failed": True, "again": False, "state": "incomplete", "msg": msg}
+        return {**ended, **_seen(run, outcome)}
     if request.drain_host is not None:
         service = moves.find_service(run.systems.cloud, request.drain_host)
         status = "gone" if service is None else f"{service.status} ({service.disabled_reason or 'no reason'})"
         msg = f"{msg}. No server is left on {request.drain_host}, which is {status}"
     return {"changed": True, "state": journals.FINISHED, "again": False, **_seen(run, outcome), "msg": msg}
+
+
+def _missing(journal: Result) -> t.Dict[str, t.Tuple[str, t.Optional[str], str]]:
+    """Those that were asked for and not there when it was begun: with ``partial`` the others have moved."""
+    why = f"{checks.NO_SERVER}: it was not found, or is on no host"
+    return {word: (word, None, why) for word in journal["about"].get("missing", ())}
 
 
 def _left(run: Run, request: MigrationRequest, outcome: actions.Outcome, msg: str) -> Result:

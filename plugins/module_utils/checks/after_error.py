@@ -27,6 +27,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
 CODE = "SG711"
 #: libvirt's words for a guest that executes.
 EXECUTES = ("running", "blocked")
+#: The state of a QEMU that runs, and that libvirt does not show.
+LOST = "lost by libvirt"
 #: Ends of a live migration that did not succeed.
 FAILED = ("error", "failed", "cancelled")
 
@@ -63,6 +65,13 @@ def examine(bundle: Bundle, server: ApiServer, where: t.Iterable[str], was: t.Op
         for domain in facts.domains or []
         if domain.uuid == server.id and domain.state in RUNNING
     }
+    runs.update(
+        {
+            name: LOST
+            for name, facts in sorted(hosts.items())
+            if name not in runs and server.id in (facts.qemu_processes or {})
+        }
+    )
     needed = sorted({*where, *((server.host,) if server.host else ())})
     unread = tuple(name for name in needed if name not in hosts or hosts[name].domains is None)
     return State(server, runs, unread, _against(bundle, server, was))
@@ -73,9 +82,10 @@ def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optio
         return f"a task is in progress: {server.task_state}"
     if was != "ACTIVE":
         return f"it was {was or 'in a state that was not noted'} before"
-    moving = [
-        row.status for _place, row in Index(bundle).migrations if row.instance_uuid == server.id and in_progress(row)
-    ]
+    index = Index(bundle)
+    if not index.migrations_read:
+        return "whether a migration of it is under way was not read"
+    moving = [row.status for _place, row in index.migrations if row.instance_uuid == server.id and in_progress(row)]
     return f"a migration of it is {moving[0]}" if moving else None
 
 
@@ -113,6 +123,9 @@ def _remedy(state: State) -> str:
     if len(state.runs) > 1:
         both = " and ".join(state.runs)
         return f"It has a QEMU on {both}: do not reboot it. Look on both: virsh domstate --reason {uuid}"
+    if LOST in state.runs.values():
+        (lost,) = state.runs
+        return f"Its QEMU runs on {lost}, and libvirt does not show it: do not reboot it. Look there: pgrep -af {uuid}"
     if not state.at_home:
         (other,) = state.runs
         return (

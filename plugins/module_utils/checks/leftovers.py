@@ -39,11 +39,14 @@ def check(index: Index) -> Items:
     yield from holds(index)
 
 
-def guarding(index: Index) -> t.Set[str]:
+def guarding(index: Index) -> t.Optional[t.Set[str]]:
     """Return operations whose guard snapshots are no leak: open ones, and those that hold a host without any journal.
 
-    A closed operation needs no guard any more, though its host is held until it returns, which may be never.
+    A closed operation needs no guard any more, though its host is held until it returns, which may be never. None:
+    neither journals nor holds were read.
     """
+    if index.bundle.operations is None and _services_unread(index):
+        return None
     closed = {record.operation_id for record in index.bundle.operations or [] if not record.open}
     held = {operation for _host, _kind, operation in _held(index)}
     return _open(index) | (held - closed)
@@ -53,6 +56,10 @@ def _open(index: Index) -> t.Set[str]:
     """Return operations that a journal says are open: of the journal directory, or of any host."""
     on_hosts = {entry.operation_id for facts in index.bundle.hosts.values() for entry in facts.open_operations or []}
     return on_hosts | {record.operation_id for record in index.bundle.operations or [] if record.open}
+
+
+def _services_unread(index: Index) -> bool:
+    return index.api_services is None and not index.cells_read("services")
 
 
 def _held(index: Index) -> t.List[t.Tuple[str, str, str]]:
@@ -166,7 +173,7 @@ def _lives(index: Index, host: str) -> bool:
 
 def holds(index: Index) -> Items:
     """SG516: a compute service that is disabled by an operation of which no open journal was found."""
-    if index.api_services is None and not index.cells_read("services"):
+    if _services_unread(index):
         yield Unchecked("SG516", "all", "the compute services were not read")
     known = {record.operation_id: record for record in index.bundle.operations or []}
     for host, kind, operation in _held(index):

@@ -77,6 +77,9 @@ ASKED = ("targets", "groups", "member_hosts")
 #: Of CloudFacts.
 READ = ("servers", "hypervisors", "providers", "migrations")
 
+#: A server that was asked for and is not there.
+NO_SERVER = "SG710"
+
 #: Hosts that a reason names.
 SHOWN = 10
 
@@ -261,7 +264,7 @@ def _of_servers(
     facts = evidence.zones
     for uuid in evidence.missing:
         remedy = "It is not there: leave it out." if request.drain_host is None else "It is not on this host."
-        yield finding("SG710", Subject("instance", uuid), {"server": "not found"}, remedy)
+        yield finding(NO_SERVER, Subject("instance", uuid), {"server": "not found"}, remedy)
     movable = statuses(request)
     for server in servers:
         if server.id in ours:

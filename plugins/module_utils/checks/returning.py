@@ -150,6 +150,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
             if isinstance(item, Unchecked) or item.object.kind != "domain" or item.object.id not in ended
         ),
         *_strangers(facts, found, clearing),
+        *_lost(facts, request),
         *_too_late(facts, clearing),
         *_under_way(index, request),
         *_refused_still(bundle, facts, request),
@@ -176,7 +177,7 @@ def _unread(bundle: Bundle, facts: t.Optional[HostFacts], request: ReturnRequest
     reasons = {entry.part: entry.reason for entry in facts.unread}
     missing = [
         f"host.{part}: {reasons.get(part, 'not read')}"
-        for part in ("domains", "nova_conf", "addresses")
+        for part in ("domains", "qemu_processes", "nova_conf", "addresses")
         if getattr(facts, part) is None
     ]
     why = {entry.part: entry.reason for entry in (bundle.cloud.unread if bundle.cloud else [])}
@@ -480,6 +481,16 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
 
+def _lost(facts: HostFacts, request: ReturnRequest) -> Items:
+    """SG110: a QEMU that libvirt does not show. Where its server lives is not known: it may be a second writer."""
+    shown = {domain.uuid for domain in facts.domains or [] if domain.state in RUNNING}
+    for uuid, pid in sorted((facts.qemu_processes or {}).items()):
+        if uuid not in shown:
+            evidence = {"process": pid, "libvirt": "does not show that it runs"}
+            remedy = f"It writes, or could write again. Find out what it is, or end it: kill {pid}"
+            yield finding("SG110", Subject("domain", uuid, host=request.host), evidence, remedy)
+
+
 def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
     """SG510: nova-compute runs, or may run, while there is something to clear under it."""
     # An entry of an address that this host does not have any more keeps nothing here from writing.
@@ -551,13 +562,17 @@ def _look(
         if view.rbd.instances and domain.uuid not in view.rbd.instances:
             return None, "its images were not asked for"
         return next((image for image in view.rbd.images or [] if image.name == name), None), None
-    seen = [
-        volume.image
-        for other in views.values()
-        for volume in other.rbd.volumes or []
-        if (volume.pool, volume.image.name) == (pool, name)
-    ]
-    return (seen[0], None) if len(seen) == 1 else (None, "no host looked at it: it is not in Nova's pool")
+    seen: t.Dict[t.Optional[str], t.List[RbdImage]] = {}
+    for other in views.values():
+        for volume in other.rbd.volumes or []:
+            if (volume.pool, volume.image.name) == (pool, name):
+                # Readers of several pools of Nova's look at one pool of volumes: it is one image.
+                seen.setdefault(other.rbd.fsid, []).append(volume.image)
+    if len(seen) > 1:
+        return None, f"it is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
+    for images in seen.values():
+        return next((image for image in images if image.watchers is not None), images[0]), None
+    return None, "no host looked at it: it is not in Nova's pool"
 
 
 def _client(facts: HostFacts, ceph: str) -> bool:

@@ -441,11 +441,14 @@ def _unguarded(places: t.Sequence[Seen], identity: str, home: t.Optional[Home], 
 # --- what was left behind -------------------------------------------------------------------------------------
 
 
-def leaks(bundle: Bundle, open_operations: t.Container[str], gone: t.Optional[t.Container[str]] = None) -> Items:
+def leaks(
+    bundle: Bundle, open_operations: t.Optional[t.Container[str]], gone: t.Optional[t.Container[str]] = None
+) -> Items:
     """SG508: guard snapshots of operations that are not open; images of instances that are gone (``gone``).
 
     While a guard snapshot exists Nova cannot delete the image, says that it did, and a later rebuild or unshelve boots
-    the old content (facts of nova, 4.3). ``gone``: uuids known to be deleted; None: not known, so undecided.
+    the old content (facts of nova, 4.3). ``gone``: uuids known to be deleted; None: not known, so undecided, as with
+    ``open_operations``.
     """
     for name, places in sorted(seen(bundle).items()):
         for entry in places:
@@ -453,7 +456,12 @@ def leaks(bundle: Bundle, open_operations: t.Container[str], gone: t.Optional[t.
             if entry.image.snapshots is None:
                 yield Unchecked("SG508", image.id, "its snapshots were not read")
             for snapshot in entry.image.snapshots or []:
-                if snapshot.name.startswith(GUARD) and snapshot.name[len(GUARD) :] not in open_operations:
+                if not snapshot.name.startswith(GUARD):
+                    continue
+                if open_operations is None:
+                    reason = f"whether an open operation needs {snapshot.name} is not known: its journal was not read"
+                    yield Unchecked("SG508", image.id, reason)
+                elif snapshot.name[len(GUARD) :] not in open_operations:
                     remedy = f"Remove it: rbd snap rm {entry.pool}/{name}@{snapshot.name}"
                     yield finding("SG508", image, {"snapshot": snapshot.name, "seen by": list(entry.by)}, remedy)
             if gone is None:

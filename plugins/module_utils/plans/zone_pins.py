@@ -14,6 +14,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiSe
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, finding
 
 PINNED, UNPINNED = "pinned", "unpinned"
+#: What Nova says of a server whose cell does not answer: neither host nor pin of it is known then.
+UNKNOWN = "UNKNOWN"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +69,9 @@ def plan(facts: ZoneFacts, request: PinRequest) -> PinPlan:
 
 def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union[PinChange, Finding, None]:
     subject = zones.subject_of(server)
+    if server.status == UNKNOWN:
+        remedy = "Make the database of its cell answer, then run it again."
+        return finding("SG709", subject, {"status": UNKNOWN, "not read": ["its cell does not answer"]}, remedy)
     if facts.aggregates is None or facts.pins is None or server.id not in facts.pins:
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread] or ["its request spec was not read"]
         remedy = "Make it readable. The pin is in the API from microversion 2.96 on; below it, give nova_api_db_url."

@@ -147,12 +147,17 @@ def guard(
     missing = [image for image in before if not _has(image, snapshot)]
     changed = {image.name for image in missing}
     after = before if check else _made(ceph, before, missing, snapshot, named)
-    known = {rbd.instance_of(image.name) for image in before}
     return Guards(
         snapshot,
         [Guarded(image.name, image.id, image.name in changed, _has(image, snapshot)) for image in after],
-        [uuid for uuid in instances if uuid not in known],
+        _without(instances, before),
     )
+
+
+def _without(instances: t.Sequence[str], images: t.Sequence[RbdImage]) -> t.List[str]:
+    """Return the instances of which the pool has no image at all."""
+    known = {rbd.instance_of(image.name) for image in images}
+    return [uuid for uuid in instances if uuid.casefold() not in known]
 
 
 def _refuse_unexpected(found: t.Sequence[RbdImage], named: Images) -> None:
@@ -215,7 +220,7 @@ def unguard(
             for image in present
             if image.name in changed or image.name in named
         ],
-        [],
+        _without(instances, present),
         sorted(name for name in named if name not in there),
         sorted(name for name, identity in named.items() if name in there and there[name].id != identity),
     )
@@ -232,11 +237,13 @@ def _remove(ceph: Ceph, found: t.Sequence[RbdImage], snapshot: str) -> None:
 
 def _images(ceph: Ceph, instances: t.Sequence[str], named: Images) -> t.List[RbdImage]:
     everywhere = not instances and not named
-    names = {name for name in ceph.names() if name in named or _belongs(name, instances, everywhere)}
+    # Nova writes uuids in lower case.
+    wanted = {uuid.casefold() for uuid in instances}
+    names = {name for name in ceph.names() if name in named or _belongs(name, wanted, everywhere)}
     return ceph.images(sorted(names))
 
 
-def _belongs(name: str, instances: t.Sequence[str], everywhere: bool) -> bool:
+def _belongs(name: str, instances: t.Container[str], everywhere: bool) -> bool:
     instance = rbd.instance_of(name)
     return instance is not None and (everywhere or instance in instances)
 
