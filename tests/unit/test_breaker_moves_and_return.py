@@ -287,3 +287,17 @@ def test_a_guard_of_an_evacuation_of_which_nothing_was_read_is_not_to_be_removed
     checked = audit.check(dataclasses.replace(some.bundle, operations=None, cloud=unread, databases=None))
     assert "SG508" not in {item.code for item in checked.findings}
     assert "SG508" in {item.code for item in checked.unchecked}
+
+
+def test_another_destination_is_tried_from_the_source_before_the_first_server_goes_there(monkeypatch, state):
+    """H12: the first host takes nobody, and the second one, which was never tried, gets a server all the same."""
+    nova = moves.Cloud(monkeypatch, Scene().memory("compute5", 8192))
+    moves.reads(nova)
+    nova.refuse = {"compute3"}
+    probes, result, rounds = [], {"again": True}, 0
+    while result.get("again") and rounds < 10:
+        result = nova.apply(state, probe=True, probes=probes, again=rounds > 0)
+        probes += moves.answers(result.get("probe", {}), {"compute5"})
+        rounds += 1
+    assert {probe["dest"] for probe in probes} == {"compute3", "compute5"}
+    assert not moves.sent_to(nova, "compute5")

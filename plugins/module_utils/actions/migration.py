@@ -221,6 +221,7 @@ class ZoneMover(Mover):
         past: Past,
         proven: t.AbstractSet[reach.Pair] = frozenset(),
         keep: t.Callable[[Past], None] = lambda _past: None,
+        judged: t.Optional[t.AbstractSet[reach.Pair]] = None,
     ) -> None:
         super().__init__(systems, {"parallel": request.parallel, "timeout": request.timeout}, lambda _host: False)
         self.request = request
@@ -228,7 +229,10 @@ class ZoneMover(Mover):
         self.past = past
         self.proven = set(proven)
         self.keep = keep
-        #: Those that were not sent any more, since one is in ERROR.
+        #: Pairs of which it is known whether the source reaches the destination, or that nothing can tell; None: nobody
+        #: tries any.
+        self.judged = judged
+        #: Those that are not sent in this round: one is in ERROR, or their source has not tried the destination yet.
         self.postponed: t.List[ZoneMove] = []
         self.stayed: t.Dict[str, t.Tuple[str, t.Optional[str], str]] = {}
         self.findings: t.List[Finding] = []
@@ -254,7 +258,7 @@ class ZoneMover(Mover):
                 self.systems.remark(f"{guest.name}: {error}; what was sent goes on by itself")
             return False
         self.blind = 0
-        return ended
+        return ended or guest in self.postponed
 
     def goes_on(self) -> bool:
         """One that fails keeps no other from leaving."""
@@ -281,11 +285,17 @@ class ZoneMover(Mover):
         return len(into) < (self.request.per_destination if trusted else 1)
 
     def _ask(self, guest: Move, server: Json) -> None:
-        """Ask, unless the host that it was given since has its hands full."""
-        if self._takes(_zoned(guest)):
+        """Ask, unless the host that it was given since has its hands full, or is to be tried from its source first."""
+        if self._untried(_zoned(guest), self.method(guest, server["status"])):
+            self.postponed.append(_zoned(guest))
+        elif self._takes(_zoned(guest)):
             super()._ask(guest, server)
             self.sent = self.sent or guest.target is not None
             _zoned(guest).begun = _zoned(guest).begun or guest.target is not None
+
+    def _untried(self, guest: ZoneMove, method: t.Optional[str]) -> bool:
+        pair = (str(guest.source), guest.candidates[0])
+        return method == LIVE and self.judged is not None and pair not in self.judged | self.proven
 
     def is_away(self, guest: Move, host: t.Optional[str]) -> bool:
         """Whether it has left."""
@@ -431,7 +441,8 @@ class MoveServers:
             raise ProbeError(evidence.bundle, reached.missing)
         outcome.unchecked = checks.unreached(reached)
         seats = Seats(evidence, decision, request)
-        mover = ZoneMover(self.systems, request, seats, past, reached.proven, self.context.keep)
+        judged = reached.proven | set(reached.unknown) if self.context.able else None
+        mover = ZoneMover(self.systems, request, seats, past, reached.proven, self.context.keep, judged)
         outcome.findings, outcome.stayed, outcome.explained = mover.findings, mover.stayed, mover.errors
         outcome.findings += [after_error.restored(uuid, *entry) for uuid, entry in sorted(past.restored.items())]
         self._errors(errors, mover)
