@@ -10,6 +10,9 @@ mount -t tmpfs -o mode=755 tmpfs $$R/sys/fs/cgroup
 mkdir $$R/sys/fs/cgroup/systemd
 mount -t cgroup -o none,name=systemd cgroup $$R/sys/fs/cgroup/systemd
 mount -o remount,ro,mode=755 $$R/sys/fs/cgroup
+# Each boot has an id of its own, as on a machine of its own.
+cat /proc/sys/kernel/random/uuid > $$R/run/boot_id
+mount --bind $$R/run/boot_id $$R/proc/sys/kernel/random/boot_id
 mount -t tmpfs -o mode=755 tmpfs $$R/dev
 mkdir $$R/dev/net $$R/dev/pts $$R/dev/shm
 for n in null zero full random urandom tty kvm net/tun; do

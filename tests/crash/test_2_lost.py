@@ -13,27 +13,9 @@ import signal
 
 import pytest
 from labkit import state, waiting
+from labkit.paused import Paused
 
 OLD = "compute1"
-
-
-class Paused:
-    """A run that stands still at a spark."""
-
-    def __init__(self, playbooks, names, place, directory, variables=None):
-        self.playbooks = playbooks
-        self.directory = directory
-        env = {"STACKGUARD_TEST_PAUSE": place, "STACKGUARD_TEST_MEETING": str(directory)}
-        words = [f"rename_from={names[0]}", f"rename_to={names[1]}"]
-        self.process = playbooks.start_rename(words, env=env, variables=variables)
-        waiting.until(
-            f"the run at {place}", lambda: (directory / "reached").exists() or self.process.poll() is not None, 240, 0.1
-        )
-        assert self.process.poll() is None, self.go().told()
-
-    def go(self):
-        (self.directory / "go").touch()
-        return self.playbooks.finish(self.process)
 
 
 def assert_finished(lab, playbooks, names, before):
