@@ -38,6 +38,7 @@ from labkit.deadhost import (
 )
 
 ATTACK = pytest.mark.matrix("evacuation-attacked")
+LEFT = pytest.mark.matrix("evacuation-left")
 
 
 def of_code(result, code):
@@ -255,7 +256,7 @@ def no_spawn(lab, host):
         evacuation.restart_libvirt(lab, host)
 
 
-@ATTACK
+@LEFT
 def test_what_its_owner_stopped_is_stopped_after_a_failed_spawn_and_a_second_run(clean, playbooks):
     lab = clean
     guests = {**boot(lab, "runs"), **boot(lab, "still", 1, "--stopped")}
@@ -278,7 +279,7 @@ def test_what_its_owner_stopped_is_stopped_after_a_failed_spawn_and_a_second_run
         assert evacuation.mark(lab, OTHER, f"{uuid}_disk") == f"{MARK}-{uuid[:8]}"
 
 
-@ATTACK
+@LEFT
 def test_one_unconfirmed_resize_does_not_keep_the_others_on_the_dead_host(clean, playbooks):
     lab = clean
     guests = boot(lab, "goes", 2)
@@ -302,7 +303,7 @@ def test_one_unconfirmed_resize_does_not_keep_the_others_on_the_dead_host(clean,
 # --- the return -----------------------------------------------------------------------------------------------
 
 
-@ATTACK
+@LEFT
 def test_the_return_reports_guests_whose_disks_are_dead(clean, playbooks):
     """Ceph has refused their QEMU for minutes. They run, Nova calls them ACTIVE, and they can never write again."""
     lab = clean
@@ -336,7 +337,7 @@ def test_the_return_reports_guests_whose_disks_are_dead(clean, playbooks):
 # --- asked, left, two at once ---------------------------------------------------------------------------------
 
 
-@ATTACK
+@LEFT
 def test_an_open_evacuation_is_asked_and_left_before_anything_was_sent(clean, playbooks):
     lab = clean
     guests = boot(lab, "ask", 2)
@@ -373,7 +374,7 @@ def test_an_open_evacuation_is_asked_and_left_before_anything_was_sent(clean, pl
     assert_left(lab, guests.values())
 
 
-@ATTACK
+@LEFT
 def test_an_evacuation_that_is_left_after_something_was_sent_keeps_the_host_fenced(clean, playbooks):
     lab = clean
     guests = boot(lab, "half", 3)
@@ -405,7 +406,7 @@ def test_an_evacuation_that_is_left_after_something_was_sent_keeps_the_host_fenc
     assert_left(lab, guests.values())
 
 
-@ATTACK
+@LEFT
 def test_two_hosts_die_and_are_evacuated_at_the_same_time(clean, playbooks):
     lab = clean
     with evacuation.in_zone(lab, "compute3", "az1"):
@@ -476,7 +477,7 @@ def written_by_the_first_version(lab, guests):
     (state_dir(lab) / "evacuate.json").write_text(json.dumps(found))
 
 
-@ATTACK
+@LEFT
 @pytest.mark.parametrize("action", ["resume", "abort"])
 def test_an_evacuation_that_the_first_version_began_is_found_shown_and_ended(clean, playbooks, action):
     lab = clean

@@ -80,8 +80,9 @@ PARTS = {
     ),
     "evacuation": MatrixPart("evacuations and returns, broken off and killed at each step"),
     "evacuation-attacked": MatrixPart(
-        "evacuations and returns under strangers, fences that fail and hosts that come back"
+        "evacuations under strangers, fences that fail and hosts that come back in the middle"
     ),
+    "evacuation-left": MatrixPart("evacuations tried again, left, two at once, begun by the first version; returns"),
     "moves": MatrixPart("drains, migrations, resizes and zone pins, broken off and attacked in every way"),
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
