@@ -23,6 +23,7 @@ from ansible.utils.display import Display
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings, names, steps, text
 from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import drain as drain_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import guest_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import drain as drain_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import identity, renamed
@@ -71,6 +72,8 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "stop_timeout": {"type": "int", "default": 400},
     "start_timeout": {"type": "int", "default": 300},
     "agent_timeout": {"type": "int", "default": 180},
+    "settle_timeout": {"type": "int", "default": 300},
+    "lock_guests": {"type": "bool", "default": True},
 }
 
 
@@ -264,7 +267,7 @@ class ActionModule(ActionBase):
         with self._lock() as self._held:
             self._changed = True
             self._journal = self._runner().start(plan, about)
-        answer["report"] = self._with_guests(report, self._journal)
+        answer["report"] = self._with_noted(report, self._journal)
         return {"changed": True, "state": self._journal["state"], "msg": f"renamed {plan.subject}", **answer}
 
     def _carry_on(self, action: str) -> t.Dict[str, t.Any]:
@@ -285,7 +288,7 @@ class ActionModule(ActionBase):
         answer: t.Dict[str, t.Any] = {}
         if not backwards:
             blank = findings.report(findings.Checked(), _now(), 1, _guests_of(self._journal))
-            answer["report"] = self._with_guests(blank, self._journal)
+            answer["report"] = self._with_noted(blank, self._journal)
         return {
             "changed": True,
             "state": self._journal["state"],
@@ -294,20 +297,25 @@ class ActionModule(ActionBase):
             **answer,
         }
 
-    def _with_guests(self, report: t.Mapping[str, t.Any], journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
-        """Return a report with the guests that changed, whichever run saw them. A run with one never ends C(pass)."""
-        noted = [part for part in journal.get("memory", {}).values() if isinstance(part, dict) and "findings" in part]
-        found = [
-            findings.from_report(entry) for entry in (*report["findings"], *(f for p in noted for f in p["findings"]))
-        ]
-        passed = {str(uuid_) for part in noted for uuid_ in part.get("passed") or ()}
+    def _with_noted(self, report: t.Mapping[str, t.Any], journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+        """Return a report with what the steps of the operation have found, whichever run carried them out.
+
+        A guest that changed, a request that was lost: such a run never ends C(pass).
+        """
+        noted = [part for part in journal.get("memory", {}).values() if isinstance(part, dict)]
+        plain = [*report["findings"], *(entry for part in noted for entry in part.get("findings") or ())]
+        undecided = [*report["unchecked"], *(entry for part in noted for entry in part.get("unchecked") or ())]
+        passed = [tuple(entry) for part in noted for entry in part.get("passed") or ()]
         overrides = [
             *findings.parse_overrides(journal["about"].get("overrides") or []),
-            *(findings.Override("SG120", uuid_, "named by an earlier run") for uuid_ in sorted(passed)),
+            *(findings.Override(str(code), str(about), "named by an earlier run") for code, about in passed),
             *findings.parse_overrides(self._args["overrides"]),
         ]
-        undecided = tuple(findings.Unchecked(**entry) for entry in report["unchecked"])
-        checked = findings.merged([findings.Checked(tuple(found), undecided)])
+        checked = findings.Checked(
+            tuple(findings.from_report(entry) for entry in plain),
+            tuple(findings.Unchecked(**entry) for entry in undecided),
+        )
+        checked = findings.merged([checked])
         return findings.report(checked, report["generated_at"], report["hosts"], report["servers"], overrides)
 
     # --- the parts
@@ -316,7 +324,10 @@ class ActionModule(ActionBase):
         args = self._args
         given: t.Dict[str, t.Any] = {
             key: tuple(args[key]) if key.endswith("_units") else args[key]
-            for key in ("compute_units", "agent_units", "stop_timeout", "start_timeout", "agent_timeout")
+            for key in (
+                *("compute_units", "agent_units", "stop_timeout", "start_timeout", "agent_timeout"),
+                *("settle_timeout", "lock_guests"),
+            )
             if args[key] is not None
         }
         return RenameRequest(
@@ -349,7 +360,11 @@ class ActionModule(ActionBase):
         systems.still_ours = self._still_ours
         return steps.Runner(
             host=self._host,
-            actions={**rename_actions.actions(systems), **drain_actions.actions(systems)},
+            actions={
+                **rename_actions.actions(systems),
+                **guest_requests.actions(systems),
+                **drain_actions.actions(systems),
+            },
             voice=narrator,
             now=_now,
             still_ours=self._still_ours,
@@ -358,7 +373,8 @@ class ActionModule(ActionBase):
         )
 
     def _timeouts(self) -> t.Dict[str, int]:
-        return {name: int(self._args[name]) for name in ("stop_timeout", "start_timeout", "agent_timeout")}
+        names_ = ("stop_timeout", "start_timeout", "agent_timeout", "settle_timeout")
+        return {name: int(self._args[name]) for name in names_}
 
     def _lock(self) -> t.ContextManager[t.Any]:
         key = hashlib.sha256(str(self._task_vars["inventory_hostname"]).encode()).hexdigest()[:16]

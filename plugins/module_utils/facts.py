@@ -859,6 +859,29 @@ class ApiMigration:
 
 
 @dataclasses.dataclass(frozen=True)
+class GuestState:
+    """A server with what its owner's requests left in it. ``reason``: of its lock."""
+
+    uuid: str
+    name: str
+    host: t.Optional[str]
+    task_state: t.Optional[str]
+    locked: bool
+    reason: t.Optional[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class GuestAction:
+    """An action of a server. ``begun``: a nova-compute has taken it up; ``ended``: all of its events have ended."""
+
+    request_id: str
+    action: str
+    started: str
+    begun: bool
+    ended: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class ApiAgent:
     """A neutron agent. ``alive`` is computed from ``heartbeat_timestamp`` (the database's clock)."""
 

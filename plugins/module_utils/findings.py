@@ -78,6 +78,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG118", "name-invalid", BLOCKER, "The name is no valid host name, or not one that Nova can use."),
     Code("SG119", "host-not-found", BLOCKER, "No database, or no compute service in it, knows this host."),
     Code("SG120", "guest-changed", BLOCKER, "A guest is not what it was when the operation began."),
+    Code("SG121", "request-lost", WARNING, "A request was accepted, and nothing carries it out."),
+    Code("SG122", "guest-unlocked", WARNING, "A guest that the operation had locked was unlocked while it was open."),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL."),
     Code("SG202", "service-id-dangling", WARNING, "compute_nodes.service_id names no live service."),

@@ -60,6 +60,9 @@ class RenameRequest:
     stop_timeout: int = 400
     start_timeout: int = 300
     agent_timeout: int = 180
+    settle_timeout: int = 300
+    #: Whether guests are locked while nova-compute is stopped.
+    lock_guests: bool = True
 
 
 FENCES = fence_proof.FENCES

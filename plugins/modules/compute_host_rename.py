@@ -150,6 +150,17 @@ options:
     type: int
     default: 180
     description: Seconds to wait for the L2 agent to be alive.
+  settle_timeout:
+    type: int
+    default: 300
+    description:
+      - Seconds to wait until no guest of the host has a task, before nova-compute stops and again after its start.
+  lock_guests:
+    type: bool
+    default: true
+    description:
+      - Whether the guests are locked while nova-compute is stopped, with the operation's id as the reason. Nova then
+        refuses their owners' requests (409), which would be lost otherwise. For O(strategy=in_place).
 """
 
 EXAMPLES = r"""

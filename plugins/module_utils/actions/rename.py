@@ -114,6 +114,15 @@ def as_step_error() -> t.Iterator[None]:
         raise StepError(str(error)) from error
 
 
+def noted(found: Checked, overrides: t.Sequence[Override]) -> t.Dict[str, t.Any]:
+    """Return what a step keeps of its findings for the report of this run, and of a run that resumes."""
+    return {
+        "findings": [to_plain(item) for item in found.findings],
+        "unchecked": [to_plain(item) for item in found.unchecked],
+        "passed": [[item.code, item.object.id] for item in found.findings if overridden(item, overrides)],
+    }
+
+
 @contextlib.contextmanager
 def lock(options: t.Mapping[str, t.Any], name: str) -> t.Iterator[database.AdvisoryLock]:
     """Hold an operation's lock in the API database while the block runs. Raises StepError where another holds it."""
@@ -482,9 +491,7 @@ class Guests:
         if not found.findings:
             return Done(f"{count(len(params['domains']), 'guest')} unchanged")
         self.systems.remark(findings_text(found, self.systems.overrides))
-        passed = [item.object.id for item in found.findings if overridden(item, self.systems.overrides)]
-        noted = {"findings": [to_plain(item) for item in found.findings], "passed": passed}
-        return Done(f"{count(len(found.findings), 'guest')} changed", noted)
+        return Done(f"{count(len(found.findings), 'guest')} changed", noted(found, self.systems.overrides))
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""

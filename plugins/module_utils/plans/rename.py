@@ -7,16 +7,19 @@
 Ids and uuids never change; only names do. The order matters more than anything else here:
 
 1. The compute service is disabled with the operation's id, so that the scheduler sends nothing here, and so that
-   a second operation sees the first.
+   a second operation sees the first. The guests are locked, so that their owners' requests are refused and not lost,
+   and what they have asked for ends while nova-compute still runs.
 2. nova-compute, then the L2 agent, are stopped and kept from starting: from now on no process takes a half-renamed
    host for a new one. Flows of a stopped agent stay, so the guests keep their network.
 3. Cell database, API database, placement, neutron: each bears the new name before the host does. In neutron the
    agent's row is renamed with a fresh heartbeat *first*: a port bound to a name without a live agent becomes
    C(binding_failed) and a running agent puts it on the dead VLAN.
 4. The host's own name and files; libvirt must then say what compute_nodes says.
-5. The L2 agent is started and seen alive before nova-compute (else binding_failed), nova-compute is started and
-   proves itself: its log line, the service up, the inventory's generation moving.
-6. Everything is read once more; then the service gets back the status it had.
+5. The L2 agent is started and seen alive before nova-compute (else binding_failed). Where no guest was evacuated
+   meanwhile, nova-compute is started and proves itself: its log line, the service up, the inventory's generation
+   moving.
+6. Everything is read once more, requests of guests' owners too; then the guests are unlocked, and the service gets
+   back the status it had.
 
 Without neutron's database the agents' rows cannot be renamed, so 3 to 5 are in another order (an operator who
 overrides SG305 by name accepts what it costs): the host's name, the L2 agent under its new name, which registers
@@ -102,21 +105,64 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     context = Context(bundle, request)
     _agents_can_follow(context)
     agents = agent_units_of(context)
-    steps = [disable(context), stop(context, "stop_compute", "nova-compute", compute_units_of(context), True)]
+    steps = [disable(context), *_before_the_stop(context)]
+    steps.append(stop(context, "stop_compute", "nova-compute", compute_units_of(context), True))
     if _agents_register_anew(context):
         steps += _middle_with_new_agents(context, agents)
     else:
         steps += _middle(context, agents)
     steps += [
         _guests(context, "guests", True),
+        _no_evacuation(context),
         start(context, "start_compute", "nova-compute", compute_units_of(context), True),
         _compute_up(context),
         _guests(context, "guests_after", False),
+        _lost_requests(context),
         _audit(context),
+        *_unlock(context),
         _enable(context),
     ]
     subject = f"{context.before.host} -> {context.after.host}"
     return Plan(KIND, request.operation_id, subject, steps, _notes(context))
+
+
+def _before_the_stop(context: Context) -> t.List[Step]:
+    """Owners ask for nothing more, and what they have asked for ends: what comes later is in no queue of a name."""
+    hosts, old = _both_names(context), context.before.host
+    params: t.Dict[str, t.Any] = {"hosts": hosts, "timeout": context.request.settle_timeout}
+    settle = Step("settle", f"wait until no guest of {old} has a task", CONTROLLER, "settle", params)
+    if not context.request.lock_guests:
+        return [settle]
+    params = {"hosts": hosts, "reason": reason_of(context.request.operation_id)}
+    changes = [Change(f"guests of {old}", "locked", "as they are", f"locked: {params['reason']}")]
+    return [Step("lock_guests", f"lock the guests of {old}", CONTROLLER, "lock_guests", params, changes), settle]
+
+
+def _unlock(context: Context) -> t.List[Step]:
+    if not context.request.lock_guests:
+        return []
+    params = {"hosts": _both_names(context), "reason": reason_of(context.request.operation_id)}
+    title = "unlock the guests that this operation locked"
+    return [Step("unlock_guests", title, CONTROLLER, "unlock_guests", params)]
+
+
+def _lost_requests(context: Context) -> Step:
+    params = {
+        "hosts": _both_names(context),
+        "queues": [context.before.host],
+        "timeout": context.request.settle_timeout,
+    }
+    title = "see what was asked for meanwhile, and that it ends"
+    return Step("lost_requests", title, CONTROLLER, "lost_requests", params)
+
+
+def _no_evacuation(context: Context) -> Step:
+    params = {"hosts": _both_names(context)}
+    return Step("no_evacuation", "see that no guest was evacuated meanwhile", CONTROLLER, "no_evacuation", params)
+
+
+def _both_names(context: Context) -> t.List[str]:
+    return list(dict.fromkeys((context.before.host, context.after.host)))
 
 
 #: Which of a command's timeouts counts for a step, by its action.
@@ -130,6 +176,8 @@ TIMEOUTS = {
     "new_agents": "agent_timeout",
     "ports": "agent_timeout",
     "ports_home": "agent_timeout",
+    "settle": "settle_timeout",
+    "lost_requests": "settle_timeout",
 }
 
 

@@ -398,7 +398,7 @@ def test_a_changed_guest_is_refused_with_the_way_to_pass_it_and_passes_by_it():
     assert first.uuid in str(refused.value)
     assert "stackguard_overrides" in str(refused.value)
     done, _said = guests_step(host, Override("SG120", first.uuid, "I added a disk"))
-    assert done.memory["passed"] == [first.uuid]
+    assert done.memory["passed"] == [["SG120", first.uuid]]
     with pytest.raises(StepError):
         guests_step(host, Override("SG120", "another-uuid", "not this one"))
 

@@ -1,0 +1,186 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Owners of guests go on working while their host is renamed: what they ask for is refused, done, or reported.
+
+A lock keeps an owner from asking (409). It names the operation as its reason, so that any run, and any operator, sees
+whose it is, and only that lock is taken off again. An image creation is not covered by a lock: what slipped in is found
+by its action, which no nova-compute has taken up.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems, as_step_error, noted
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import requests_lost
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import UNREAPED
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, standing
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import guest_requests
+from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.words import count
+
+Params = t.Mapping[str, t.Any]
+Memory = t.Mapping[str, t.Any]
+#: Seconds in which nova-compute takes up what reached it after its start.
+GRACE = 20.0
+
+
+class LockGuests:
+    """Lock every guest of the host that is not locked. Undone by the reason, which is the operation's own."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Lock; those that their owners have locked are left alone. Noted: who was locked."""
+        with as_step_error():
+            found = guest_requests.guests_of(self.systems.cloud, params["hosts"])
+            free = [guest.uuid for guest in found if not guest.locked]
+            guest_requests.lock(self.systems.cloud, free, params["reason"])
+        mine = sorted([*free, *(guest.uuid for guest in found if guest.reason == params["reason"])])
+        others = len(found) - len(mine)
+        left = f", {others} locked by others left alone" if others else ""
+        return Done(f"{count(len(mine), 'guest')} locked{left}", {"locked": mine})
+
+    def undo(self, params: Params) -> None:
+        """Unlock those that are locked for this operation, wherever they are now."""
+        unlock(self.systems, params["reason"])
+
+
+class Settle:
+    """While nova-compute still runs, wait until it has nothing left to do for any guest of the host."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Wait for the tasks; what does not end in time puts everything back. Noted: each guest's newest action."""
+        busy: t.List[str] = []
+
+        def seen() -> t.Optional[str]:
+            with as_step_error():
+                found = guest_requests.guests_of(self.systems.cloud, params["hosts"])
+            busy[:] = [f"{guest.name} ({guest.uuid}): {guest.task_state}" for guest in found if guest.task_state]
+            return None if busy else "no task in progress"
+
+        try:
+            told = self.systems.wait(lambda: f"tasks of guests: {', '.join(busy)}", params["timeout"], seen)
+        except StepError as error:
+            raise StepError(str(error), changed_meanwhile=True) from error
+        with as_step_error():
+            uuids = [guest.uuid for guest in guest_requests.guests_of(self.systems.cloud, params["hosts"])]
+            newest = guest_requests.newest_actions(self.systems.cloud, uuids)
+        return Done(told, {"actions": newest})
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+
+class LostRequests:
+    """Look for what was asked in the meantime, and see it end. A task that nothing ends keeps the operation open."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Wait for tasks and actions that nova-compute has taken up, then judge what is left."""
+        known = (memory.get("settle") or {}).get("actions") or {}
+        begun = self.systems.monotonic()
+        guests: t.List[facts.GuestState] = []
+        asked: t.Dict[str, t.List[facts.GuestAction]] = {}
+
+        def seen() -> t.Optional[str]:
+            with as_step_error():
+                guests[:] = guest_requests.guests_of(self.systems.cloud, params["hosts"])
+                there = {guest.uuid for guest in guests}
+                asked.clear()
+                asked.update(
+                    guest_requests.asked_since(self.systems.cloud, {u: a for u, a in known.items() if u in there})
+                )
+            open_ = [entry for found in asked.values() for entry in found if not entry.ended]
+            if not open_ and not any(guest.task_state for guest in guests):
+                return "ended"
+            waited = self.systems.monotonic() - begun
+            taken_up = any(entry.begun for entry in open_)
+            return "judged" if waited > (params["timeout"] if taken_up else GRACE) else None
+
+        self.systems.wait(lambda: "requests of guests' owners", params["timeout"] + GRACE, seen)
+        found = Checked(
+            tuple(requests_lost.lost(guests, asked)), tuple(requests_lost.queues(params["queues"]) if known else ())
+        )
+        stuck = standing(found.findings, self.systems.overrides)
+        if stuck:
+            raise StepError(f"tasks of guests that nothing ends:\n{findings_text(found, self.systems.overrides)}")
+        if found.findings:
+            self.systems.remark(findings_text(found, self.systems.overrides))
+        total = sum(len(entries) for entries in asked.values())
+        told = f"{count(total, 'request')} since, {len(found.findings)} not carried out"
+        return Done(told, noted(found, self.systems.overrides))
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+
+class UnlockGuests:
+    """Take off the locks of this operation, and no other."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Unlock. Noted: those that were unlocked by somebody else while the operation was open."""
+        mine = set((memory.get("lock_guests") or {}).get("locked") or ())
+        unlocked = unlock(self.systems, params["reason"])
+        with as_step_error():
+            there = {guest.uuid: guest for guest in guest_requests.guests_of(self.systems.cloud, params["hosts"])}
+        early = [there[uuid] for uuid in sorted(mine - unlocked) if uuid in there]
+        found = Checked(tuple(requests_lost.unlocked(early)))
+        if found.findings:
+            self.systems.remark(findings_text(found))
+        return Done(f"{count(len(unlocked), 'guest')} unlocked", noted(found, self.systems.overrides))
+
+    def undo(self, params: Params) -> None:
+        """Lock them again: a rollback goes through the same window."""
+        LockGuests(self.systems).apply(params, {})
+
+
+class NoEvacuation:
+    """Right before nova-compute starts: an evacuation of either name would make it destroy what runs here."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Refuse where Nova has such a record."""
+        with as_step_error():
+            rows = guest_requests.evacuations_from(self.systems.cloud, params["hosts"], UNREAPED)
+        found = Checked(tuple(requests_lost.evacuated(rows)))
+        refused = standing(found.findings, self.systems.overrides)
+        if refused:
+            raise StepError(f"guests were evacuated meanwhile:\n{findings_text(found, self.systems.overrides)}")
+        return Done("none" if not found.findings else "passed by name", noted(found, self.systems.overrides))
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+
+def unlock(systems: Systems, reason: str) -> t.Set[str]:
+    """Unlock every server that is locked for this reason; return them."""
+    with as_step_error():
+        mine = [guest.uuid for guest in guest_requests.locked_for(systems.cloud, reason)]
+        return guest_requests.unlock(systems.cloud, mine)
+
+
+def actions(systems: Systems) -> t.Dict[str, Action]:
+    """Return every action of this file, by the name that plans use."""
+    return {
+        "lock_guests": LockGuests(systems),
+        "settle": Settle(systems),
+        "lost_requests": LostRequests(systems),
+        "unlock_guests": UnlockGuests(systems),
+        "no_evacuation": NoEvacuation(systems),
+    }

@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What owners of guests have asked Nova for, and locks that keep them from asking.
+
+A request for a guest is accepted while nova-compute is down: the API notes a task state and an action, and sends a
+message to ``compute.HOST`` (nova/compute/api.py, check_instance_host, 26 to 34). An action without any event was never
+begun by a nova-compute (nova/compute/utils.py, EventReporter).
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, http
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.evacuations import each
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.http import COMPUTE
+
+#: Locks with a reason, shown and filtered by (2.73); actions with a time of their last change (2.58).
+LOCKS, ACTIONS = "2.73", "2.58"
+#: Actions that the API carries out by itself: no nova-compute begins an event of them.
+BY_API = frozenset({"lock", "unlock", "create"})
+
+
+def guests_of(connection: t.Any, hosts: t.Iterable[str]) -> t.List[facts.GuestState]:
+    """Return the servers of these hosts, of whatever project."""
+    found: t.Dict[str, facts.GuestState] = {}
+    for host in hosts:
+        found.update({guest.uuid: guest for guest in _listed(connection, {"host": host})})
+    return [found[uuid] for uuid in sorted(found)]
+
+
+def locked_for(connection: t.Any, reason: str) -> t.List[facts.GuestState]:
+    """Return the servers that are locked for this very reason, wherever they are."""
+    return [guest for guest in _listed(connection, {"locked": "true"}) if guest.reason == reason]
+
+
+def _listed(connection: t.Any, params: t.Mapping[str, str]) -> t.List[facts.GuestState]:
+    rows = http.pages(connection, COMPUTE, "/servers/detail", "servers", LOCKS, {"all_tenants": "1", **params})
+    return [
+        facts.GuestState(
+            row["id"],
+            row.get("name") or "",
+            row.get("OS-EXT-SRV-ATTR:host"),
+            row.get("OS-EXT-STS:task_state"),
+            bool(row.get("locked")),
+            row.get("locked_reason"),
+        )
+        for row in rows
+    ]
+
+
+def lock(connection: t.Any, uuids: t.Sequence[str], reason: str) -> t.Set[str]:
+    """Lock servers; return those that exist."""
+    return _all(connection, uuids, {"lock": {"locked_reason": reason}})
+
+
+def unlock(connection: t.Any, uuids: t.Sequence[str]) -> t.Set[str]:
+    """Unlock servers; return those that exist."""
+    return _all(connection, uuids, {"unlock": None})
+
+
+def _all(connection: t.Any, uuids: t.Sequence[str], body: t.Mapping[str, t.Any]) -> t.Set[str]:
+    def act(uuid: str) -> bool:
+        try:
+            http.call(connection, COMPUTE, "POST", f"/servers/{uuid}/action", LOCKS, body=dict(body))
+        except ApiError as error:
+            if error.data.get("status") == 404:
+                return False
+            raise
+        return True
+
+    return {uuid for uuid, there in each(list(uuids), act).items() if there}
+
+
+def newest_actions(connection: t.Any, uuids: t.Sequence[str]) -> t.Dict[str, t.Optional[str]]:
+    """Return the request id of each server's newest action; None: it has none."""
+
+    def newest(uuid: str) -> t.Optional[str]:
+        rows = _actions(connection, uuid)
+        return str(rows[0]["request_id"]) if rows else None
+
+    return each(list(uuids), newest)
+
+
+def asked_since(connection: t.Any, known: t.Mapping[str, t.Optional[str]]) -> t.Dict[str, t.List[facts.GuestAction]]:
+    """Return what was asked of each server after its action of this request id, what the API does itself left out."""
+
+    def since(uuid: str) -> t.List[facts.GuestAction]:
+        found = []
+        for row in _actions(connection, uuid):
+            if row["request_id"] == known[uuid]:
+                break
+            if row["action"] not in BY_API:
+                found.append(_asked(connection, uuid, row))
+        return found
+
+    return {uuid: found for uuid, found in each(sorted(known), since).items() if found}
+
+
+def _asked(connection: t.Any, uuid: str, row: t.Mapping[str, t.Any]) -> facts.GuestAction:
+    path = f"/servers/{uuid}/os-instance-actions/{row['request_id']}"
+    whole = http.call(connection, COMPUTE, "GET", path, ACTIONS)["instanceAction"]
+    events = whole.get("events") or []
+    ended = bool(events) and all(event.get("finish_time") for event in events)
+    return facts.GuestAction(
+        str(row["request_id"]), str(row["action"]), str(row.get("start_time")), bool(events), ended
+    )
+
+
+def _actions(connection: t.Any, uuid: str) -> t.List[t.Dict[str, t.Any]]:
+    """The newest first (compute/instance_actions.py). Of a server that is gone: none."""
+    path = f"/servers/{uuid}/os-instance-actions"
+    try:
+        return http.items(connection, COMPUTE, path, "instanceActions", ACTIONS)
+    except ApiError as error:
+        if error.data.get("status") == 404:
+            return []
+        raise
+
+
+def evacuations_from(
+    connection: t.Any, hosts: t.Iterable[str], statuses: t.Sequence[str]
+) -> t.List[facts.ApiMigration]:
+    """Return the evacuations away from these hosts, in these statuses."""
+    found = [
+        row
+        for host in hosts
+        for status in statuses
+        for row in cloud_reads.list_migrations(connection, status, cloud_reads.EVACUATION, host)
+        if row.source_compute == host
+    ]
+    return sorted({row.id: row for row in found}.values(), key=lambda row: row.id)

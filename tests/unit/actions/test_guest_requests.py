@@ -1,0 +1,227 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Owners who go on working while their host is renamed: a cloud of a few lines that accepts what Nova accepts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import guest_requests, rename
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
+
+REASON = "stackguard:rename:op1"
+HOSTS = ["old1", "new1"]
+LOCK = {"hosts": HOSTS, "reason": REASON}
+SETTLE = {"hosts": HOSTS, "timeout": 60}
+LOST = {**SETTLE, "queues": ["old1"]}
+
+
+class Cloud:
+    def __init__(self, monkeypatch, **guests):
+        self.now = 0.0
+        self.guests = {
+            name: facts.GuestState(
+                f"uuid-{name}", name, "old1", given.get("task"), bool(given.get("lock")), given.get("lock")
+            )
+            for name, given in guests.items()
+        }
+        #: Name to actions, the newest first.
+        self.actions = {name: [facts.GuestAction(f"req-{name}", "create", "0", True, True)] for name in guests}
+        self.at = {}
+        self.evacuations = []
+        for name in ("guests_of", "locked_for", "lock", "unlock", "newest_actions", "asked_since", "evacuations_from"):
+            monkeypatch.setattr(guest_requests.guest_requests, name, getattr(self, name))
+
+    def systems(self, *overrides):
+        return rename.Systems({}, None, {}, self.sleep, lambda: self.now, overrides=overrides, _connection=object())
+
+    def sleep(self, seconds):
+        self.now += seconds
+        for at in [at for at in self.at if at <= self.now]:
+            self.at.pop(at)()
+
+    def change(self, name, **values):
+        self.guests[name] = dataclasses.replace(self.guests[name], **values)
+
+    def ask(self, name, action, begun=False, ended=False):
+        self.actions[name].insert(0, facts.GuestAction(f"req-{action}", action, "1", begun, ended))
+
+    def guests_of(self, _cloud, hosts):
+        return [guest for guest in self.guests.values() if guest.host in hosts]
+
+    def locked_for(self, _cloud, reason):
+        return [guest for guest in self.guests.values() if guest.locked and guest.reason == reason]
+
+    def _by_uuid(self, uuids):
+        return [name for name, guest in self.guests.items() if guest.uuid in uuids]
+
+    def lock(self, _cloud, uuids, reason):
+        for name in self._by_uuid(uuids):
+            self.change(name, locked=True, reason=reason)
+        return set(uuids)
+
+    def unlock(self, _cloud, uuids):
+        for name in self._by_uuid(uuids):
+            self.change(name, locked=False, reason=None)
+        return set(uuids)
+
+    def newest_actions(self, _cloud, uuids):
+        return {self.guests[name].uuid: self.actions[name][0].request_id for name in self._by_uuid(uuids)}
+
+    def asked_since(self, _cloud, known):
+        found = {}
+        for name in self._by_uuid(known):
+            uuid = self.guests[name].uuid
+            rows = self.actions[name]
+            until = next((i for i, row in enumerate(rows) if row.request_id == known[uuid]), len(rows))
+            if rows[:until]:
+                found[uuid] = rows[:until]
+        return found
+
+    def evacuations_from(self, _cloud, hosts, statuses):
+        return [row for row in self.evacuations if row.source_compute in hosts and row.status in statuses]
+
+
+def settled(cloud):
+    return {"settle": guest_requests.Settle(cloud.systems()).apply(SETTLE, {}).memory}
+
+
+# --- locks ----------------------------------------------------------------------------------------------------
+
+
+def test_guests_are_locked_for_the_operation_and_an_owners_lock_is_left_alone(monkeypatch):
+    cloud = Cloud(monkeypatch, free={}, owned={"lock": "mine, do not touch"})
+    done = guest_requests.LockGuests(cloud.systems()).apply(LOCK, {})
+    assert done.remark == "1 guest locked, 1 locked by others left alone"
+    assert cloud.guests["free"].reason == REASON
+    assert cloud.guests["owned"].reason == "mine, do not touch"
+    after = guest_requests.UnlockGuests(cloud.systems()).apply(LOCK, {"lock_guests": done.memory})
+    assert not cloud.guests["free"].locked
+    assert cloud.guests["owned"].locked
+    assert after.memory["findings"] == []
+
+
+def test_killed_after_the_locks_the_next_run_knows_them_and_a_rollback_takes_them_off(monkeypatch):
+    cloud = Cloud(monkeypatch, one={}, two={})
+    guest_requests.LockGuests(cloud.systems()).apply(LOCK, {})
+    again = guest_requests.LockGuests(cloud.systems()).apply(LOCK, {})
+    assert again.memory["locked"] == ["uuid-one", "uuid-two"]
+    cloud.change("two", host="elsewhere")
+    guest_requests.LockGuests(cloud.systems()).undo(LOCK)
+    assert not any(guest.locked for guest in cloud.guests.values()), "one that was evacuated meanwhile, too"
+
+
+def test_somebody_who_unlocks_a_guest_meanwhile_is_found_out(monkeypatch):
+    cloud = Cloud(monkeypatch, one={}, two={})
+    memory = {"lock_guests": guest_requests.LockGuests(cloud.systems()).apply(LOCK, {}).memory}
+    cloud.change("two", locked=False, reason=None)
+    done = guest_requests.UnlockGuests(cloud.systems()).apply(LOCK, memory)
+    assert [(row["code"], row["object"]["name"]) for row in done.memory["findings"]] == [("SG122", "two")]
+
+
+def test_a_rollback_of_the_unlocking_locks_again(monkeypatch):
+    cloud = Cloud(monkeypatch, one={})
+    guest_requests.UnlockGuests(cloud.systems()).undo(LOCK)
+    assert cloud.guests["one"].reason == REASON
+
+
+# --- before the stop ------------------------------------------------------------------------------------------
+
+
+def test_a_task_in_progress_ends_before_nova_compute_stops(monkeypatch):
+    cloud = Cloud(monkeypatch, one={"task": "rebooting"})
+    cloud.at[7] = lambda: cloud.change("one", task_state=None)
+    done = guest_requests.Settle(cloud.systems()).apply(SETTLE, {})
+    assert cloud.now >= 7
+    assert done.memory == {"actions": {"uuid-one": "req-one"}}
+
+
+def test_a_task_that_does_not_end_puts_everything_back(monkeypatch):
+    cloud = Cloud(monkeypatch, one={"task": "image_uploading"})
+    with pytest.raises(StepError, match=r"one \(uuid-one\): image_uploading") as refused:
+        guest_requests.Settle(cloud.systems()).apply(SETTLE, {})
+    assert refused.value.changed_meanwhile
+
+
+# --- after the start ------------------------------------------------------------------------------------------
+
+
+def test_nothing_was_asked(monkeypatch):
+    cloud = Cloud(monkeypatch, one={})
+    done = guest_requests.LostRequests(cloud.systems()).apply(LOST, settled(cloud))
+    assert done.memory["findings"] == []
+    assert [row["object"] for row in done.memory["unchecked"]] == ["compute.old1"]
+    assert "rabbitmqctl delete_queue compute.old1" in done.memory["unchecked"][0]["reason"]
+    assert cloud.now == 0
+
+
+def test_a_request_that_no_nova_compute_took_up_is_reported(monkeypatch):
+    """F5: createImage and pause were dropped silently, and the run succeeded."""
+    cloud = Cloud(monkeypatch, one={})
+    memory = settled(cloud)
+    cloud.ask("one", "createImage")
+    done = guest_requests.LostRequests(cloud.systems()).apply(LOST, memory)
+    (row,) = done.memory["findings"]
+    assert (row["code"], row["object"]["id"], row["evidence"]["action"]) == ("SG121", "uuid-one", "createImage")
+
+
+def test_a_server_that_stays_shelving_for_ever_is_no_success(monkeypatch):
+    """F5: three servers stayed suspending, shelving, rescuing for ever, and the run succeeded."""
+    cloud = Cloud(monkeypatch, one={})
+    memory = settled(cloud)
+    cloud.ask("one", "shelve")
+    cloud.change("one", task_state="shelving")
+    with pytest.raises(StepError, match="openstack server set --state active uuid-one"):
+        guest_requests.LostRequests(cloud.systems()).apply(LOST, memory)
+    word = Override("SG701", "uuid-one", "its owner knows")
+    done = guest_requests.LostRequests(cloud.systems(word)).apply(LOST, memory)
+    assert done.memory["passed"] == [["SG701", "uuid-one"]]
+    cloud.change("one", task_state=None)
+    done = guest_requests.LostRequests(cloud.systems()).apply(LOST, memory)
+    assert [row["code"] for row in done.memory["findings"]] == ["SG121"], "its owner's request is lost all the same"
+
+
+def test_what_nova_compute_has_taken_up_is_waited_for(monkeypatch):
+    cloud = Cloud(monkeypatch, one={})
+    memory = settled(cloud)
+    cloud.ask("one", "reboot", begun=True)
+    cloud.change("one", task_state="reboot_started_hard")
+
+    def ends():
+        cloud.actions["one"][0] = dataclasses.replace(cloud.actions["one"][0], ended=True)
+        cloud.change("one", task_state=None)
+
+    cloud.at[45] = ends
+    done = guest_requests.LostRequests(cloud.systems()).apply(LOST, memory)
+    assert cloud.now >= 45
+    assert done.memory["findings"] == []
+
+
+# --- evacuations ----------------------------------------------------------------------------------------------
+
+
+def evacuation(source, status="done"):
+    return facts.ApiMigration(7, "m-7", "evacuation", status, "uuid-one", source, None, "compute9", None)
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_guest_that_was_evacuated_meanwhile_keeps_nova_compute_stopped(monkeypatch, name):
+    cloud = Cloud(monkeypatch, one={})
+    cloud.evacuations = [evacuation(name)]
+    with pytest.raises(StepError, match="would destroy the domain here"):
+        guest_requests.NoEvacuation(cloud.systems()).apply({"hosts": HOSTS}, {})
+    word = Override("SG509", "m-7", "it runs there, and not here")
+    done = guest_requests.NoEvacuation(cloud.systems(word)).apply({"hosts": HOSTS}, {})
+    assert done.memory["passed"] == [["SG509", "m-7"]]
+
+
+def test_evacuations_of_others_and_those_that_ended_do_not_matter(monkeypatch):
+    cloud = Cloud(monkeypatch, one={})
+    cloud.evacuations = [evacuation("another"), evacuation("old1", "completed"), evacuation("new1", "failed")]
+    assert guest_requests.NoEvacuation(cloud.systems()).apply({"hosts": HOSTS}, {}).remark == "none"
