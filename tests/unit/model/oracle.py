@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.tests.unit.model.world import HEADROOM, OVERHEAD
+from ansible_collections.stackguard.nova.tests.unit.model.world import HEADROOM, OVERHEAD, WATCH_TIMEOUT
 
 #: Seconds that a reading takes: it is a little older than its proof says.
 SLACK = 5.0
@@ -253,11 +253,54 @@ class Oracle:
     def unblocked(self, cluster, entry):
         """Nothing is let in again under a guest that has another life elsewhere."""
         source = self.world.hosts[self.run.host]
-        for uuid in self.ever_sent & set(source.domains):
-            server = self.world.servers[uuid]
-            if source.powered and not server.deleted and server.home[0] == cluster.fsid and server.host != source.name:
+        for server in self._elsewhere(source):
+            if server.home[0] == cluster.fsid:
                 self.bad("lifted-under-a-guest", server.name, entry)
         self.world.say("blocklist lifted", cluster.fsid, entry)
+
+    def _elsewhere(self, host):
+        """Servers whose QEMUs run on a host, and that Nova has on another."""
+        found = [self.world.servers[uuid] for uuid in host.domains] if host.powered else []
+        return [server for server in found if not server.deleted and server.host != host.name]
+
+    def enabled(self, host):
+        """Its nova-compute is used again."""
+        for server in self._elsewhere(host):
+            self.bad("enabled-under-a-guest", server.name, host.name)
+
+    # --- a host comes back
+
+    def returned(self, noted, verdict, is_open):
+        """A run says that nothing is left to clear. ``noted``: fsid to addresses of the journals of this host alone."""
+        host = self.world.hosts[self.run.host]
+        if is_open:
+            self.bad("clear-and-open", host.name)
+        for fsid, addresses in noted.items():
+            for address in sorted(addresses):
+                if self.world.clusters[fsid].refuses(address):
+                    self.bad("entry-left", fsid, address)
+        for server in self._elsewhere(host):
+            self.bad("clear-and-still-there", server.name)
+        for uuid in sorted(host.domains):
+            self._usable(host, self.world.servers[uuid], verdict)
+        self._no_guards(host.name)
+
+    def _usable(self, host, server, verdict):
+        """Each disk of a QEMU is open; one that Ceph lost just now may look so. A volume may be out of sight."""
+        lost = host.lost.get(server.uuid)
+        if server.deleted or (lost is not None and self.world.now < lost + WATCH_TIMEOUT + 60):
+            return
+        places = {server.home[0]} if any(not name.endswith(".config") for name in server.disks) else set()
+        if verdict == "pass":
+            places |= {self.world.volumes[uuid].fsid for uuid in server.volumes} - {None}
+        for fsid in sorted(places):
+            if not self.world.opens(host, server.uuid, fsid):
+                self.bad("dead-disk", server.name, host.name, fsid)
+
+    def given_back_whole(self, host, status):
+        """After the last run: the service is as it is to be."""
+        if (host.status, host.forced_down) != (status, False):
+            self.bad("hold-left", host.name, host.status, host.reason, host.forced_down)
 
     # --- at the end of a run
 

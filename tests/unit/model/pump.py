@@ -203,30 +203,6 @@ class Pump:
             entries.append({"Id": "another", "PowerState": words[host.bmc_other]})
         return {"changed": False, "redfish_facts": {"system": {"entries": entries}}}
 
-    def _ceph(self, entry):
-        """Return the connection of a module on the reader; or what Ansible registers where there is none."""
-        host = self.world.hosts.get(entry["reader"])
-        if host is None or not host.answers:
-            raise _NotReachedError
-        if host.ceph_cut or reading.refused(self.world, host):
-            raise rbd.CephError("error connecting to the cluster")
-        ceph = reading.FakeCeph(self.world, host)
-        guard.expect_cluster(ceph, entry["fsid"])
-        if entry["pool"] not in ceph.cluster.pools:
-            raise rbd.CephError(f"no pool {entry['pool']}")
-        ceph.pool = entry["pool"]
-        return ceph
-
-    def _module(self, entry, work):
-        try:
-            ceph = self._ceph(entry)
-            done = work(ceph)
-        except _NotReachedError:
-            return dict(UNREACHABLE)
-        except rbd.CephError as error:
-            return {"failed": True, "msg": str(error)}
-        return {"changed": True, "fsid": ceph.fsid(), "pool": ceph.pool, **to_plain(done)}
-
     def _blocklist(self, entry, act):
         host = self.world.hosts.get(entry["reader"])
         own = [host.management, *host.clients[host.home[0]]] if host else []
@@ -239,7 +215,7 @@ class Pump:
             self.told.listed_at[ceph.fsid()] = self.world.now
             return found
 
-        result = self._module(entry, work)
+        result = on_reader(self.world, entry, work)
         self.world.sleep(1)
         return result
 
@@ -253,7 +229,7 @@ class Pump:
         homes = []
         operation = need["operation_id"]
         for entry in need["homes"]:
-            result = self._module(entry, lambda ceph, entry=entry: work(ceph, operation, [], entry["images"]))
+            result = on_reader(self.world, entry, lambda ceph, entry=entry: work(ceph, operation, [], entry["images"]))
             homes.append({**entry, "result": result})
         self.world.sleep(2)
         return {"homes": homes}
@@ -261,7 +237,7 @@ class Pump:
     def _lift(self, need):
         clusters = []
         for entry in need["clusters"]:
-            result = self._module(entry, lambda ceph, entry=entry: guard.unblock(ceph, entry["addresses"]))
+            result = on_reader(self.world, entry, lambda ceph, entry=entry: guard.unblock(ceph, entry["addresses"]))
             clusters.append({**entry, "result": result})
         self.world.sleep(1)
         return {"clusters": clusters}
@@ -273,3 +249,30 @@ class Pump:
 
 class _NotReachedError(Exception):
     pass
+
+
+def _ceph(world, entry):
+    """Return the connection of a module on the reader; or what Ansible registers where there is none."""
+    host = world.hosts.get(entry["reader"])
+    if host is None or not host.answers:
+        raise _NotReachedError
+    if host.ceph_cut or reading.refused(world, host):
+        raise rbd.CephError("error connecting to the cluster")
+    ceph = reading.FakeCeph(world, host)
+    guard.expect_cluster(ceph, entry["fsid"])
+    if entry["pool"] not in ceph.cluster.pools:
+        raise rbd.CephError(f"no pool {entry['pool']}")
+    ceph.pool = entry["pool"]
+    return ceph
+
+
+def on_reader(world, entry, work):
+    """Return what Ansible registers of a module that works in Ceph, delegated to a reader."""
+    try:
+        ceph = _ceph(world, entry)
+        done = work(ceph)
+    except _NotReachedError:
+        return dict(UNREACHABLE)
+    except rbd.CephError as error:
+        return {"failed": True, "msg": str(error)}
+    return {"changed": True, "fsid": ceph.fsid(), "pool": ceph.pool, **to_plain(done)}

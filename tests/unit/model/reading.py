@@ -166,6 +166,111 @@ def blocklist(cluster):
     return [facts.BlocklistEntry(entry, iso(at + guard.BLOCK_SECONDS)) for entry, at in cluster.blocklist.items()]
 
 
+# --- a host that comes back
+
+NIL = "00000000-0000-0000-0000-000000000000"
+
+
+def returning_facts(world, host):
+    """What compute_host_info returns of a host that comes back: the monitors answer it, even if the OSDs refuse it."""
+    request = {"instances": [NIL], "readers": ()}
+    fsid, pool = host.home
+    rbd_facts = None if host.ceph_cut else _rbd(world, host, request)
+    if rbd_facts is not None and refused(world, host):
+        unread = [facts.Unread("images", "error 108")]
+        rbd_facts = dataclasses.replace(rbd_facts, images=None, unread=unread)
+    domains = [_with_disks(world, host, uuid, "running") for uuid in sorted(host.domains)]
+    domains += [_with_disks(world, host, uuid, "shutoff") for uuid in sorted(host.defined - set(host.domains))]
+    return dataclasses.replace(
+        host_facts(world, host, request),
+        addresses=list(dict.fromkeys([host.management, *(one for all_ in host.clients.values() for one in all_)])),
+        rbd=rbd_facts,
+        domains=None if host.libvirt_silent else domains,
+        units=[_unit(host)],
+        compute_id_files=[facts.ComputeIdFile("/var/lib/nova/compute_id", True, True, host.node)],
+        libvirt=facts.Libvirt("qemu:///system", "9.0.0", host.name, host.name),
+    )
+
+
+def _unit(host):
+    active = "active" if host.silent_since is None else "inactive"
+    return facts.Unit("nova-compute.service", "loaded", active, "running", "enabled", None, 4711)
+
+
+def _with_disks(world, host, uuid, state):
+    server = world.servers[uuid]
+    sources = [f"{host.home[1]}/{disk.name}" for disk in world.disks_of(server, host.home)]
+    sources += [f"volumes/volume-{one}" for one in server.volumes if world.volumes[one].fsid is not None]
+    disks = [facts.DomainDisk("vda", "virtio", "network", source, "rbd") for source in sorted(sources)]
+    runs = state == "running"
+    pid = {"pid": 4711 if runs else None, "pid_start": 1 if runs else None}
+    return dataclasses.replace(_domain(server, host), state=state, disks=disks, **pid)
+
+
+def database(world, host, domains):
+    """What cell_info returns, asked for a host and for the instances of its domains."""
+    cell = make(
+        facts.CellFacts,
+        name="cell1",
+        uuid="cell-1",
+        location="db/nova_cell1",
+        revision=None,
+        has_compute_id=True,
+        scope=[host.name],
+        services=[_service_row(host)],
+        compute_nodes=[facts.ComputeNodeRow(1, host.node, host.name, host.name, 1, "QEMU", host.management, 1, 0)],
+        instances=[
+            _instance_row(number, server)
+            for number, server in enumerate(world.servers.values(), 1)
+            if server.host == host.name or server.uuid in domains
+        ],
+        migrations=[_migration_row(entry) for entry in world.migrations if host.name in (entry.source, entry.dest)],
+        unread=[],
+    )
+    return facts.DatabaseFacts(iso(world.now), None, [cell], None, None)
+
+
+def _service_row(host):
+    disabled = host.status == "disabled"
+    return facts.ServiceRow(
+        1, f"service-{host.name}", host.name, "nova-compute", 70, disabled, host.reason, host.forced_down, None, 7, 0
+    )
+
+
+def _instance_row(number, server):
+    return facts.InstanceRow(
+        number,
+        server.uuid,
+        server.name,
+        "project",
+        server.host,
+        server.host,
+        server.host,
+        1,
+        "active",
+        server.task,
+        server.power_state,
+        None,
+        number if server.deleted else 0,
+    )
+
+
+def _migration_row(entry):
+    return facts.MigrationRow(
+        entry.number,
+        f"migration-{entry.number}",
+        "evacuation",
+        entry.status,
+        entry.server,
+        entry.source,
+        entry.source,
+        entry.dest,
+        entry.dest,
+        None,
+        0,
+    )
+
+
 # --- Ceph, as a module on a host reaches it
 
 
@@ -232,6 +337,7 @@ class FakeCeph:
             for uuid, own in host.domains.items():
                 if self.cluster.refuses(own) and host.home[0] == self.cluster.fsid:
                     host.lost.setdefault(uuid, self.world.now)
+            self.world.refuse(host)
 
     def unblock(self, address, as_range=False):
         if not self.host.rights:
@@ -534,8 +640,12 @@ class Nova:
     def _service(self, host, status, reason, forced_down):
         self.world.api()
         there = self.world.hosts[host]
+        if there.forced_down and not forced_down and self.world.awaits_start(host):
+            raise worlds.NovaError("409 evacuations from it are done and not completed", 409)
         there.status, there.reason, there.forced_down = status, reason if status == "disabled" else None, forced_down
         self.world.say("service", host, status, reason or "", "forced" if forced_down else "")
+        if status == "enabled" and not forced_down:
+            self.world.watch.enabled(there)
         return service_facts(self.world, there)
 
     def hold_down(self, host, reason):

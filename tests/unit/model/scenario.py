@@ -14,6 +14,7 @@ import dataclasses
 import glob
 import json
 import os
+import random
 import shutil
 import tempfile
 import types
@@ -23,7 +24,7 @@ import uuid as uuids
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations, guard
-from ansible_collections.stackguard.nova.tests.unit.model import oracle, pump, reading
+from ansible_collections.stackguard.nova.tests.unit.model import oracle, pump, reading, returning
 from ansible_collections.stackguard.nova.tests.unit.model.world import (
     Cluster,
     Disk,
@@ -82,6 +83,10 @@ class Kind:
     odd_options: float = 0.5
     missing_disk: float = 0.05
     no_rights: float = 0.05
+    #: The dead host comes back at the end: its machine was never off and its guests run; it was installed anew.
+    returns: float = 0.4
+    alive: float = 0.4
+    new_address: float = 0.2
 
 
 def calm():
@@ -112,6 +117,7 @@ def calm():
         "no_rights",
         "mixed_homes",
         "volumes",
+        "alive",
     ]
     return Kind(**dict.fromkeys(names, 0.0))
 
@@ -403,6 +409,9 @@ class Scenario:
         #: Dead host to the servers that its operation was begun for.
         self.scope = {}
         self.other = None
+        #: States of runs of return_host. What it draws changes nothing of what came before.
+        self.returns = []
+        self.later = self._drawn("later")
         self.servers = sum(1 for server in self.world.servers.values() if server.host == DEAD)
         if self.dice.random() < kind.cell_mute:
             self.world.cell_mute_until = self.world.now + self.dice.choice((3, 30))
@@ -411,6 +420,9 @@ class Scenario:
         self.events = Events(self.world, kind, self.dice.choice((0.02, 0.05, 0.15)) if happens else 0.0)
         self.world.sleepers.append(self.events.tick)
         self.world.sleepers.append(self._others)
+
+    def _drawn(self, what):
+        return random.Random(f"{self.world.seed}-{what}")
 
     def next_id(self):
         self.ids += 1
@@ -520,7 +532,7 @@ class Scenario:
         self.states.append(result["state"])
         self.messages.append(result["msg"])
         world.watch.run = one.told
-        world.watch.others_snapshots = frozenset(f"stackguard-{entry['operation_id']}" for entry in self.journals())
+        self.watch_others()
         well = not result.get("failed")
         is_open = any(entry["about"]["host"] == host for entry in self.journals())
         if well and result["state"] in ("evacuated", "clear"):
@@ -541,6 +553,11 @@ class Scenario:
         if not any(server.uuid in watch.ever_sent for server in self._asked(one)) and not self._ever_sent(host):
             watch._entries(self._noted_by(closed_before=True, host=host))
 
+    def watch_others(self):
+        """Guards of open operations may be there."""
+        ids = (entry["operation_id"] for entry in self.journals())
+        self.world.watch.others_snapshots = frozenset(f"stackguard-{one}" for one in ids)
+
     def _ever_sent(self, host):
         return any(entry.source == host for entry in self.world.migrations)
 
@@ -557,14 +574,54 @@ class Scenario:
 
     def _noted_by(self, closed_before=False, host=None):
         noted = {}
-        paths = [*glob.glob(os.path.join(self.state_dir, "*.json"))]
-        paths += glob.glob(os.path.join(self.state_dir, "closed", "*.json"))
-        for path in paths:
-            with open(path, encoding="utf-8") as stream:
-                journal = json.load(stream)
+        for journal in self.all_journals():
             for fsid, addresses in (journal["about"].get("blocklisted") or {}).items():
                 noted.setdefault(fsid, set()).update(addresses)
         return noted
+
+    def all_journals(self):
+        """Return every journal, open and closed."""
+        found = self.journals()
+        for path in glob.glob(os.path.join(self.state_dir, "closed", "*.json")):
+            with open(path, encoding="utf-8") as stream:
+                found.append(json.load(stream))
+        return found
+
+    def listed_by(self, host):
+        """Every address that journals of this host, and of no other, say is on a list, by fsid."""
+        mine, others = {}, set()
+        for journal in self.all_journals():
+            for fsid, addresses in (journal["about"].get("blocklisted") or {}).items():
+                if journal["about"]["host"] == host:
+                    mine.setdefault(fsid, set()).update(addresses)
+                else:
+                    others |= {(fsid, address) for address in addresses}
+        return {fsid: {one for one in found if (fsid, one) not in others} for fsid, found in mine.items()}
+
+    def unchanging(self):
+        """Return what a run may change, as it is now."""
+        world = self.world
+        return {
+            "blocklists": {fsid: sorted(cluster.blocklist) for fsid, cluster in world.clusters.items()},
+            "services": [(host.name, host.status, host.reason, host.forced_down) for host in world.hosts.values()],
+            "machines": [(host.name, host.powered, sorted(host.domains)) for host in world.hosts.values()],
+            "guards": sorted(
+                (disk.name, snapshot)
+                for cluster in world.clusters.values()
+                for pool in cluster.pools.values()
+                for disk in pool.values()
+                for snapshot in disk.snapshots
+            ),
+            "requests": len(world.migrations),
+            "journals": self.all_journals(),
+        }
+
+    def must_be(self, before):
+        """Verify that a run in check mode has changed nothing."""
+        now = self.unchanging()
+        for what, was in before.items():
+            if now[what] != was:
+                self.world.watch.bad("check-mode-changed", what, was, now[what])
 
     # --- the whole
 
@@ -612,10 +669,15 @@ class Scenario:
                 self.world.sleep(dice.choice((1, 60, 600)))
         while self.other is not None:
             self._others()
-        self._close()
+        self._repair()
+        alive = self._alive()
+        for host in (OTHER_DEAD,) if alive else (DEAD, OTHER_DEAD):
+            self._give_up(host)
+        if alive or self.later.random() < self.kind.returns:
+            self._come_back()
         return self
 
-    def _close(self):
+    def _repair(self):
         """At last everything is repaired that can be, and the same command is given until nothing is open."""
         world = self.world
         self.events.left, self.other, self.kind = 0, None, dataclasses.replace(self.kind, kill=0.0)
@@ -629,26 +691,52 @@ class Scenario:
                 world.power_on(host)
                 world.heal(host)
         self.events._stranger_leaves()
-        for host in (DEAD, OTHER_DEAD):
-            self._give_up(host)
+
+    def _alive(self):
+        """Its machine was never switched off: the evacuation is given up, and it comes back with what runs there."""
+        host = self.world.hosts[DEAD]
+        if not host.powered or self.later.random() >= self.kind.returns * self.kind.alive:
+            return False
+        for _number in range(2):
+            if self.is_open(DEAD):
+                self.world.sleep(700)
+                self.carry_out(self.run(self.options(DEAD, "abort", fence="power", servers=None)))
+        return True
+
+    def _come_back(self):
+        """Return it. Where nothing is open, all is given back in the end."""
+        world = self.world
+        one = returning.Comeback(self, DEAD)
+        one.arrive()
+        if self.is_open(DEAD) or self._moves():
+            one.run()
+            return
+        if not one.play():
+            world.watch.bad("return-never-ends", DEAD, one.last["state"], one.last["msg"])
+        if one.held:
+            world.watch.given_back_whole(one.host, one.status)
+
+    def _moves(self):
+        """Nova is at something that began or ends there, and never comes to its end."""
+        return any(entry.stage not in ("ended",) and DEAD in (entry.source, entry.dest) for entry in self.world.migrations)
 
     def _give_up(self, host):
         """Resume what is open, or abort it: then nothing is left of it."""
         world = self.world
         world.power_off(world.hosts[host])
         for action in ("apply", "apply", "abort", "abort"):
-            if not self._open(host) and (action == "abort" or host == OTHER_DEAD or not self._left(host)):
+            if not self.is_open(host) and (action == "abort" or host == OTHER_DEAD or not self._left(host)):
                 return
             world.sleep(700)
             given = {"fence": "power", "partial": True, "servers": None, "reset_states": ["task"], "max_hosts": 9}
             self.carry_out(self.run(self.options(host, action, **given)))
-        if self._open(host) and not self._stuck(host):
+        if self.is_open(host) and not self._stuck(host):
             world.watch.bad("never-ends", host, self.messages[-1])
 
     def _left(self, host):
         return [server for server in self.world.servers.values() if server.host == host and not server.deleted]
 
-    def _open(self, host):
+    def is_open(self, host):
         return any(entry["about"]["host"] == host for entry in self.journals())
 
     def _stuck(self, host):
@@ -675,6 +763,7 @@ def install(monkeypatch, current):
     monkeypatch.setattr(guard, "time", types.SimpleNamespace(time=lambda: current().world.now))
     monkeypatch.setattr(server_evacuate, "connect", lambda _args: object())
     monkeypatch.setattr(server_evacuate, "uuid", types.SimpleNamespace(uuid4=lambda: current().next_id()))
+    returning.install(monkeypatch, current)
     _make_quick(monkeypatch)
 
 
