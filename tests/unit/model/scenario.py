@@ -81,12 +81,16 @@ class Kind:
     tight: float = 0.3
     second_address: float = 0.1
     odd_options: float = 0.5
+    #: Of those: only half of the servers are named.
+    some: float = 0.2
     missing_disk: float = 0.05
     no_rights: float = 0.05
     #: The dead host comes back at the end: its machine was never off and its guests run; it was installed anew.
     returns: float = 0.4
     alive: float = 0.4
     new_address: float = 0.2
+    #: No probability: the fence of every run; empty: drawn.
+    fence: str = ""
 
 
 def calm():
@@ -434,10 +438,11 @@ class Scenario:
         dice, world = self.dice, self.world
         odd = dice.random() < self.kind.odd_options
         fence = dice.choice(FENCES) if odd else ("power" if not self.kind.cut_off else dice.choice(FENCES[:3]))
+        fence = self.kind.fence or fence
         source = world.hosts[host]
         chosen = None
         mine = [server for server in world.servers.values() if server.host == host and not server.deleted]
-        if odd and mine and dice.random() < 0.2:
+        if odd and mine and dice.random() < self.kind.some:
             chosen = [server.name for server in mine[: max(1, len(mine) // 2)]]
         named = []
         if odd and fence == "blocklist" and dice.random() < 0.4:
@@ -708,13 +713,17 @@ class Scenario:
         world = self.world
         one = returning.Comeback(self, DEAD)
         one.arrive()
-        if self.is_open(DEAD) or self._moves():
+        if self.is_open(DEAD) or self._moves() or not self._looked_at(one.host):
             one.run()
             return
         if not one.play():
             world.watch.bad("return-never-ends", DEAD, one.last["state"], one.last["msg"])
         if one.held:
             world.watch.given_back_whole(one.host, one.status)
+
+    def _looked_at(self, host):
+        """Whether another host reaches its cluster and pool."""
+        return any(other.answers and other.home == host.home for other in self.world.hosts.values() if other is not host)
 
     def _moves(self):
         """Nova is at something that began or ends there, and never comes to its end."""
