@@ -11,6 +11,7 @@ what is left when a run says that it has ended well. A journal is looked at for 
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from ansible_collections.stackguard.nova.tests.unit.model.world import HEADROOM, OVERHEAD, WATCH_TIMEOUT
@@ -51,6 +52,9 @@ class Told:
     #: Servers whose QEMUs could write on the source when this run read it last; when hosts were read.
     alive: t.Tuple[str, ...] = ()
     reads: t.List[float] = dataclasses.field(default_factory=list)
+    #: Host to when it was read, and for how long its memory counts as known.
+    read_at: t.Dict[str, float] = dataclasses.field(default_factory=dict)
+    measured_for: float = 0.0
 
 
 class Oracle:
@@ -218,8 +222,28 @@ class Oracle:
             if any(disk.snapshots for disk in self.world.disks_of(server, server.home)):
                 self.bad("guard-kept", server.name, "arrived", int(self.world.now - entry.ended), "seconds ago")
 
+    def works(self, host):
+        """A host is asked to do something in Ceph."""
+        if host is not None and host.name == self.run.host:
+            self.bad("dead-host-at-work", host.name)
+
+    def reported(self, message, report, well):
+        """Every reason that a run gives is in its report, too; and whoever stays without a list that shows it."""
+        for code in sorted(set(re.findall(r"\bSG\d{3}\b", message))):
+            if not well and code not in report:
+                self.bad("not-in-the-report", code, message)
+
+    #: Seconds in which what a round has read may be used, however short the operator's time is.
+    JUST_READ = 90.0
+
+    def _measured(self, target, run):
+        age = self.world.now - run.read_at.get(target.name, 0.0)
+        if age > max(run.measured_for, self.JUST_READ) + SLACK:
+            self.bad("old-measurement", target.name, int(age))
+
     def _room(self, server, target):
         world = self.world
+        self._measured(target, self.run)
         if target.name in self.disturbed:
             return
         coming = [

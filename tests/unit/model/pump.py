@@ -95,12 +95,12 @@ def arguments(**given):
 class Pump:
     """One run of the playbook. ``kill``: the probability that it dies at any one moment."""
 
-    def __init__(self, world, told, args, kill=0.0, slow=0.0):
+    def __init__(self, world, told, args, kill=0.0, slow=0.0, slow_seconds=90.0):
         self.world = world
         self.told = told
         self.args = args
         self.kill = kill
-        self.slow = slow
+        self.slow, self.slow_seconds = slow, slow_seconds
         self.result = None
         self.said = []
         # Of its own: what happens in the world does not depend on how often this one rolls its dice.
@@ -158,13 +158,14 @@ class Pump:
                 continue
             path = evidence.save_host(directory, host.name, reading.host_facts(world, host, need))
             os.utime(path, (world.now, world.now))
+            self.told.read_at[host.name] = world.now
             if host.name == self.told.host:
                 self.told.alive_at = world.now
                 able = [uuid for uuid, address in host.domains.items() if world.reaches(host, address, host.home[0])]
                 self.told.alive = tuple(sorted(able))
         world.watch.reads(self.told)
         # A thousand hosts and five forks.
-        world.sleep(90 if self.dice.random() < self.slow else 1 + self.dice.randrange(3))
+        world.sleep(self.slow_seconds if self.dice.random() < self.slow else 1 + self.dice.randrange(3))
         return {}
 
     def _fence(self, need):
@@ -254,6 +255,7 @@ class _NotReachedError(Exception):
 def _ceph(world, entry):
     """Return the connection of a module on the reader; or what Ansible registers where there is none."""
     host = world.hosts.get(entry["reader"])
+    world.watch.works(host)
     if host is None or not host.answers:
         raise _NotReachedError
     if host.ceph_cut or reading.refused(world, host):

@@ -55,7 +55,7 @@ def host_facts(world, host, request):
         etc_hosts=[],
         ovs_external_ids=None,
         open_operations=[],
-        rbd=None if host.ceph_cut or refused(world, host) else _rbd(world, host, request),
+        rbd=_rbd(world, host, request) if host.disks_in_ceph and not host.ceph_cut and not refused(world, host) else None,
         qemu_processes=dict.fromkeys(sorted(host.domains), 4711),
         unread=[facts.Unread("domains", "libvirt does not answer")] if host.libvirt_silent else [],
     )
@@ -74,7 +74,7 @@ def _conf(host):
         my_ip=host.management,
         instances_path="/var/lib/nova/instances",
         compute_driver="libvirt.LibvirtDriver",
-        images_type="rbd",
+        images_type="rbd" if host.disks_in_ceph else "default",
         images_rbd_pool=host.home[1],
         rbd_user="nova",
         images_rbd_ceph_conf=None,
@@ -175,7 +175,7 @@ def returning_facts(world, host):
     """What compute_host_info returns of a host that comes back: the monitors answer it, even if the OSDs refuse it."""
     request = {"instances": [NIL], "readers": ()}
     fsid, pool = host.home
-    rbd_facts = None if host.ceph_cut else _rbd(world, host, request)
+    rbd_facts = _rbd(world, host, request) if host.disks_in_ceph and not host.ceph_cut else None
     if rbd_facts is not None and refused(world, host):
         unread = [facts.Unread("images", "error 108")]
         rbd_facts = dataclasses.replace(rbd_facts, images=None, unread=unread)
@@ -259,7 +259,7 @@ def _migration_row(entry):
     return facts.MigrationRow(
         entry.number,
         f"migration-{entry.number}",
-        "evacuation",
+        entry.type,
         entry.status,
         entry.server,
         entry.source,
@@ -352,6 +352,23 @@ class FakeCeph:
 
 def flavor(server):
     return make(facts.ServerFlavor, vcpus=1, ram=server.ram, disk=10, ephemeral=0, swap=server.swap, extra_specs={})
+
+
+def aggregates(world):
+    """One for each zone."""
+    zones = sorted({host.zone for host in world.hosts.values()})
+    return [
+        make(
+            facts.ApiAggregate,
+            id=number,
+            uuid=f"aggregate-{zone}",
+            name=zone,
+            availability_zone=zone,
+            hosts=[host.name for host in world.hosts.values() if host.zone == zone],
+            metadata={"availability_zone": zone},
+        )
+        for number, zone in enumerate(zones, 1)
+    ]
 
 
 def server_facts(server):
@@ -454,14 +471,14 @@ class Nova:
             servers=none
             if silent
             else [server_facts(server) for host in wanted for server in world.live_servers(host.name)],
-            aggregates=[],
+            aggregates=none if silent else aggregates(world),
             providers=none if silent else [self._provider(host) for host in wanted],
             migrations=none
             if silent
             else [
                 self._record(entry)
                 for entry in world.migrations
-                if entry.status in ("accepted", "pre-migrating", "done")
+                if entry.status in ("accepted", "pre-migrating", "done", "finished")
                 and {entry.source, entry.dest} & {host.name for host in wanted}
             ],
             agents=[],
@@ -487,7 +504,7 @@ class Nova:
         held = {
             server.uuid: server.ram
             for server in world.servers.values()
-            if not server.deleted and server.host == host.name
+            if (not server.deleted or server.soft) and server.host == host.name
         }
         for entry in world.under_way():
             if entry.dest == host.name:
@@ -512,7 +529,7 @@ class Nova:
             facts.ApiMigration,
             id=entry.number,
             uuid=f"migration-{entry.number}",
-            migration_type="evacuation",
+            migration_type=entry.type,
             status=entry.status,
             instance_uuid=entry.server,
             source_compute=entry.source,
@@ -541,7 +558,7 @@ class Nova:
             numa={entry.id: [] for entry in servers},
             offers={entry.id: [other.node for other in world.hosts.values()] for entry in servers},
             unread=allocated,
-            aggregates=None,
+            aggregates=None if silent else aggregates(world),
             migrations=None
             if silent
             else [self._record(entry) for entry in world.migrations if entry.stage != "ended"],
@@ -553,7 +570,9 @@ class Nova:
                 if entry.stage != "ended"
             ],
             unlisted=self._unlisted(host),
-            soft_deleted={},
+            soft_deleted={
+                server.uuid: server.name for server in world.servers.values() if server.soft and server.host == host
+            },
             cells_down=[],
         )
 
@@ -588,14 +607,14 @@ class Nova:
 
     def last_evacuation(self, uuid):
         self.world.api()
-        found = [entry for entry in self.world.migrations if entry.server == uuid]
+        found = [entry for entry in self.world.migrations if entry.server == uuid and entry.type == "evacuation"]
         return {"status": found[-1].status, "dest_compute": found[-1].dest} if found else None
 
     def records(self, source, since=None, status=None):
         self.world.api()
         found = {}
         for entry in reversed(self.world.migrations):
-            if entry.source == source and (status is None or entry.status == status):
+            if entry.type == "evacuation" and entry.source == source and (status is None or entry.status == status):
                 found.setdefault(entry.server, entry.status)
         return found
 

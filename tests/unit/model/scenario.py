@@ -30,6 +30,7 @@ from ansible_collections.stackguard.nova.tests.unit.model.world import (
     Disk,
     Host,
     Killed,
+    Migration,
     NovaError,
     Server,
     Volume,
@@ -89,6 +90,19 @@ class Kind:
     returns: float = 0.4
     alive: float = 0.4
     new_address: float = 0.2
+    #: Nova keeps no disks in Ceph; servers are pinned, to a zone that no host is in; another host is in repair.
+    no_images: float = 0.0
+    pinned: float = 0.1
+    repair: float = 0.1
+    soft: float = 0.05
+    #: One server waits until its owner confirms its resize.
+    resized: float = 0.05
+    #: Its link heals while the operation is open, and the blocklist is all that keeps its guests from writing.
+    healed: float = 0.1
+    #: Seconds that a slow reading takes.
+    slow_seconds: float = 90.0
+    #: Everybody must have left in the end.
+    must: bool = False
     #: No probability: the fence of every run; empty: drawn.
     fence: str = ""
 
@@ -122,13 +136,16 @@ def calm():
         "mixed_homes",
         "volumes",
         "alive",
+        "soft",
+        "resized",
+        "healed",
     ]
-    return Kind(**dict.fromkeys(names, 0.0))
+    return Kind(**dict.fromkeys(names, 0.0), must=True)
 
 
 def killed():
     """The same, and runs die."""
-    return dataclasses.replace(calm(), kill=1.0)
+    return dataclasses.replace(calm(), kill=1.0, must=False)
 
 
 def wild():
@@ -144,9 +161,14 @@ class Builder:
         self.world = World(seed)
         self.kind = kind
         self.dice = self.world.random
+        #: For what was added later: the clouds of the seeds stay as they are.
+        self.more = random.Random(f"{seed}-more")
 
     def chance(self, name):
         return self.dice.random() < getattr(self.kind, name)
+
+    def another(self, name):
+        return self.more.random() < getattr(self.kind, name)
 
     def build(self):
         world = self.world
@@ -154,6 +176,7 @@ class Builder:
         self._clusters()
         self._hosts()
         self._servers()
+        self._oddities()
         world.watch.begin()
         self._troubles()
         return world
@@ -242,6 +265,58 @@ class Builder:
             server.status = "ERROR"
         elif not plain and self.chance("stuck_task"):
             server.task = dice.choice(("rebooting", "powering-off", "image_snapshot"))
+
+    # --- what was added later
+
+    def _oddities(self):
+        """Clouds that are a little unlike the others."""
+        mine = [server for server in self.world.servers.values() if server.host == DEAD]
+        if self.another("no_images"):
+            self._boot_from_volumes()
+        for server in mine:
+            if self.another("pinned"):
+                server.pinned = self.more.choice(("nova", self.world.hosts[DEAD].zone))
+        if self.another("repair"):
+            self._in_repair()
+        if len(mine) > 1 and self.another("soft"):
+            self._soft_delete(mine[0])
+        if len(mine) > 1 and self.another("resized"):
+            self._resize(mine[-1])
+
+    def _boot_from_volumes(self):
+        world = self.world
+        for host in world.hosts.values():
+            host.disks_in_ceph = False
+        for number, server in enumerate(world.servers.values(), 1):
+            for name in server.disks:
+                world.pool(server.home).pop(name)
+            server.disks, server.boots_from_volume, server.swap = {}, True, 0
+            volume = Volume(uid(world.seed, "root", number), None)
+            world.volumes[volume.uuid] = volume
+            server.volumes = (volume.uuid,)
+
+    def _in_repair(self):
+        """A host that somebody has emptied and switched off. Others of its zone are there."""
+        world = self.world
+        zone = world.hosts[DEAD].zone
+        empty = [host for host in world.hosts.values() if not any(s.host == host.name for s in world.servers.values())]
+        others = [host for host in empty if host.name not in (DEAD, OTHER_DEAD) and host.zone == zone]
+        if len([host for host in world.hosts.values() if host.zone == zone]) > 2 and others:
+            host = self.more.choice(others)
+            host.status, host.reason = "disabled", "new memory"
+            world.power_off(host)
+
+    def _soft_delete(self, server):
+        self.world.stop_domain(self.world.hosts[server.host], server)
+        server.deleted = server.soft = server.touched = True
+
+    def _resize(self, server):
+        """Resized on the host: Nova keeps the record until its owner confirms."""
+        world = self.world
+        server.status = "VERIFY_RESIZE"
+        number = len(world.migrations) + 1
+        record = Migration(number, server.uuid, DEAD, DEAD, "finished", world.now, stage="ended", type="resize")
+        world.migrations.append(record)
 
     def _troubles(self):
         world, dice = self.world, self.dice
@@ -453,14 +528,14 @@ class Scenario:
             "inventory_name": host,
             "action": action,
             "fence": fence,
-            "partial": dice.random() < 0.5 if odd else False,
+            "partial": (dice.random() < 0.5 if odd else False) or self.kind.resized == 1,
             "servers": chosen,
             "blocklist_addresses": named,
             "also_blocklist": odd and dice.random() < 0.2,
             "fence_confirm_command": "confirm" if fence == "command" else None,
             "power_state_query": None,
             "attested_by": "Ann",
-            "max_hosts": dice.choice((1, 9)) if odd else 9,
+            "max_hosts": dice.choice((1, 9)) if odd else (1 if self.kind.repair == 1 else 9),
             "max_share": 1.0,
             "server_timeout": dice.choice((60, 600)),
             "measured_for": dice.choice((5, 120)),
@@ -493,10 +568,11 @@ class Scenario:
             options["servers"],
             options["action"],
             tuple(options["blocklist_addresses"]),
+            measured_for=options["measured_for"],
         )
         args = pump.arguments(**{**options, "state_dir": self.state_dir, "evidence_dir": evidence_dir})
         kill = self.dice.choice((0.01, 0.05)) if self.dice.random() < self.kind.kill else 0.0
-        return pump.Pump(self.world, told, args, kill, self.kind.slow)
+        return pump.Pump(self.world, told, args, kill, self.kind.slow, self.kind.slow_seconds)
 
     def carry_out(self, one, quiet=False):
         """Carry a run out to its end or its death, others acting meanwhile, and let the oracle judge how it ended."""
@@ -539,6 +615,7 @@ class Scenario:
         world.watch.run = one.told
         self.watch_others()
         well = not result.get("failed")
+        world.watch.reported(result["msg"], json.dumps(result.get("report")), well)
         is_open = any(entry["about"]["host"] == host for entry in self.journals())
         if well and result["state"] in ("evacuated", "clear"):
             still = is_open
@@ -674,6 +751,7 @@ class Scenario:
                 self.world.sleep(dice.choice((1, 60, 600)))
         while self.other is not None:
             self._others()
+        self._evacuated()
         self._repair()
         alive = self._alive()
         for host in (OTHER_DEAD,) if alive else (DEAD, OTHER_DEAD):
@@ -681,6 +759,12 @@ class Scenario:
         if alive or self.later.random() < self.kind.returns:
             self._come_back()
         return self
+
+    def _evacuated(self):
+        """Where nothing is in the way, the host is evacuated: a refusal is a defect, too."""
+        stays = [server for server in self._left(DEAD) if server.status != "VERIFY_RESIZE"]
+        if self.kind.must and (stays or not self.runs):
+            self.world.watch.bad("not-evacuated", len(stays), self.messages[-1])
 
     def _repair(self):
         """At last everything is repaired that can be, and the same command is given until nothing is open."""
@@ -692,7 +776,7 @@ class Scenario:
             host.bmc = host.bmc_obeys = host.rights = True
             host.bmc_other, host.libvirt_silent = None, False
             host.refuses = host.fails = False
-            if host.name not in (DEAD, OTHER_DEAD):
+            if host.name not in (DEAD, OTHER_DEAD) and host.reason is None:
                 world.power_on(host)
                 world.heal(host)
         self.events._stranger_leaves()
@@ -732,6 +816,8 @@ class Scenario:
     def _give_up(self, host):
         """Resume what is open, or abort it: then nothing is left of it."""
         world = self.world
+        if host == DEAD and self.later.random() < self.kind.healed:
+            self._heal_and_resume()
         world.power_off(world.hosts[host])
         for action in ("apply", "apply", "abort", "abort"):
             if not self.is_open(host) and (action == "abort" or host == OTHER_DEAD or not self._left(host)):
@@ -741,6 +827,25 @@ class Scenario:
             self.carry_out(self.run(self.options(host, action, **given)))
         if self.is_open(host) and not self._stuck(host):
             world.watch.bad("never-ends", host, self.messages[-1])
+
+    def _heal_and_resume(self):
+        """Its link heals while Ceph refuses it: what runs there is no reason to refuse a resume."""
+        world, host = self.world, self.world.hosts[DEAD]
+        proofs = [journal.get("memory", {}).get("proof") or {} for journal in self.journals() if self._is_of_dead(journal)]
+        if not host.powered or not host.cut or not self._left(DEAD) or [one.get("kind") for one in proofs] != ["blocklist"]:
+            return
+        world.heal(host)
+        if any(not world.clusters[fsid].refuses(address) for fsid in host.home[:1] for address in host.domains.values()):
+            return
+        world.sleep(100)
+        given = {"fence": "blocklist", "partial": True, "servers": None, "blocklist_addresses": [], "refence": False}
+        result = self.carry_out(self.run(self.options(DEAD, "resume", **given)))
+        if result["state"] == "refused" and "It lives" in result["msg"]:
+            world.watch.bad("fenced-and-refused", result["msg"])
+
+    @staticmethod
+    def _is_of_dead(journal):
+        return journal["about"]["host"] == DEAD
 
     def _left(self, host):
         return [server for server in self.world.servers.values() if server.host == host and not server.deleted]

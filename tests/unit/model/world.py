@@ -94,6 +94,8 @@ class Host:
     bmc_obeys: bool = True
     bmc_other: t.Optional[bool] = None
     powered_on_at: float = 0.0
+    #: Nova keeps disks in Ceph; else all its servers boot from volumes.
+    disks_in_ceph: bool = True
     reads_volumes: bool = True
     rights: bool = True
 
@@ -138,6 +140,8 @@ class Server:
     group: t.Optional[str] = None
     #: Its owner changed something after its host had died.
     touched: bool = False
+    #: It is deleted, and its owner may have it back: in no list, but placement counts it.
+    soft: bool = False
     #: Instance actions, the oldest first.
     history: list = dataclasses.field(default_factory=lambda: ["create"])
 
@@ -155,6 +159,7 @@ class Migration:
     due: float = 0.0
     ended: float = 0.0
     brief: bool = False
+    type: str = "evacuation"
 
 
 class World:
