@@ -227,11 +227,26 @@ class Oracle:
         if host is not None and host.name == self.run.host:
             self.bad("dead-host-at-work", host.name)
 
+    #: What a run says that was stopped by what it had read of the fence.
+    STOPPED_BY_FENCE = (" is not fenced: ", " is not proven dead", " shows signs of life")
+
     def reported(self, message, report, well):
-        """Every reason that a run gives is in its report, too; and whoever stays without a list that shows it."""
-        for code in sorted(set(re.findall(r"\bSG\d{3}\b", message))):
-            if not well and code not in report:
+        """Every reason that a run gives is in its report, too. That another operation is open is only said."""
+        if well or "SG706 operation-open" in message:
+            return
+        codes = {item["code"] for item in report["findings"]}
+        if any(words in message for words in self.STOPPED_BY_FENCE) and "SG506" not in codes:
+            self.bad("not-in-the-report", "SG506", message)
+        codes |= {item["code"] for item in report["unchecked"]}
+        for code in sorted(set(re.findall(r"\bSG\d{3}\b", message)) - codes):
+            if code not in str(report):
                 self.bad("not-in-the-report", code, message)
+
+    def told_of_soft_deleted(self, report):
+        """Whoever is deleted and may come back stays on the host: its operator must know."""
+        for server in self.world.servers.values():
+            if server.soft and server.host == self.run.host and server.uuid not in report:
+                self.bad("soft-deleted-untold", server.name)
 
     #: Seconds in which what a round has read may be used, however short the operator's time is.
     JUST_READ = 90.0

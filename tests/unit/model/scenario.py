@@ -536,7 +536,7 @@ class Scenario:
             "power_state_query": None,
             "attested_by": "Ann",
             "max_hosts": dice.choice((1, 9)) if odd else (1 if self.kind.repair == 1 else 9),
-            "max_share": 1.0,
+            "max_share": 0.0 if self.kind.repair == 1 else 1.0,
             "server_timeout": dice.choice((60, 600)),
             "measured_for": dice.choice((5, 120)),
             "proof_max_age": dice.choice((5, 30, 120)),
@@ -615,13 +615,14 @@ class Scenario:
         world.watch.run = one.told
         self.watch_others()
         well = not result.get("failed")
-        world.watch.reported(result["msg"], json.dumps(result.get("report")), well)
+        world.watch.reported(result["msg"], result["report"], well)
         is_open = any(entry["about"]["host"] == host for entry in self.journals())
         if well and result["state"] in ("evacuated", "clear"):
             still = is_open
             if result["state"] == "clear":
                 asked = [server for server in asked if server.host == host]
             world.watch.ended_well(asked, self.noted(), still)
+            world.watch.told_of_soft_deleted(json.dumps(result["report"]))
             self.succeeded = self.succeeded or host == DEAD
             self.well.add(host)
         if well and result["state"] == "aborted":
