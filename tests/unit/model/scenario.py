@@ -140,12 +140,12 @@ def calm():
         "resized",
         "healed",
     ]
-    return Kind(**dict.fromkeys(names, 0.0), must=True)
+    return Kind(**dict.fromkeys(names, 0.0))
 
 
 def killed():
     """The same, and runs die."""
-    return dataclasses.replace(calm(), kill=1.0, must=False)
+    return dataclasses.replace(calm(), kill=1.0)
 
 
 def wild():
@@ -765,7 +765,7 @@ class Scenario:
         """Where nothing is in the way, the host is evacuated: a refusal is a defect, too."""
         stays = [server for server in self._left(DEAD) if server.status != "VERIFY_RESIZE"]
         if self.kind.must and (stays or not self.runs):
-            self.world.watch.bad("not-evacuated", len(stays), self.messages[-1])
+            self.world.watch.bad("not-evacuated", len(stays), *self.messages[-1:])
 
     def _repair(self):
         """At last everything is repaired that can be, and the same command is given until nothing is open."""

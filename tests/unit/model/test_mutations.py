@@ -370,7 +370,7 @@ def an_abort_lifts_what_an_earlier_operation_needs(patch):
 
 
 #: Operations that end with some of the servers, of a host that is cut off and refused by Ceph.
-refused = changed(calm(), cut_off=1.0, odd_options=1.0, fence="blocklist", must=False)
+refused = changed(calm(), cut_off=1.0, odd_options=1.0, fence="blocklist")
 #: Its link heals, and return_host is run.
 back = changed(refused, alive=1.0, returns=1.0)
 
@@ -414,9 +414,9 @@ CASES = {
     ),
     zones_do_not_matter: (changed(calm(), tight=0.5), ("sent-out-of-its-zone",)),
     the_power_state_of_an_error_is_running: (changed(calm(), stopped=0.8, error=0.7), ("power-state",)),
-    a_cloud_without_images_fails_at_the_guard: (changed(calm(), no_images=1.0), ("not-evacuated",)),
-    a_pin_counts_that_holds_nothing: (changed(calm(), pinned=1.0), ("not-evacuated",)),
-    a_host_in_repair_counts: (changed(calm(), repair=1.0), ("not-evacuated",)),
+    a_cloud_without_images_fails_at_the_guard: (changed(calm(), no_images=1.0, must=True), ("not-evacuated",)),
+    a_pin_counts_that_holds_nothing: (changed(calm(), pinned=1.0, must=True), ("not-evacuated",)),
+    a_host_in_repair_counts: (changed(calm(), repair=1.0, must=True), ("not-evacuated",)),
     the_dead_host_works_in_ceph: (changed(calm(), compute_dead=1.0, stopped=1.0, fence="blocklist"), ("dead-host-at-work",)),
     a_return_looks_through_the_first_host: (
         changed(refused, second_cluster=1.0, mixed_homes=1.0, returns=1.0),
@@ -427,12 +427,12 @@ CASES = {
     a_return_lifts_under_what_runs_there: (back, ("lifted-under-a-guest",)),
     soft_deleted_servers_are_not_seen: (changed(calm(), soft=1.0), ("soft-deleted-untold",)),
     a_measurement_counts_from_the_wave: (
-        changed(calm(), slow=1.0, slow_seconds=300.0, must=False),
+        changed(calm(), slow=1.0, slow_seconds=300.0),
         ("old-measurement",),
     ),
     the_report_lacks_what_stopped_the_run: (changed(calm(), bmc_dead=1.0), ("not-in-the-report",)),
     a_fenced_host_that_answers_is_refused: (changed(refused, kill=1.0, healed=1.0), ("fenced-and-refused",)),
-    one_resize_keeps_all: (changed(calm(), resized=1.0), ("not-evacuated",)),
+    one_resize_keeps_all: (changed(calm(), resized=1.0, must=True), ("not-evacuated",)),
     an_abort_lifts_what_an_earlier_operation_needs: (
         changed(refused, aborts=0.5, kill=1.0, some=1.0, many=1.0),
         ("lifted-under-a-guest",),
