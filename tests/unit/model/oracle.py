@@ -55,6 +55,8 @@ class Told:
     #: Host to when it was read, and for how long its memory counts as known.
     read_at: t.Dict[str, float] = dataclasses.field(default_factory=dict)
     measured_for: float = 0.0
+    #: Another run has taken its operation over.
+    overtaken: bool = False
 
 
 class Oracle:
@@ -109,6 +111,8 @@ class Oracle:
         source, target = world.hosts[server.host], world.hosts[dest]
         if run is None:
             self.bad("sent-by-none", server.name)
+        if run.overtaken:
+            self.bad("sent-by-an-overtaken-run", server.name)
         run.sent.append(server.uuid)
         self.ever_sent.add(server.uuid)
         if source.name != run.host:

@@ -22,9 +22,9 @@ import typing as t
 import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, journal
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, holding, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations, guard
-from ansible_collections.stackguard.nova.tests.unit.model import oracle, pump, reading, returning
+from ansible_collections.stackguard.nova.tests.unit.model import earlier, oracle, pump, reading, returning
 from ansible_collections.stackguard.nova.tests.unit.model.world import (
     Cluster,
     Disk,
@@ -99,6 +99,12 @@ class Kind:
     resized: float = 0.05
     #: Its link heals while the operation is open, and the blocklist is all that keeps its guests from writing.
     healed: float = 0.1
+    #: A task of the role fails; before a run there is one in check mode; another operator gives the command meanwhile.
+    breaks: float = 0.1
+    looked: float = 0.05
+    overtaken: float = 0.1
+    #: A run of version 0.1 was killed before.
+    old: float = 0.05
     #: Seconds that a slow reading takes.
     slow_seconds: float = 90.0
     #: Everybody must have left in the end.
@@ -139,6 +145,9 @@ def calm():
         "soft",
         "resized",
         "healed",
+        "breaks",
+        "overtaken",
+        "old",
     ]
     return Kind(**dict.fromkeys(names, 0.0))
 
@@ -491,6 +500,10 @@ class Scenario:
         #: States of runs of return_host. What it draws changes nothing of what came before.
         self.returns = []
         self.later = self._drawn("later")
+        #: Numbers of the runs that go on.
+        self.living = set()
+        if self.later.random() < kind.old:
+            self._leave_an_old_journal()
         self.servers = sum(1 for server in self.world.servers.values() if server.host == DEAD)
         if self.dice.random() < kind.cell_mute:
             self.world.cell_mute_until = self.world.now + self.dice.choice((3, 30))
@@ -499,6 +512,14 @@ class Scenario:
         self.events = Events(self.world, kind, self.dice.choice((0.02, 0.05, 0.15)) if happens else 0.0)
         self.world.sleepers.append(self.events.tick)
         self.world.sleepers.append(self._others)
+
+    def _leave_an_old_journal(self):
+        host = self.world.hosts[DEAD]
+        mine = self._left(DEAD)
+        if mine and not host.answers and not any(server.deleted for server in mine):
+            os.makedirs(self.state_dir, exist_ok=True)
+            earlier.leave(self.world, host, mine, self.state_dir, self.later)
+            self.scope[DEAD] = mine
 
     def _drawn(self, what):
         return random.Random(f"{self.world.seed}-{what}")
@@ -554,7 +575,7 @@ class Scenario:
         options.update(given)
         return options
 
-    def run(self, options):
+    def run(self, options, check=False):
         """Return the pump of one run of the playbook."""
         self.runs += 1
         evidence_dir = os.path.join(self.directory, f"evidence-{self.runs}")
@@ -572,28 +593,62 @@ class Scenario:
         )
         args = pump.arguments(**{**options, "state_dir": self.state_dir, "evidence_dir": evidence_dir})
         kill = self.dice.choice((0.01, 0.05)) if self.dice.random() < self.kind.kill else 0.0
-        return pump.Pump(self.world, told, args, kill, self.kind.slow, self.kind.slow_seconds)
+        breaks = 0.1 if self.later.random() < self.kind.breaks else 0.0
+        troubles = pump.Troubles(kill, self.kind.slow, self.kind.slow_seconds, breaks)
+        return pump.Pump(self.world, told, args, troubles, check)
 
     def carry_out(self, one, quiet=False):
         """Carry a run out to its end or its death, others acting meanwhile, and let the oracle judge how it ended."""
         world = self.world
         host = one.told.host
         asked = self._asked(one)
+        another = self.later.random() < self.kind.overtaken
+        self.living.add(one.told.number)
         try:
-            for _need in one.steps():
+            for need in one.steps():
                 if not quiet:
                     self.events.tick()
                     self._others()
+                if another and not quiet and need in ("guard", "unguard", "wait", "advance") and self._holds(one):
+                    another = self.later.random() < 0.7
+                    if not another:
+                        self._overtake(one)
         except Killed:
             world.say("killed", one.told.number)
             self.states.append("killed")
             return None
         finally:
+            self.living.discard(one.told.number)
             self.sent.update(one.told.sent)
             world.watch.disks()
             shutil.rmtree(one.args["evidence_dir"], ignore_errors=True)
         self._judge(one, host, asked)
         return one.result
+
+    def _holds(self, one):
+        """Whether the open journal is in the hands of a run."""
+        return any(
+            journal["about"]["host"] == one.told.host and journal["run"]["pid"] == one.plugin.number
+            for journal in self.journals()
+        )
+
+    def _overtake(self, one):
+        """Another operator gives the command meanwhile: refused; taken over, where he says that the first has ended."""
+        world = self.world
+        before = self.unchanging()
+        left, self.events.left, nested, world.nested = self.events.left, 0, world.nested, True
+        try:
+            second = self.run(self.options(one.told.host, "resume", servers=None))
+            result = self.carry_out(second, quiet=True)
+            if result is not None and second.told.sent:
+                world.watch.bad("two-runs-at-once", second.told.number)
+            if result is not None:
+                self.must_be(before, ("blocklists", "guards", "journals", "requests"))
+            second = self.run(self.options(one.told.host, "resume", servers=None, take_over=True))
+            self.carry_out(second, quiet=True)
+        finally:
+            self.events.left, world.nested = left, nested
+        one.told.overtaken = not self._holds(one)
 
     def _asked(self, one):
         """Who is to leave: what the operation was begun for, whatever a later run is told."""
@@ -658,9 +713,16 @@ class Scenario:
     def _noted_by(self, closed_before=False, host=None):
         noted = {}
         for journal in self.all_journals():
-            for fsid, addresses in (journal["about"].get("blocklisted") or {}).items():
+            for fsid, addresses in self._lists_of(journal).items():
                 noted.setdefault(fsid, set()).update(addresses)
         return noted
+
+    def _lists_of(self, journal):
+        """Return what a journal says is on blocklists. One of version 0.1 does not say on which."""
+        about = journal["about"]
+        if "blocklisted" in about:
+            return about["blocklisted"]
+        return dict.fromkeys(self.world.clusters, (about.get("fence_proof") or {}).get("addresses") or [])
 
     def all_journals(self):
         """Return every journal, open and closed."""
@@ -674,7 +736,7 @@ class Scenario:
         """Every address that journals of this host, and of no other, say is on a list, by fsid."""
         mine, others = {}, set()
         for journal in self.all_journals():
-            for fsid, addresses in (journal["about"].get("blocklisted") or {}).items():
+            for fsid, addresses in self._lists_of(journal).items():
                 if journal["about"]["host"] == host:
                     mine.setdefault(fsid, set()).update(addresses)
                 else:
@@ -687,7 +749,7 @@ class Scenario:
         return {
             "blocklists": {fsid: sorted(cluster.blocklist) for fsid, cluster in world.clusters.items()},
             "services": [(host.name, host.status, host.reason, host.forced_down) for host in world.hosts.values()],
-            "machines": [(host.name, host.powered, sorted(host.domains)) for host in world.hosts.values()],
+            "machines": [(host.name, host.powered) for host in world.hosts.values()],
             "guards": sorted(
                 (disk.name, snapshot)
                 for cluster in world.clusters.values()
@@ -699,12 +761,12 @@ class Scenario:
             "journals": self.all_journals(),
         }
 
-    def must_be(self, before):
-        """Verify that a run in check mode has changed nothing."""
+    def must_be(self, before, parts=None):
+        """Verify that a run has changed nothing: one in check mode, or one that is refused."""
         now = self.unchanging()
-        for what, was in before.items():
-            if now[what] != was:
-                self.world.watch.bad("check-mode-changed", what, was, now[what])
+        for what in parts or before:
+            if now[what] != before[what]:
+                self.world.watch.bad("changed", what, before[what], now[what])
 
     # --- the whole
 
@@ -745,6 +807,8 @@ class Scenario:
             if self.runs:
                 later = dice.choice(("apply", "apply", "apply", "resume", "status"))
                 action = "abort" if dice.random() < self.kind.aborts else later
+            if self.later.random() < self.kind.looked:
+                self._look(action)
             one = self.run(self.options(DEAD, action))
             self.carry_out(one)
             if dice.random() < 0.5:
@@ -760,6 +824,26 @@ class Scenario:
         if alive or self.later.random() < self.kind.returns:
             self._come_back()
         return self
+
+    def _look(self, action):
+        """A run in check mode, while nobody else does anything."""
+        world = self.world
+        # What Nova is at goes on.
+        if world.under_way():
+            return
+        before = self.unchanging()
+        left, self.events.left, world.nested = self.events.left, 0, True
+        try:
+            self._check(self.run(self.options(DEAD, action), check=True))
+        finally:
+            self.events.left, world.nested = left, False
+        self.must_be(before)
+
+    def _check(self, one):
+        with contextlib.suppress(Killed):
+            for _need in one.steps():
+                pass
+        shutil.rmtree(one.args["evidence_dir"], ignore_errors=True)
 
     def _evacuated(self):
         """Where nothing is in the way, the host is evacuated: a refusal is a defect, too."""
@@ -876,6 +960,8 @@ def install(monkeypatch, current):
     monkeypatch.setattr(evacuations, "futures", reading.FUTURES)
     monkeypatch.setattr(guard, "futures", reading.FUTURES)
     monkeypatch.setattr(guard, "time", types.SimpleNamespace(time=lambda: current().world.now))
+    pids = lambda pid: "0" if pid - pump.FIRST_PID in current().living else None  # noqa: E731
+    monkeypatch.setattr(holding.processes, "start_time", pids)
     monkeypatch.setattr(server_evacuate, "connect", lambda _args: object())
     monkeypatch.setattr(server_evacuate, "uuid", types.SimpleNamespace(uuid4=lambda: current().next_id()))
     returning.install(monkeypatch, current)

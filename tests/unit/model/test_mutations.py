@@ -409,7 +409,7 @@ CASES = {
         ("memory-promised-twice",),
     ),
     an_abort_forgets_who_was_sent: (
-        changed(calm(), cut_off=1.0, aborts=1.0, kill=0.7, odd_options=1.0),
+        changed(refused, aborts=1.0, kill=1.0),
         ("lifted-under-a-guest",),
     ),
     zones_do_not_matter: (changed(calm(), tight=0.5), ("sent-out-of-its-zone",)),
