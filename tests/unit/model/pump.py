@@ -113,7 +113,7 @@ class TaskFailedError(Exception):
 class Pump:
     """One run of the playbook."""
 
-    def __init__(self, world, told, args, troubles=Troubles(), check=False):  # noqa: B008 (it is frozen)
+    def __init__(self, world, told, args, troubles=Troubles(), check=False, said=None):  # noqa: B008 (it is frozen)
         self.world = world
         self.told = told
         self.args = args
@@ -121,7 +121,7 @@ class Pump:
         self.breaks = troubles.breaks
         self.check = check
         self.result = None
-        self.said = []
+        self.said = [] if said is None else said
         # Of its own: what happens in the world does not depend on how often this one rolls its dice.
         self.dice = random.Random(f"{world.seed}-{told.number}")
         self.plugin = Plugin(self)

@@ -500,6 +500,8 @@ class Scenario:
         #: States of runs of return_host. What it draws changes nothing of what came before.
         self.returns = []
         self.later = self._drawn("later")
+        #: What runs have said.
+        self.said = []
         #: Numbers of the runs that go on.
         self.living = set()
         if self.later.random() < kind.old:
@@ -516,7 +518,8 @@ class Scenario:
     def _leave_an_old_journal(self):
         host = self.world.hosts[DEAD]
         mine = self._left(DEAD)
-        if mine and not host.answers and not any(server.deleted for server in mine):
+        # It did not note how a server in ERROR ran.
+        if mine and not host.answers and not any(server.status == "ERROR" for server in mine):
             os.makedirs(self.state_dir, exist_ok=True)
             earlier.leave(self.world, host, mine, self.state_dir, self.later)
             self.scope[DEAD] = mine
@@ -595,7 +598,7 @@ class Scenario:
         kill = self.dice.choice((0.01, 0.05)) if self.dice.random() < self.kind.kill else 0.0
         breaks = 0.1 if self.later.random() < self.kind.breaks else 0.0
         troubles = pump.Troubles(kill, self.kind.slow, self.kind.slow_seconds, breaks)
-        return pump.Pump(self.world, told, args, troubles, check)
+        return pump.Pump(self.world, told, args, troubles, check, self.said)
 
     def carry_out(self, one, quiet=False):
         """Carry a run out to its end or its death, others acting meanwhile, and let the oracle judge how it ended."""
@@ -609,7 +612,7 @@ class Scenario:
                 if not quiet:
                     self.events.tick()
                     self._others()
-                if another and not quiet and need in ("guard", "unguard", "wait", "advance") and self._holds(one):
+                if another and not quiet and need in ("wait", "advance") and self._holds(one):
                     another = self.later.random() < 0.7
                     if not another:
                         self._overtake(one)
@@ -677,7 +680,7 @@ class Scenario:
             if result["state"] == "clear":
                 asked = [server for server in asked if server.host == host]
             world.watch.ended_well(asked, self.noted(), still)
-            world.watch.told_of_soft_deleted(json.dumps(result["report"]))
+            world.watch.told_of_soft_deleted(f"{self.said} {result['report']}")
             self.succeeded = self.succeeded or host == DEAD
             self.well.add(host)
         if well and result["state"] == "aborted":
@@ -720,9 +723,8 @@ class Scenario:
     def _lists_of(self, journal):
         """Return what a journal says is on blocklists. One of version 0.1 does not say on which."""
         about = journal["about"]
-        if "blocklisted" in about:
-            return about["blocklisted"]
-        return dict.fromkeys(self.world.clusters, (about.get("fence_proof") or {}).get("addresses") or [])
+        anywhere = (about.get("fence_proof") or {}).get("addresses") or []
+        return {fsid: [*(about.get("blocklisted") or {}).get(fsid, []), *anywhere] for fsid in self.world.clusters}
 
     def all_journals(self):
         """Return every journal, open and closed."""
