@@ -518,8 +518,9 @@ class Scenario:
     def _leave_an_old_journal(self):
         host = self.world.hosts[DEAD]
         mine = self._left(DEAD)
-        # It did not note how a server in ERROR ran.
-        if mine and not host.answers and not any(server.status == "ERROR" for server in mine):
+        # It did not note how a server in ERROR ran, nor where an image is; and it looked for nobody who is soft-deleted.
+        odd = any(server.status == "ERROR" for server in mine) or any(one.soft for one in self.world.servers.values())
+        if mine and not host.answers and not odd and self._looked_at(host):
             os.makedirs(self.state_dir, exist_ok=True)
             earlier.leave(self.world, host, mine, self.state_dir, self.later)
             self.scope[DEAD] = mine
@@ -853,10 +854,13 @@ class Scenario:
         if self.kind.must and (stays or not self.runs):
             self.world.watch.bad("not-evacuated", len(stays), *self.messages[-1:])
 
+    #: In the end nothing more befalls a run.
+    QUIET: t.ClassVar[dict] = {"kill": 0.0, "breaks": 0.0, "overtaken": 0.0}
+
     def _repair(self):
         """At last everything is repaired that can be, and the same command is given until nothing is open."""
         world = self.world
-        self.events.left, self.other, self.kind = 0, None, dataclasses.replace(self.kind, kill=0.0)
+        self.events.left, self.other, self.kind = 0, None, dataclasses.replace(self.kind, **self.QUIET)
         world.api_silent_until = world.cell_mute_until = 0.0
         world.spawn_fails = world.leftover = 0.0
         for host in world.hosts.values():
