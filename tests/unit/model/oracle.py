@@ -369,7 +369,7 @@ class Oracle:
             expected = server.runs
             if not server.touched and (server.status == "ACTIVE") != expected:
                 self.bad("power-state", server.name, server.status, "ran before" if expected else "was stopped before")
-            if server.status == "ACTIVE" and not server.touched:
+            if server.status == "ACTIVE" and not server.touched and not self._died_since(server, host):
                 places = [self.world.volumes[uuid].fsid for uuid in server.volumes]
                 fsid = server.home[0] if server.disks else next((place for place in places if place), None)
                 writers = world.writers(server, fsid) if fsid else running
@@ -382,6 +382,11 @@ class Oracle:
         if still_open:
             self.bad("journal-open", run.host)
         self.given_back(noted)
+
+    def _died_since(self, server, host):
+        """Whether the host where a server arrived has died since: that is another story."""
+        arrivals = [entry.ended for entry in self.world.migrations if entry.server == server.uuid and entry.ended]
+        return host.silent_since is not None and bool(arrivals) and host.silent_since > max(arrivals)
 
     def given_back(self, noted):
         """Nothing of the host's is left but what a journal says."""

@@ -113,7 +113,7 @@ class TaskFailedError(Exception):
 class Pump:
     """One run of the playbook."""
 
-    def __init__(self, world, told, args, troubles=Troubles(), check=False, said=None):  # noqa: B008 (it is frozen)
+    def __init__(self, world, told, args, troubles=Troubles(), check=False, said=None):
         self.world = world
         self.told = told
         self.args = args
@@ -195,7 +195,9 @@ class Pump:
                 self.told.alive = tuple(sorted(able))
         world.watch.reads(self.told)
         # A thousand hosts and five forks.
-        world.sleep(self.troubles.slow_seconds if self.dice.random() < self.troubles.slow else 1 + self.dice.randrange(3))
+        world.sleep(
+            self.troubles.slow_seconds if self.dice.random() < self.troubles.slow else 1 + self.dice.randrange(3)
+        )
         return {}
 
     def _fence(self, need):

@@ -55,7 +55,9 @@ def host_facts(world, host, request):
         etc_hosts=[],
         ovs_external_ids=None,
         open_operations=[],
-        rbd=_rbd(world, host, request) if host.disks_in_ceph and not host.ceph_cut and not refused(world, host) else None,
+        rbd=_rbd(world, host, request)
+        if host.disks_in_ceph and not host.ceph_cut and not refused(world, host)
+        else None,
         qemu_processes=dict.fromkeys(sorted(host.domains), 4711),
         unread=[facts.Unread("domains", "libvirt does not answer")] if host.libvirt_silent else [],
     )
@@ -174,7 +176,6 @@ NIL = "00000000-0000-0000-0000-000000000000"
 def returning_facts(world, host):
     """What compute_host_info returns of a host that comes back: the monitors answer it, even if the OSDs refuse it."""
     request = {"instances": [NIL], "readers": ()}
-    fsid, pool = host.home
     rbd_facts = _rbd(world, host, request) if host.disks_in_ceph and not host.ceph_cut else None
     if rbd_facts is not None and refused(world, host):
         unread = [facts.Unread("images", "error 108")]

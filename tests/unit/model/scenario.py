@@ -162,6 +162,23 @@ def wild():
     return Kind(kill=0.4)
 
 
+def back():
+    """Ceph refuses a host whose guests run on, some servers stay, and it comes back, perhaps installed anew."""
+    kind = dataclasses.replace(calm(), cut_off=1.0, odd_options=1.0, some=0.7, fence="blocklist")
+    return dataclasses.replace(kind, returns=1.0, alive=0.7, new_address=0.3, kill=0.1)
+
+
+def early():
+    """Everything that the first scenarios had: their seeds are still the same."""
+    later = ("breaks", "looked", "overtaken", "old", "pinned", "repair", "soft", "resized", "healed")
+    return dataclasses.replace(wild(), **dict.fromkeys((*later, "alive"), 0.0))
+
+
+def troubled():
+    """Everything, and what befalls runs themselves more often."""
+    return dataclasses.replace(wild(), breaks=0.5, looked=0.5, overtaken=0.5, old=0.3)
+
+
 # --- the cloud ------------------------------------------------------------------------------------------------
 
 
@@ -476,6 +493,8 @@ class Ended:
     sent: int
     messages: t.List[str]
     log: t.List[t.Any]
+    #: States of runs of return_host.
+    returns: t.List[str]
 
 
 class Scenario:
@@ -518,7 +537,7 @@ class Scenario:
     def _leave_an_old_journal(self):
         host = self.world.hosts[DEAD]
         mine = self._left(DEAD)
-        # It did not note how a server in ERROR ran, nor where an image is; and it looked for nobody who is soft-deleted.
+        # It did not note how a server in ERROR ran, nor where an image is; it looked for nobody who is soft-deleted.
         odd = any(server.status == "ERROR" for server in mine) or any(one.soft for one in self.world.servers.values())
         if mine and not host.answers and not odd and self._looked_at(host):
             os.makedirs(self.state_dir, exist_ok=True)
@@ -716,8 +735,8 @@ class Scenario:
 
     def _noted_by(self, closed_before=False, host=None):
         noted = {}
-        for journal in self.all_journals():
-            for fsid, addresses in self._lists_of(journal).items():
+        for entry in self.all_journals():
+            for fsid, addresses in self._lists_of(entry).items():
                 noted.setdefault(fsid, set()).update(addresses)
         return noted
 
@@ -738,9 +757,9 @@ class Scenario:
     def listed_by(self, host):
         """Every address that journals of this host, and of no other, say is on a list, by fsid."""
         mine, others = {}, set()
-        for journal in self.all_journals():
-            for fsid, addresses in self._lists_of(journal).items():
-                if journal["about"]["host"] == host:
+        for entry in self.all_journals():
+            for fsid, addresses in self._lists_of(entry).items():
+                if entry["about"]["host"] == host:
                     mine.setdefault(fsid, set()).update(addresses)
                 else:
                     others |= {(fsid, address) for address in addresses}
@@ -898,11 +917,13 @@ class Scenario:
 
     def _looked_at(self, host):
         """Whether another host reaches its cluster and pool."""
-        return any(other.answers and other.home == host.home for other in self.world.hosts.values() if other is not host)
+        return any(
+            other.answers and other.home == host.home for other in self.world.hosts.values() if other is not host
+        )
 
     def _moves(self):
         """Nova is at something that began or ends there, and never comes to its end."""
-        return any(entry.stage not in ("ended",) and DEAD in (entry.source, entry.dest) for entry in self.world.migrations)
+        return any(entry.stage != "ended" and DEAD in (entry.source, entry.dest) for entry in self.world.migrations)
 
     def _give_up(self, host):
         """Resume what is open, or abort it: then nothing is left of it."""
@@ -922,11 +943,20 @@ class Scenario:
     def _heal_and_resume(self):
         """Its link heals while Ceph refuses it: what runs there is no reason to refuse a resume."""
         world, host = self.world, self.world.hosts[DEAD]
-        proofs = [journal.get("memory", {}).get("proof") or {} for journal in self.journals() if self._is_of_dead(journal)]
-        if not host.powered or not host.cut or not self._left(DEAD) or [one.get("kind") for one in proofs] != ["blocklist"]:
+        proofs = [
+            journal.get("memory", {}).get("proof") or {} for journal in self.journals() if self._is_of_dead(journal)
+        ]
+        if (
+            not host.powered
+            or not host.cut
+            or not self._left(DEAD)
+            or [one.get("kind") for one in proofs] != ["blocklist"]
+        ):
             return
         world.heal(host)
-        if any(not world.clusters[fsid].refuses(address) for fsid in host.home[:1] for address in host.domains.values()):
+        if any(
+            not world.clusters[fsid].refuses(address) for fsid in host.home[:1] for address in host.domains.values()
+        ):
             return
         world.sleep(100)
         given = {"fence": "blocklist", "partial": True, "servers": None, "blocklist_addresses": [], "refence": False}
@@ -950,7 +980,8 @@ class Scenario:
 
     def ended(self):
         left = len(self._left(DEAD))
-        return Ended(self.states, self.servers, left, self.succeeded, len(self.sent), self.messages, self.world.log)
+        said = self.messages, self.world.log, self.returns
+        return Ended(self.states, self.servers, left, self.succeeded, len(self.sent), *said)
 
 
 def install(monkeypatch, current):

@@ -301,7 +301,7 @@ def a_return_looks_through_the_first_host(patch):
     def views(see, bundle, request):
         found = list(see(bundle, request).values())[:1]
         place = returning.home(bundle.hosts[request.inventory_name], request)
-        return {place: view for view in found}
+        return dict(zip([place], found))
 
     patch.wrap(ceph_readers, "readers", first)
     patch.wrap(returning, "_views", views)
@@ -374,6 +374,9 @@ refused = changed(calm(), cut_off=1.0, odd_options=1.0, fence="blocklist")
 #: Its link heals, and return_host is run.
 back = changed(refused, alive=1.0, returns=1.0)
 
+#: One pool for all hosts; the host stays dead.
+one_pool = changed(calm(), second_cluster=0.0, second_pool=0.0, returns=0.0)
+
 #: Each defect with the clouds in which it shows, and the rules of which it breaks one.
 CASES = {
     a_blocklist_of_no_address_is_proof: (changed(calm(), cut_off=1.0, odd_options=1.0, bmc_dead=0.5), ("not-covered",)),
@@ -405,7 +408,7 @@ CASES = {
     a_cell_that_does_not_answer_has_no_servers: (changed(calm(), cell_mute=1.0), ("pass-and-still-there",)),
     a_leftover_domain_is_not_seen: (changed(calm(), spawn_fails=1.0), ("sent-while-it-runs", "two-writers")),
     two_operations_promise_the_same_memory: (
-        changed(calm(), two_dead=1.0, tight=1.0, many=1.0),
+        changed(one_pool, two_dead=1.0, tight=1.0, stopped=0.0, slow=1.0, slow_seconds=20.0),
         ("memory-promised-twice",),
     ),
     an_abort_forgets_who_was_sent: (
@@ -417,7 +420,10 @@ CASES = {
     a_cloud_without_images_fails_at_the_guard: (changed(calm(), no_images=1.0, must=True), ("not-evacuated",)),
     a_pin_counts_that_holds_nothing: (changed(calm(), pinned=1.0, must=True), ("not-evacuated",)),
     a_host_in_repair_counts: (changed(calm(), repair=1.0, must=True), ("not-evacuated",)),
-    the_dead_host_works_in_ceph: (changed(calm(), compute_dead=1.0, stopped=1.0, fence="blocklist"), ("dead-host-at-work",)),
+    the_dead_host_works_in_ceph: (
+        changed(calm(), compute_dead=1.0, stopped=1.0, fence="blocklist"),
+        ("dead-host-at-work",),
+    ),
     a_return_looks_through_the_first_host: (
         changed(refused, second_cluster=1.0, mixed_homes=1.0, returns=1.0),
         ("entry-left",),
