@@ -352,12 +352,15 @@ class FakeCeph:
 
 
 def flavor(server):
-    return make(facts.ServerFlavor, vcpus=1, ram=server.ram, disk=10, ephemeral=0, swap=server.swap, extra_specs={})
+    specs = {"aggregate_instance_extra_specs:kind": "special"} if server.special else {}
+    return make(facts.ServerFlavor, vcpus=1, ram=server.ram, disk=10, ephemeral=0, swap=server.swap, extra_specs=specs)
 
 
 def aggregates(world):
     """One for each zone."""
     zones = sorted({host.zone for host in world.hosts.values()})
+    special = [host.name for host in world.hosts.values() if host.special]
+    another = facts.ApiAggregate(99, "aggregate-special", "special", None, special, {"kind": "special"})
     return [
         make(
             facts.ApiAggregate,
@@ -369,7 +372,7 @@ def aggregates(world):
             metadata={"availability_zone": zone},
         )
         for number, zone in enumerate(zones, 1)
-    ]
+    ] + ([another] if special else [])
 
 
 def server_facts(server):

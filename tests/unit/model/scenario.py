@@ -95,6 +95,8 @@ class Kind:
     pinned: float = 0.1
     repair: float = 0.1
     soft: float = 0.05
+    #: A flavor demands hosts of an aggregate; one other host is in it.
+    special: float = 0.05
     #: One server waits until its owner confirms its resize.
     resized: float = 0.05
     #: Its link heals while the operation is open, and the blocklist is all that keeps its guests from writing.
@@ -143,6 +145,7 @@ def calm():
         "volumes",
         "alive",
         "soft",
+        "special",
         "resized",
         "healed",
         "breaks",
@@ -170,7 +173,7 @@ def back():
 
 def early():
     """Everything that the first scenarios had: their seeds are still the same."""
-    later = ("breaks", "looked", "overtaken", "old", "pinned", "repair", "soft", "resized", "healed")
+    later = ("breaks", "looked", "overtaken", "old", "pinned", "repair", "soft", "special", "resized", "healed")
     return dataclasses.replace(wild(), **dict.fromkeys((*later, "alive"), 0.0))
 
 
@@ -304,6 +307,8 @@ class Builder:
                 server.pinned = self.more.choice(("nova", self.world.hosts[DEAD].zone))
         if self.another("repair"):
             self._in_repair()
+        if mine and self.another("special"):
+            self._demand(mine[0])
         if len(mine) > 1 and self.another("soft"):
             self._soft_delete(mine[0])
         if len(mine) > 1 and self.another("resized"):
@@ -331,6 +336,15 @@ class Builder:
             host = self.more.choice(others)
             host.status, host.reason = "disabled", "new memory"
             world.power_off(host)
+
+    def _demand(self, server):
+        zone = self.world.hosts[DEAD].zone
+        others = [
+            host for host in self.world.hosts.values() if host.name not in (DEAD, OTHER_DEAD) and host.zone == zone
+        ]
+        if others:
+            self.world.hosts[DEAD].special = server.special = True
+            self.more.choice(others).special = True
 
     def _soft_delete(self, server):
         self.world.stop_domain(self.world.hosts[server.host], server)

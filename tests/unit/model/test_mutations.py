@@ -35,6 +35,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
     fences,
     lifecycle,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard
 from ansible_collections.stackguard.nova.tests.unit.model import oracle, scenario
 
@@ -324,6 +325,11 @@ def a_return_lifts_under_what_runs_there(patch):
     patch.nothing(returning.forecast, "restart")
 
 
+def aggregates_do_not_bind(patch):
+    """D12: a flavor demands the hosts of an aggregate, and others are tried first."""
+    patch.nothing(plans, "_aggregates")
+
+
 def soft_deleted_servers_are_not_seen(patch):
     """D18: they are in no list."""
     patch.wrap(
@@ -431,6 +437,7 @@ CASES = {
     a_return_forgets_the_addresses_of_its_journals: (changed(refused, new_address=1.0, returns=1.0), ("entry-left",)),
     a_return_does_not_look_at_disks: (changed(back, some=1.0), ("dead-disk",)),
     a_return_lifts_under_what_runs_there: (back, ("lifted-under-a-guest",)),
+    aggregates_do_not_bind: (changed(calm(), special=1.0), ("sent-to-a-host-that-nova-refuses",)),
     soft_deleted_servers_are_not_seen: (changed(calm(), soft=1.0), ("soft-deleted-untold",)),
     a_measurement_counts_from_the_wave: (
         changed(calm(), slow=1.0, slow_seconds=300.0),

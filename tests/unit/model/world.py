@@ -96,6 +96,8 @@ class Host:
     powered_on_at: float = 0.0
     #: Nova keeps disks in Ceph; else all its servers boot from volumes.
     disks_in_ceph: bool = True
+    #: It is in the aggregate that some flavors demand.
+    special: bool = False
     reads_volumes: bool = True
     rights: bool = True
 
@@ -142,6 +144,8 @@ class Server:
     touched: bool = False
     #: It is deleted, and its owner may have it back: in no list, but placement counts it.
     soft: bool = False
+    #: Its flavor demands a special host.
+    special: bool = False
     #: Instance actions, the oldest first.
     history: list = dataclasses.field(default_factory=lambda: ["create"])
 
@@ -417,6 +421,8 @@ class World:
         if server.deleted:
             self._end(entry, "error")
             return
+        if server.special and not dest.special:
+            self.watch.bad("sent-to-a-host-that-nova-refuses", server.name, dest.name)
         if dest.status != "enabled" or self.state(dest) != "up" or dest.refuses or self._full(dest, server):
             self.say("no valid host", server.name)
             server.task, server.status = None, "ERROR"
