@@ -11,9 +11,10 @@ what is left when a run says that it has ended well. A journal is looked at for 
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
-from ansible_collections.stackguard.nova.tests.unit.model.world import HEADROOM, OVERHEAD
+from ansible_collections.stackguard.nova.tests.unit.model.world import HEADROOM, OVERHEAD, WATCH_TIMEOUT
 
 #: Seconds that a reading takes: it is a little older than its proof says.
 SLACK = 5.0
@@ -51,6 +52,11 @@ class Told:
     #: Servers whose QEMUs could write on the source when this run read it last; when hosts were read.
     alive: t.Tuple[str, ...] = ()
     reads: t.List[float] = dataclasses.field(default_factory=list)
+    #: Host to when it was read, and for how long its memory counts as known.
+    read_at: t.Dict[str, float] = dataclasses.field(default_factory=dict)
+    measured_for: float = 0.0
+    #: Another run has taken its operation over.
+    overtaken: bool = False
 
 
 class Oracle:
@@ -105,6 +111,8 @@ class Oracle:
         source, target = world.hosts[server.host], world.hosts[dest]
         if run is None:
             self.bad("sent-by-none", server.name)
+        if run.overtaken:
+            self.bad("sent-by-an-overtaken-run", server.name)
         run.sent.append(server.uuid)
         self.ever_sent.add(server.uuid)
         if source.name != run.host:
@@ -218,8 +226,43 @@ class Oracle:
             if any(disk.snapshots for disk in self.world.disks_of(server, server.home)):
                 self.bad("guard-kept", server.name, "arrived", int(self.world.now - entry.ended), "seconds ago")
 
+    def works(self, host):
+        """A host is asked to do something in Ceph."""
+        if host is not None and host.name == self.run.host:
+            self.bad("dead-host-at-work", host.name)
+
+    #: What a run says that was stopped by what it had read of the fence.
+    STOPPED_BY_FENCE = (" is not fenced: ", " is not proven dead", " shows signs of life")
+
+    def reported(self, message, report, well):
+        """Every reason that a run gives is in its report, too. That another operation is open is only said."""
+        if well or "SG706 operation-open" in message:
+            return
+        codes = {item["code"] for item in report["findings"]}
+        if any(words in message for words in self.STOPPED_BY_FENCE) and not codes:
+            self.bad("not-in-the-report", message)
+        codes |= {item["code"] for item in report["unchecked"]}
+        for code in sorted(set(re.findall(r"\bSG\d{3}\b", message)) - codes):
+            if code not in str(report):
+                self.bad("not-in-the-report", code, message)
+
+    def told_of_soft_deleted(self, report):
+        """Whoever is deleted and may come back stays on the host: its operator must know."""
+        for server in self.world.servers.values():
+            if server.soft and server.host == self.run.host and server.uuid not in report:
+                self.bad("soft-deleted-untold", server.name)
+
+    #: Seconds in which what a round has read may be used, however short the operator's time is.
+    JUST_READ = 90.0
+
+    def _measured(self, target, run):
+        age = self.world.now - run.read_at.get(target.name, 0.0)
+        if age > max(run.measured_for, self.JUST_READ) + SLACK:
+            self.bad("old-measurement", target.name, int(age))
+
     def _room(self, server, target):
         world = self.world
+        self._measured(target, self.run)
         if target.name in self.disturbed:
             return
         coming = [
@@ -253,11 +296,54 @@ class Oracle:
     def unblocked(self, cluster, entry):
         """Nothing is let in again under a guest that has another life elsewhere."""
         source = self.world.hosts[self.run.host]
-        for uuid in self.ever_sent & set(source.domains):
-            server = self.world.servers[uuid]
-            if source.powered and not server.deleted and server.home[0] == cluster.fsid and server.host != source.name:
+        for server in self._elsewhere(source):
+            if server.home[0] == cluster.fsid:
                 self.bad("lifted-under-a-guest", server.name, entry)
         self.world.say("blocklist lifted", cluster.fsid, entry)
+
+    def _elsewhere(self, host):
+        """Servers whose QEMUs run on a host, and that Nova has on another."""
+        found = [self.world.servers[uuid] for uuid in host.domains] if host.powered else []
+        return [server for server in found if not server.deleted and server.host != host.name]
+
+    def enabled(self, host):
+        """Its nova-compute is used again."""
+        for server in self._elsewhere(host):
+            self.bad("enabled-under-a-guest", server.name, host.name)
+
+    # --- a host comes back
+
+    def returned(self, noted, verdict, is_open):
+        """A run says that nothing is left to clear. ``noted``: fsid to addresses of the journals of this host alone."""
+        host = self.world.hosts[self.run.host]
+        if is_open:
+            self.bad("clear-and-open", host.name)
+        for fsid, addresses in noted.items():
+            for address in sorted(addresses):
+                if self.world.clusters[fsid].refuses(address):
+                    self.bad("entry-left", fsid, address)
+        for server in self._elsewhere(host):
+            self.bad("clear-and-still-there", server.name)
+        for uuid in sorted(host.domains):
+            self._usable(host, self.world.servers[uuid], verdict)
+        self._no_guards(host.name)
+
+    def _usable(self, host, server, verdict):
+        """Each disk of a QEMU is open; one that Ceph lost just now may look so. A volume may be out of sight."""
+        lost = host.lost.get(server.uuid)
+        if server.deleted or (lost is not None and self.world.now < lost + WATCH_TIMEOUT + 60):
+            return
+        places = {server.home[0]} if any(not name.endswith(".config") for name in server.disks) else set()
+        if verdict == "pass":
+            places |= {self.world.volumes[uuid].fsid for uuid in server.volumes} - {None}
+        for fsid in sorted(places):
+            if not self.world.opens(host, server.uuid, fsid):
+                self.bad("dead-disk", server.name, host.name, fsid)
+
+    def given_back_whole(self, host, status):
+        """After the last run: the service is as it is to be."""
+        if (host.status, host.forced_down) != (status, False):
+            self.bad("hold-left", host.name, host.status, host.reason, host.forced_down)
 
     # --- at the end of a run
 
@@ -283,7 +369,7 @@ class Oracle:
             expected = server.runs
             if not server.touched and (server.status == "ACTIVE") != expected:
                 self.bad("power-state", server.name, server.status, "ran before" if expected else "was stopped before")
-            if server.status == "ACTIVE" and not server.touched:
+            if server.status == "ACTIVE" and not server.touched and not self._died_since(server, host):
                 places = [self.world.volumes[uuid].fsid for uuid in server.volumes]
                 fsid = server.home[0] if server.disks else next((place for place in places if place), None)
                 writers = world.writers(server, fsid) if fsid else running
@@ -296,6 +382,11 @@ class Oracle:
         if still_open:
             self.bad("journal-open", run.host)
         self.given_back(noted)
+
+    def _died_since(self, server, host):
+        """Whether the host where a server arrived has died since: that is another story."""
+        arrivals = [entry.ended for entry in self.world.migrations if entry.server == server.uuid and entry.ended]
+        return host.silent_since is not None and bool(arrivals) and host.silent_since > max(arrivals)
 
     def given_back(self, noted):
         """Nothing of the host's is left but what a journal says."""

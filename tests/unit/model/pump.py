@@ -9,6 +9,7 @@ What Ansible would register, failures included. The plugin is the real one, but 
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import types
@@ -26,6 +27,8 @@ from ansible_collections.stackguard.nova.tests.unit.model.world import START, Ki
 UNREACHABLE = {"unreachable": True, "msg": "timed out"}
 #: Calls of the plugin after which a run that never ends is a defect of its own.
 MOST_CALLS = 400
+#: A run's process id is this and its number.
+FIRST_PID = 10**8
 
 
 class EndlessError(AssertionError):
@@ -35,8 +38,8 @@ class EndlessError(AssertionError):
 class State(LocalState):
     """The journal's place; the process may die right before or right after each write."""
 
-    def __init__(self, directory, dies):
-        super().__init__(directory, False)
+    def __init__(self, directory, dies, check=False):
+        super().__init__(directory, check)
         self.dies = dies
 
     def call(self, requests):
@@ -51,9 +54,10 @@ class Plugin(server_evacuate.ActionModule):
 
     def __init__(self, pump):
         self.pump = pump
-        self._task = types.SimpleNamespace(check_mode=False, diff=False)
+        self._task = types.SimpleNamespace(check_mode=pump.check, diff=False)
         self._play_context = types.SimpleNamespace(diff=False)
         self._task_vars = {}
+        self.number = FIRST_PID + pump.told.number
 
     def go(self, args):
         """What C(run) does with validated arguments."""
@@ -71,15 +75,15 @@ class Plugin(server_evacuate.ActionModule):
     def _run(self, args):
         world = self.pump.world
         return lifecycle.Run(
-            state=State(args["state_dir"], self.pump.dies),
+            state=State(args["state_dir"], self.pump.dies, self.pump.check),
             clock=lifecycle.Clock(
                 lambda: reading.iso(world.now), lambda: world.now - START + 1000, lambda: world.now, self.pump.sleep
             ),
             say=self.pump.say,
-            mine={"controller": "c", "pid": 10**8 + self.pump.told.number, "pid_start": "0", "evidence_dir": "e"},
+            mine={"controller": "c", "pid": self.number, "pid_start": "0", "evidence_dir": "e"},
             options=dict(args),
             overrides=tuple(findings.parse_overrides(args["overrides"])),
-            check_mode=False,
+            check_mode=self.pump.check,
             prefix="evacuate_",
         )
 
@@ -92,17 +96,32 @@ def arguments(**given):
     return {**args, **given}
 
 
-class Pump:
-    """One run of the playbook. ``kill``: the probability that it dies at any one moment."""
+@dataclasses.dataclass(frozen=True)
+class Troubles:
+    """What befalls a run itself. Probabilities: it dies at any one moment; reading takes long; a task of it fails."""
 
-    def __init__(self, world, told, args, kill=0.0, slow=0.0):
+    kill: float = 0.0
+    slow: float = 0.0
+    slow_seconds: float = 90.0
+    breaks: float = 0.0
+
+
+class TaskFailedError(Exception):
+    """A task of the role fails that no need expects to."""
+
+
+class Pump:
+    """One run of the playbook."""
+
+    def __init__(self, world, told, args, troubles=Troubles(), check=False, said=None):
         self.world = world
         self.told = told
         self.args = args
-        self.kill = kill
-        self.slow = slow
+        self.troubles = troubles
+        self.breaks = troubles.breaks
+        self.check = check
         self.result = None
-        self.said = []
+        self.said = [] if said is None else said
         # Of its own: what happens in the world does not depend on how often this one rolls its dice.
         self.dice = random.Random(f"{world.seed}-{told.number}")
         self.plugin = Plugin(self)
@@ -117,24 +136,35 @@ class Pump:
             if not result["needs"]:
                 self.result = result
                 return
-            answers = []
-            for need in result["needs"]:
-                yield need["kind"]
+            try:
+                answers = yield from self._provide(result["needs"])
+                yield "advance"
                 self.world.watch.run = self.told
-                self.dies()
-                answers.append({**need, **getattr(self, f"_{need['kind']}")(need)})
-            yield "advance"
-            self.world.watch.run = self.told
-            result = self._call("advance", answers)
+                result = self._call("advance", answers)
+            except TaskFailedError as error:
+                # The rescue of the role: once, and what the end needs is provided by the same tasks.
+                self.breaks = 0.0
+                result = self._call("end", failure=str(error))
         raise EndlessError(f"{MOST_CALLS} calls: {[need['kind'] for need in result['needs']]}, {result['msg']}")
 
-    def _call(self, phase, answers=()):
-        result = self.plugin.go({**self.args, "phase": phase, "answers": list(answers)})
+    def _provide(self, needs):
+        answers = []
+        for need in needs:
+            yield need["kind"]
+            self.world.watch.run = self.told
+            self.dies()
+            if self.breaks and self.dice.random() < self.breaks:
+                raise TaskFailedError(f"the task for {need['kind']} failed")
+            answers.append({**need, **getattr(self, f"_{need['kind']}")(need)})
+        return answers
+
+    def _call(self, phase, answers=(), failure=None):
+        result = self.plugin.go({**self.args, "phase": phase, "answers": list(answers), "failure": failure})
         self.world.watch.look()
         return result
 
     def dies(self):
-        if self.kill and self.dice.random() < self.kill:
+        if self.troubles.kill and self.dice.random() < self.troubles.kill:
             raise Killed
 
     def sleep(self, seconds):
@@ -158,13 +188,16 @@ class Pump:
                 continue
             path = evidence.save_host(directory, host.name, reading.host_facts(world, host, need))
             os.utime(path, (world.now, world.now))
+            self.told.read_at[host.name] = world.now
             if host.name == self.told.host:
                 self.told.alive_at = world.now
                 able = [uuid for uuid, address in host.domains.items() if world.reaches(host, address, host.home[0])]
                 self.told.alive = tuple(sorted(able))
         world.watch.reads(self.told)
         # A thousand hosts and five forks.
-        world.sleep(90 if self.dice.random() < self.slow else 1 + self.dice.randrange(3))
+        world.sleep(
+            self.troubles.slow_seconds if self.dice.random() < self.troubles.slow else 1 + self.dice.randrange(3)
+        )
         return {}
 
     def _fence(self, need):
@@ -203,30 +236,6 @@ class Pump:
             entries.append({"Id": "another", "PowerState": words[host.bmc_other]})
         return {"changed": False, "redfish_facts": {"system": {"entries": entries}}}
 
-    def _ceph(self, entry):
-        """Return the connection of a module on the reader; or what Ansible registers where there is none."""
-        host = self.world.hosts.get(entry["reader"])
-        if host is None or not host.answers:
-            raise _NotReachedError
-        if host.ceph_cut or reading.refused(self.world, host):
-            raise rbd.CephError("error connecting to the cluster")
-        ceph = reading.FakeCeph(self.world, host)
-        guard.expect_cluster(ceph, entry["fsid"])
-        if entry["pool"] not in ceph.cluster.pools:
-            raise rbd.CephError(f"no pool {entry['pool']}")
-        ceph.pool = entry["pool"]
-        return ceph
-
-    def _module(self, entry, work):
-        try:
-            ceph = self._ceph(entry)
-            done = work(ceph)
-        except _NotReachedError:
-            return dict(UNREACHABLE)
-        except rbd.CephError as error:
-            return {"failed": True, "msg": str(error)}
-        return {"changed": True, "fsid": ceph.fsid(), "pool": ceph.pool, **to_plain(done)}
-
     def _blocklist(self, entry, act):
         host = self.world.hosts.get(entry["reader"])
         own = [host.management, *host.clients[host.home[0]]] if host else []
@@ -239,7 +248,7 @@ class Pump:
             self.told.listed_at[ceph.fsid()] = self.world.now
             return found
 
-        result = self._module(entry, work)
+        result = on_reader(self.world, entry, work)
         self.world.sleep(1)
         return result
 
@@ -253,7 +262,7 @@ class Pump:
         homes = []
         operation = need["operation_id"]
         for entry in need["homes"]:
-            result = self._module(entry, lambda ceph, entry=entry: work(ceph, operation, [], entry["images"]))
+            result = on_reader(self.world, entry, lambda ceph, entry=entry: work(ceph, operation, [], entry["images"]))
             homes.append({**entry, "result": result})
         self.world.sleep(2)
         return {"homes": homes}
@@ -261,7 +270,7 @@ class Pump:
     def _lift(self, need):
         clusters = []
         for entry in need["clusters"]:
-            result = self._module(entry, lambda ceph, entry=entry: guard.unblock(ceph, entry["addresses"]))
+            result = on_reader(self.world, entry, lambda ceph, entry=entry: guard.unblock(ceph, entry["addresses"]))
             clusters.append({**entry, "result": result})
         self.world.sleep(1)
         return {"clusters": clusters}
@@ -273,3 +282,31 @@ class Pump:
 
 class _NotReachedError(Exception):
     pass
+
+
+def _ceph(world, entry):
+    """Return the connection of a module on the reader; or what Ansible registers where there is none."""
+    host = world.hosts.get(entry["reader"])
+    world.watch.works(host)
+    if host is None or not host.answers:
+        raise _NotReachedError
+    if host.ceph_cut or reading.refused(world, host):
+        raise rbd.CephError("error connecting to the cluster")
+    ceph = reading.FakeCeph(world, host)
+    guard.expect_cluster(ceph, entry["fsid"])
+    if entry["pool"] not in ceph.cluster.pools:
+        raise rbd.CephError(f"no pool {entry['pool']}")
+    ceph.pool = entry["pool"]
+    return ceph
+
+
+def on_reader(world, entry, work):
+    """Return what Ansible registers of a module that works in Ceph, delegated to a reader."""
+    try:
+        ceph = _ceph(world, entry)
+        done = work(ceph)
+    except _NotReachedError:
+        return dict(UNREACHABLE)
+    except rbd.CephError as error:
+        return {"failed": True, "msg": str(error)}
+    return {"changed": True, "fsid": ceph.fsid(), "pool": ceph.pool, **to_plain(done)}

@@ -55,7 +55,9 @@ def host_facts(world, host, request):
         etc_hosts=[],
         ovs_external_ids=None,
         open_operations=[],
-        rbd=None if host.ceph_cut or refused(world, host) else _rbd(world, host, request),
+        rbd=_rbd(world, host, request)
+        if host.disks_in_ceph and not host.ceph_cut and not refused(world, host)
+        else None,
         qemu_processes=dict.fromkeys(sorted(host.domains), 4711),
         unread=[facts.Unread("domains", "libvirt does not answer")] if host.libvirt_silent else [],
     )
@@ -74,7 +76,7 @@ def _conf(host):
         my_ip=host.management,
         instances_path="/var/lib/nova/instances",
         compute_driver="libvirt.LibvirtDriver",
-        images_type="rbd",
+        images_type="rbd" if host.disks_in_ceph else "default",
         images_rbd_pool=host.home[1],
         rbd_user="nova",
         images_rbd_ceph_conf=None,
@@ -166,6 +168,110 @@ def blocklist(cluster):
     return [facts.BlocklistEntry(entry, iso(at + guard.BLOCK_SECONDS)) for entry, at in cluster.blocklist.items()]
 
 
+# --- a host that comes back
+
+NIL = "00000000-0000-0000-0000-000000000000"
+
+
+def returning_facts(world, host):
+    """What compute_host_info returns of a host that comes back: the monitors answer it, even if the OSDs refuse it."""
+    request = {"instances": [NIL], "readers": ()}
+    rbd_facts = _rbd(world, host, request) if host.disks_in_ceph and not host.ceph_cut else None
+    if rbd_facts is not None and refused(world, host):
+        unread = [facts.Unread("images", "error 108")]
+        rbd_facts = dataclasses.replace(rbd_facts, images=None, unread=unread)
+    domains = [_with_disks(world, host, uuid, "running") for uuid in sorted(host.domains)]
+    domains += [_with_disks(world, host, uuid, "shutoff") for uuid in sorted(host.defined - set(host.domains))]
+    return dataclasses.replace(
+        host_facts(world, host, request),
+        addresses=list(dict.fromkeys([host.management, *(one for all_ in host.clients.values() for one in all_)])),
+        rbd=rbd_facts,
+        domains=None if host.libvirt_silent else domains,
+        units=[_unit(host)],
+        compute_id_files=[facts.ComputeIdFile("/var/lib/nova/compute_id", True, True, host.node)],
+        libvirt=facts.Libvirt("qemu:///system", "9.0.0", host.name, host.name),
+    )
+
+
+def _unit(host):
+    active = "active" if host.silent_since is None else "inactive"
+    return facts.Unit("nova-compute.service", "loaded", active, "running", "enabled", None, 4711)
+
+
+def _with_disks(world, host, uuid, state):
+    server = world.servers[uuid]
+    sources = [f"{host.home[1]}/{disk.name}" for disk in world.disks_of(server, host.home)]
+    sources += [f"volumes/volume-{one}" for one in server.volumes if world.volumes[one].fsid is not None]
+    disks = [facts.DomainDisk("vda", "virtio", "network", source, "rbd") for source in sorted(sources)]
+    runs = state == "running"
+    pid = {"pid": 4711 if runs else None, "pid_start": 1 if runs else None}
+    return dataclasses.replace(_domain(server, host), state=state, disks=disks, **pid)
+
+
+def database(world, host, domains):
+    """What cell_info returns, asked for a host and for the instances of its domains."""
+    cell = make(
+        facts.CellFacts,
+        name="cell1",
+        uuid="cell-1",
+        location="db/nova_cell1",
+        revision=None,
+        has_compute_id=True,
+        scope=[host.name],
+        services=[_service_row(host)],
+        compute_nodes=[facts.ComputeNodeRow(1, host.node, host.name, host.name, 1, "QEMU", host.management, 1, 0)],
+        instances=[
+            _instance_row(number, server)
+            for number, server in enumerate(world.servers.values(), 1)
+            if server.host == host.name or server.uuid in domains
+        ],
+        migrations=[_migration_row(entry) for entry in world.migrations if host.name in (entry.source, entry.dest)],
+        unread=[],
+    )
+    return facts.DatabaseFacts(iso(world.now), None, [cell], None, None)
+
+
+def _service_row(host):
+    disabled = host.status == "disabled"
+    return facts.ServiceRow(
+        1, f"service-{host.name}", host.name, "nova-compute", 70, disabled, host.reason, host.forced_down, None, 7, 0
+    )
+
+
+def _instance_row(number, server):
+    return facts.InstanceRow(
+        number,
+        server.uuid,
+        server.name,
+        "project",
+        server.host,
+        server.host,
+        server.host,
+        1,
+        "active",
+        server.task,
+        server.power_state,
+        None,
+        number if server.deleted else 0,
+    )
+
+
+def _migration_row(entry):
+    return facts.MigrationRow(
+        entry.number,
+        f"migration-{entry.number}",
+        entry.type,
+        entry.status,
+        entry.server,
+        entry.source,
+        entry.source,
+        entry.dest,
+        entry.dest,
+        None,
+        0,
+    )
+
+
 # --- Ceph, as a module on a host reaches it
 
 
@@ -232,6 +338,7 @@ class FakeCeph:
             for uuid, own in host.domains.items():
                 if self.cluster.refuses(own) and host.home[0] == self.cluster.fsid:
                     host.lost.setdefault(uuid, self.world.now)
+            self.world.refuse(host)
 
     def unblock(self, address, as_range=False):
         if not self.host.rights:
@@ -245,7 +352,27 @@ class FakeCeph:
 
 
 def flavor(server):
-    return make(facts.ServerFlavor, vcpus=1, ram=server.ram, disk=10, ephemeral=0, swap=server.swap, extra_specs={})
+    specs = {"aggregate_instance_extra_specs:kind": "special"} if server.special else {}
+    return make(facts.ServerFlavor, vcpus=1, ram=server.ram, disk=10, ephemeral=0, swap=server.swap, extra_specs=specs)
+
+
+def aggregates(world):
+    """One for each zone."""
+    zones = sorted({host.zone for host in world.hosts.values()})
+    special = [host.name for host in world.hosts.values() if host.special]
+    another = facts.ApiAggregate(99, "aggregate-special", "special", None, special, {"kind": "special"})
+    return [
+        make(
+            facts.ApiAggregate,
+            id=number,
+            uuid=f"aggregate-{zone}",
+            name=zone,
+            availability_zone=zone,
+            hosts=[host.name for host in world.hosts.values() if host.zone == zone],
+            metadata={"availability_zone": zone},
+        )
+        for number, zone in enumerate(zones, 1)
+    ] + ([another] if special else [])
 
 
 def server_facts(server):
@@ -348,14 +475,14 @@ class Nova:
             servers=none
             if silent
             else [server_facts(server) for host in wanted for server in world.live_servers(host.name)],
-            aggregates=[],
+            aggregates=none if silent else aggregates(world),
             providers=none if silent else [self._provider(host) for host in wanted],
             migrations=none
             if silent
             else [
                 self._record(entry)
                 for entry in world.migrations
-                if entry.status in ("accepted", "pre-migrating", "done")
+                if entry.status in ("accepted", "pre-migrating", "done", "finished")
                 and {entry.source, entry.dest} & {host.name for host in wanted}
             ],
             agents=[],
@@ -381,7 +508,7 @@ class Nova:
         held = {
             server.uuid: server.ram
             for server in world.servers.values()
-            if not server.deleted and server.host == host.name
+            if (not server.deleted or server.soft) and server.host == host.name
         }
         for entry in world.under_way():
             if entry.dest == host.name:
@@ -406,7 +533,7 @@ class Nova:
             facts.ApiMigration,
             id=entry.number,
             uuid=f"migration-{entry.number}",
-            migration_type="evacuation",
+            migration_type=entry.type,
             status=entry.status,
             instance_uuid=entry.server,
             source_compute=entry.source,
@@ -435,7 +562,7 @@ class Nova:
             numa={entry.id: [] for entry in servers},
             offers={entry.id: [other.node for other in world.hosts.values()] for entry in servers},
             unread=allocated,
-            aggregates=None,
+            aggregates=None if silent else aggregates(world),
             migrations=None
             if silent
             else [self._record(entry) for entry in world.migrations if entry.stage != "ended"],
@@ -447,7 +574,9 @@ class Nova:
                 if entry.stage != "ended"
             ],
             unlisted=self._unlisted(host),
-            soft_deleted={},
+            soft_deleted={
+                server.uuid: server.name for server in world.servers.values() if server.soft and server.host == host
+            },
             cells_down=[],
         )
 
@@ -482,14 +611,14 @@ class Nova:
 
     def last_evacuation(self, uuid):
         self.world.api()
-        found = [entry for entry in self.world.migrations if entry.server == uuid]
+        found = [entry for entry in self.world.migrations if entry.server == uuid and entry.type == "evacuation"]
         return {"status": found[-1].status, "dest_compute": found[-1].dest} if found else None
 
     def records(self, source, since=None, status=None):
         self.world.api()
         found = {}
         for entry in reversed(self.world.migrations):
-            if entry.source == source and (status is None or entry.status == status):
+            if entry.type == "evacuation" and entry.source == source and (status is None or entry.status == status):
                 found.setdefault(entry.server, entry.status)
         return found
 
@@ -534,8 +663,12 @@ class Nova:
     def _service(self, host, status, reason, forced_down):
         self.world.api()
         there = self.world.hosts[host]
+        if there.forced_down and not forced_down and self.world.awaits_start(host):
+            raise worlds.NovaError("409 evacuations from it are done and not completed", 409)
         there.status, there.reason, there.forced_down = status, reason if status == "disabled" else None, forced_down
         self.world.say("service", host, status, reason or "", "forced" if forced_down else "")
+        if status == "enabled" and not forced_down:
+            self.world.watch.enabled(there)
         return service_facts(self.world, there)
 
     def hold_down(self, host, reason):

@@ -14,6 +14,7 @@ import dataclasses
 import glob
 import json
 import os
+import random
 import shutil
 import tempfile
 import types
@@ -21,14 +22,15 @@ import typing as t
 import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, journal
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, holding, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations, guard
-from ansible_collections.stackguard.nova.tests.unit.model import oracle, pump, reading
+from ansible_collections.stackguard.nova.tests.unit.model import earlier, oracle, pump, reading, returning
 from ansible_collections.stackguard.nova.tests.unit.model.world import (
     Cluster,
     Disk,
     Host,
     Killed,
+    Migration,
     NovaError,
     Server,
     Volume,
@@ -80,8 +82,37 @@ class Kind:
     tight: float = 0.3
     second_address: float = 0.1
     odd_options: float = 0.5
+    #: Of those: only half of the servers are named.
+    some: float = 0.2
     missing_disk: float = 0.05
     no_rights: float = 0.05
+    #: The dead host comes back at the end: its machine was never off and its guests run; it was installed anew.
+    returns: float = 0.4
+    alive: float = 0.4
+    new_address: float = 0.2
+    #: Nova keeps no disks in Ceph; servers are pinned, to a zone that no host is in; another host is in repair.
+    no_images: float = 0.0
+    pinned: float = 0.1
+    repair: float = 0.1
+    soft: float = 0.05
+    #: A flavor demands hosts of an aggregate; one other host is in it.
+    special: float = 0.05
+    #: One server waits until its owner confirms its resize.
+    resized: float = 0.05
+    #: Its link heals while the operation is open, and the blocklist is all that keeps its guests from writing.
+    healed: float = 0.1
+    #: A task of the role fails; before a run there is one in check mode; another operator gives the command meanwhile.
+    breaks: float = 0.1
+    looked: float = 0.05
+    overtaken: float = 0.1
+    #: A run of version 0.1 was killed before.
+    old: float = 0.05
+    #: Seconds that a slow reading takes.
+    slow_seconds: float = 90.0
+    #: Everybody must have left in the end.
+    must: bool = False
+    #: No probability: the fence of every run; empty: drawn.
+    fence: str = ""
 
 
 def calm():
@@ -112,6 +143,14 @@ def calm():
         "no_rights",
         "mixed_homes",
         "volumes",
+        "alive",
+        "soft",
+        "special",
+        "resized",
+        "healed",
+        "breaks",
+        "overtaken",
+        "old",
     ]
     return Kind(**dict.fromkeys(names, 0.0))
 
@@ -126,6 +165,23 @@ def wild():
     return Kind(kill=0.4)
 
 
+def back():
+    """Ceph refuses a host whose guests run on, some servers stay, and it comes back, perhaps installed anew."""
+    kind = dataclasses.replace(calm(), cut_off=1.0, odd_options=1.0, some=0.7, fence="blocklist")
+    return dataclasses.replace(kind, returns=1.0, alive=0.7, new_address=0.3, kill=0.1)
+
+
+def early():
+    """Everything that the first scenarios had: their seeds are still the same."""
+    later = ("breaks", "looked", "overtaken", "old", "pinned", "repair", "soft", "special", "resized", "healed")
+    return dataclasses.replace(wild(), **dict.fromkeys((*later, "alive"), 0.0))
+
+
+def troubled():
+    """Everything, and what befalls runs themselves more often."""
+    return dataclasses.replace(wild(), breaks=0.5, looked=0.5, overtaken=0.5, old=0.3)
+
+
 # --- the cloud ------------------------------------------------------------------------------------------------
 
 
@@ -134,9 +190,14 @@ class Builder:
         self.world = World(seed)
         self.kind = kind
         self.dice = self.world.random
+        #: For what was added later: the clouds of the seeds stay as they are.
+        self.more = random.Random(f"{seed}-more")
 
     def chance(self, name):
         return self.dice.random() < getattr(self.kind, name)
+
+    def another(self, name):
+        return self.more.random() < getattr(self.kind, name)
 
     def build(self):
         world = self.world
@@ -144,6 +205,7 @@ class Builder:
         self._clusters()
         self._hosts()
         self._servers()
+        self._oddities()
         world.watch.begin()
         self._troubles()
         return world
@@ -232,6 +294,69 @@ class Builder:
             server.status = "ERROR"
         elif not plain and self.chance("stuck_task"):
             server.task = dice.choice(("rebooting", "powering-off", "image_snapshot"))
+
+    # --- what was added later
+
+    def _oddities(self):
+        """Clouds that are a little unlike the others."""
+        mine = [server for server in self.world.servers.values() if server.host == DEAD]
+        if self.another("no_images"):
+            self._boot_from_volumes()
+        for server in mine:
+            if self.another("pinned"):
+                server.pinned = self.more.choice(("nova", self.world.hosts[DEAD].zone))
+        if self.another("repair"):
+            self._in_repair()
+        if mine and self.another("special"):
+            self._demand(mine[0])
+        if len(mine) > 1 and self.another("soft"):
+            self._soft_delete(mine[0])
+        if len(mine) > 1 and self.another("resized"):
+            self._resize(mine[-1])
+
+    def _boot_from_volumes(self):
+        world = self.world
+        for host in world.hosts.values():
+            host.disks_in_ceph = False
+        for number, server in enumerate(world.servers.values(), 1):
+            for name in server.disks:
+                world.pool(server.home).pop(name)
+            server.disks, server.boots_from_volume, server.swap = {}, True, 0
+            volume = Volume(uid(world.seed, "root", number), None)
+            world.volumes[volume.uuid] = volume
+            server.volumes = (volume.uuid,)
+
+    def _in_repair(self):
+        """A host that somebody has emptied and switched off. Others of its zone are there."""
+        world = self.world
+        zone = world.hosts[DEAD].zone
+        empty = [host for host in world.hosts.values() if not any(s.host == host.name for s in world.servers.values())]
+        others = [host for host in empty if host.name not in (DEAD, OTHER_DEAD) and host.zone == zone]
+        if len([host for host in world.hosts.values() if host.zone == zone]) > 2 and others:
+            host = self.more.choice(others)
+            host.status, host.reason = "disabled", "new memory"
+            world.power_off(host)
+
+    def _demand(self, server):
+        zone = self.world.hosts[DEAD].zone
+        others = [
+            host for host in self.world.hosts.values() if host.name not in (DEAD, OTHER_DEAD) and host.zone == zone
+        ]
+        if others:
+            self.world.hosts[DEAD].special = server.special = True
+            self.more.choice(others).special = True
+
+    def _soft_delete(self, server):
+        self.world.stop_domain(self.world.hosts[server.host], server)
+        server.deleted = server.soft = server.touched = True
+
+    def _resize(self, server):
+        """Resized on the host: Nova keeps the record until its owner confirms."""
+        world = self.world
+        server.status = "VERIFY_RESIZE"
+        number = len(world.migrations) + 1
+        record = Migration(number, server.uuid, DEAD, DEAD, "finished", world.now, stage="ended", type="resize")
+        world.migrations.append(record)
 
     def _troubles(self):
         world, dice = self.world, self.dice
@@ -382,6 +507,8 @@ class Ended:
     sent: int
     messages: t.List[str]
     log: t.List[t.Any]
+    #: States of runs of return_host.
+    returns: t.List[str]
 
 
 class Scenario:
@@ -403,6 +530,15 @@ class Scenario:
         #: Dead host to the servers that its operation was begun for.
         self.scope = {}
         self.other = None
+        #: States of runs of return_host. What it draws changes nothing of what came before.
+        self.returns = []
+        self.later = self._drawn("later")
+        #: What runs have said.
+        self.said = []
+        #: Numbers of the runs that go on.
+        self.living = set()
+        if self.later.random() < kind.old:
+            self._leave_an_old_journal()
         self.servers = sum(1 for server in self.world.servers.values() if server.host == DEAD)
         if self.dice.random() < kind.cell_mute:
             self.world.cell_mute_until = self.world.now + self.dice.choice((3, 30))
@@ -411,6 +547,19 @@ class Scenario:
         self.events = Events(self.world, kind, self.dice.choice((0.02, 0.05, 0.15)) if happens else 0.0)
         self.world.sleepers.append(self.events.tick)
         self.world.sleepers.append(self._others)
+
+    def _leave_an_old_journal(self):
+        host = self.world.hosts[DEAD]
+        mine = self._left(DEAD)
+        # It did not note how a server in ERROR ran, nor where an image is; it looked for nobody who is soft-deleted.
+        odd = any(server.status == "ERROR" for server in mine) or any(one.soft for one in self.world.servers.values())
+        if mine and not host.answers and not odd and self._looked_at(host):
+            os.makedirs(self.state_dir, exist_ok=True)
+            earlier.leave(self.world, host, mine, self.state_dir, self.later)
+            self.scope[DEAD] = mine
+
+    def _drawn(self, what):
+        return random.Random(f"{self.world.seed}-{what}")
 
     def next_id(self):
         self.ids += 1
@@ -422,10 +571,11 @@ class Scenario:
         dice, world = self.dice, self.world
         odd = dice.random() < self.kind.odd_options
         fence = dice.choice(FENCES) if odd else ("power" if not self.kind.cut_off else dice.choice(FENCES[:3]))
+        fence = self.kind.fence or fence
         source = world.hosts[host]
         chosen = None
         mine = [server for server in world.servers.values() if server.host == host and not server.deleted]
-        if odd and mine and dice.random() < 0.2:
+        if odd and mine and dice.random() < self.kind.some:
             chosen = [server.name for server in mine[: max(1, len(mine) // 2)]]
         named = []
         if odd and fence == "blocklist" and dice.random() < 0.4:
@@ -436,15 +586,15 @@ class Scenario:
             "inventory_name": host,
             "action": action,
             "fence": fence,
-            "partial": dice.random() < 0.5 if odd else False,
+            "partial": (dice.random() < 0.5 if odd else False) or self.kind.resized == 1,
             "servers": chosen,
             "blocklist_addresses": named,
             "also_blocklist": odd and dice.random() < 0.2,
             "fence_confirm_command": "confirm" if fence == "command" else None,
             "power_state_query": None,
             "attested_by": "Ann",
-            "max_hosts": dice.choice((1, 9)) if odd else 9,
-            "max_share": 1.0,
+            "max_hosts": dice.choice((1, 9)) if odd else (1 if self.kind.repair == 1 else 9),
+            "max_share": 0.0 if self.kind.repair == 1 else 1.0,
             "server_timeout": dice.choice((60, 600)),
             "measured_for": dice.choice((5, 120)),
             "proof_max_age": dice.choice((5, 30, 120)),
@@ -462,7 +612,7 @@ class Scenario:
         options.update(given)
         return options
 
-    def run(self, options):
+    def run(self, options, check=False):
         """Return the pump of one run of the playbook."""
         self.runs += 1
         evidence_dir = os.path.join(self.directory, f"evidence-{self.runs}")
@@ -476,31 +626,66 @@ class Scenario:
             options["servers"],
             options["action"],
             tuple(options["blocklist_addresses"]),
+            measured_for=options["measured_for"],
         )
         args = pump.arguments(**{**options, "state_dir": self.state_dir, "evidence_dir": evidence_dir})
         kill = self.dice.choice((0.01, 0.05)) if self.dice.random() < self.kind.kill else 0.0
-        return pump.Pump(self.world, told, args, kill, self.kind.slow)
+        breaks = 0.1 if self.later.random() < self.kind.breaks else 0.0
+        troubles = pump.Troubles(kill, self.kind.slow, self.kind.slow_seconds, breaks)
+        return pump.Pump(self.world, told, args, troubles, check, self.said)
 
     def carry_out(self, one, quiet=False):
         """Carry a run out to its end or its death, others acting meanwhile, and let the oracle judge how it ended."""
         world = self.world
         host = one.told.host
         asked = self._asked(one)
+        another = self.later.random() < self.kind.overtaken
+        self.living.add(one.told.number)
         try:
-            for _need in one.steps():
+            for need in one.steps():
                 if not quiet:
                     self.events.tick()
                     self._others()
+                if another and not quiet and need in ("wait", "advance") and self._holds(one):
+                    another = self.later.random() < 0.7
+                    if not another:
+                        self._overtake(one)
         except Killed:
             world.say("killed", one.told.number)
             self.states.append("killed")
             return None
         finally:
+            self.living.discard(one.told.number)
             self.sent.update(one.told.sent)
             world.watch.disks()
             shutil.rmtree(one.args["evidence_dir"], ignore_errors=True)
         self._judge(one, host, asked)
         return one.result
+
+    def _holds(self, one):
+        """Whether the open journal is in the hands of a run."""
+        return any(
+            journal["about"]["host"] == one.told.host and journal["run"]["pid"] == one.plugin.number
+            for journal in self.journals()
+        )
+
+    def _overtake(self, one):
+        """Another operator gives the command meanwhile: refused; taken over, where he says that the first has ended."""
+        world = self.world
+        before = self.unchanging()
+        left, self.events.left, nested, world.nested = self.events.left, 0, world.nested, True
+        try:
+            second = self.run(self.options(one.told.host, "resume", servers=None))
+            result = self.carry_out(second, quiet=True)
+            if result is not None and second.told.sent:
+                world.watch.bad("two-runs-at-once", second.told.number)
+            if result is not None:
+                self.must_be(before, ("blocklists", "guards", "journals", "requests"))
+            second = self.run(self.options(one.told.host, "resume", servers=None, take_over=True))
+            self.carry_out(second, quiet=True)
+        finally:
+            self.events.left, world.nested = left, nested
+        one.told.overtaken = not self._holds(one)
 
     def _asked(self, one):
         """Who is to leave: what the operation was begun for, whatever a later run is told."""
@@ -520,14 +705,16 @@ class Scenario:
         self.states.append(result["state"])
         self.messages.append(result["msg"])
         world.watch.run = one.told
-        world.watch.others_snapshots = frozenset(f"stackguard-{entry['operation_id']}" for entry in self.journals())
+        self.watch_others()
         well = not result.get("failed")
+        world.watch.reported(result["msg"], result["report"], well)
         is_open = any(entry["about"]["host"] == host for entry in self.journals())
         if well and result["state"] in ("evacuated", "clear"):
             still = is_open
             if result["state"] == "clear":
                 asked = [server for server in asked if server.host == host]
             world.watch.ended_well(asked, self.noted(), still)
+            world.watch.told_of_soft_deleted(f"{self.said} {result['report']}")
             self.succeeded = self.succeeded or host == DEAD
             self.well.add(host)
         if well and result["state"] == "aborted":
@@ -540,6 +727,11 @@ class Scenario:
         watch.given_back(self.noted())
         if not any(server.uuid in watch.ever_sent for server in self._asked(one)) and not self._ever_sent(host):
             watch._entries(self._noted_by(closed_before=True, host=host))
+
+    def watch_others(self):
+        """Guards of open operations may be there."""
+        ids = (entry["operation_id"] for entry in self.journals())
+        self.world.watch.others_snapshots = frozenset(f"stackguard-{one}" for one in ids)
 
     def _ever_sent(self, host):
         return any(entry.source == host for entry in self.world.migrations)
@@ -557,14 +749,60 @@ class Scenario:
 
     def _noted_by(self, closed_before=False, host=None):
         noted = {}
-        paths = [*glob.glob(os.path.join(self.state_dir, "*.json"))]
-        paths += glob.glob(os.path.join(self.state_dir, "closed", "*.json"))
-        for path in paths:
-            with open(path, encoding="utf-8") as stream:
-                journal = json.load(stream)
-            for fsid, addresses in (journal["about"].get("blocklisted") or {}).items():
+        for entry in self.all_journals():
+            for fsid, addresses in self._lists_of(entry).items():
                 noted.setdefault(fsid, set()).update(addresses)
         return noted
+
+    def _lists_of(self, journal):
+        """Return what a journal says is on blocklists. One of version 0.1 does not say on which."""
+        about = journal["about"]
+        anywhere = (about.get("fence_proof") or {}).get("addresses") or []
+        return {fsid: [*(about.get("blocklisted") or {}).get(fsid, []), *anywhere] for fsid in self.world.clusters}
+
+    def all_journals(self):
+        """Return every journal, open and closed."""
+        found = self.journals()
+        for path in glob.glob(os.path.join(self.state_dir, "closed", "*.json")):
+            with open(path, encoding="utf-8") as stream:
+                found.append(json.load(stream))
+        return found
+
+    def listed_by(self, host):
+        """Every address that journals of this host, and of no other, say is on a list, by fsid."""
+        mine, others = {}, set()
+        for entry in self.all_journals():
+            for fsid, addresses in self._lists_of(entry).items():
+                if entry["about"]["host"] == host:
+                    mine.setdefault(fsid, set()).update(addresses)
+                else:
+                    others |= {(fsid, address) for address in addresses}
+        return {fsid: {one for one in found if (fsid, one) not in others} for fsid, found in mine.items()}
+
+    def unchanging(self):
+        """Return what a run may change, as it is now."""
+        world = self.world
+        return {
+            "blocklists": {fsid: sorted(cluster.blocklist) for fsid, cluster in world.clusters.items()},
+            "services": [(host.name, host.status, host.reason, host.forced_down) for host in world.hosts.values()],
+            "machines": [(host.name, host.powered) for host in world.hosts.values()],
+            "guards": sorted(
+                (disk.name, snapshot)
+                for cluster in world.clusters.values()
+                for pool in cluster.pools.values()
+                for disk in pool.values()
+                for snapshot in disk.snapshots
+            ),
+            "requests": len(world.migrations),
+            "journals": self.all_journals(),
+        }
+
+    def must_be(self, before, parts=None):
+        """Verify that a run has changed nothing: one in check mode, or one that is refused."""
+        now = self.unchanging()
+        for what in parts or before:
+            if now[what] != before[what]:
+                self.world.watch.bad("changed", what, before[what], now[what])
 
     # --- the whole
 
@@ -605,6 +843,8 @@ class Scenario:
             if self.runs:
                 later = dice.choice(("apply", "apply", "apply", "resume", "status"))
                 action = "abort" if dice.random() < self.kind.aborts else later
+            if self.later.random() < self.kind.looked:
+                self._look(action)
             one = self.run(self.options(DEAD, action))
             self.carry_out(one)
             if dice.random() < 0.5:
@@ -612,43 +852,140 @@ class Scenario:
                 self.world.sleep(dice.choice((1, 60, 600)))
         while self.other is not None:
             self._others()
-        self._close()
+        self._evacuated()
+        self._repair()
+        alive = self._alive()
+        for host in (OTHER_DEAD,) if alive else (DEAD, OTHER_DEAD):
+            self._give_up(host)
+        if alive or self.later.random() < self.kind.returns:
+            self._come_back()
         return self
 
-    def _close(self):
+    def _look(self, action):
+        """A run in check mode, while nobody else does anything."""
+        world = self.world
+        # What Nova is at goes on.
+        if world.under_way():
+            return
+        before = self.unchanging()
+        left, self.events.left, world.nested = self.events.left, 0, True
+        try:
+            self._check(self.run(self.options(DEAD, action), check=True))
+        finally:
+            self.events.left, world.nested = left, False
+        self.must_be(before)
+
+    def _check(self, one):
+        with contextlib.suppress(Killed):
+            for _need in one.steps():
+                pass
+        shutil.rmtree(one.args["evidence_dir"], ignore_errors=True)
+
+    def _evacuated(self):
+        """Where nothing is in the way, the host is evacuated: a refusal is a defect, too."""
+        stays = [server for server in self._left(DEAD) if server.status != "VERIFY_RESIZE"]
+        if self.kind.must and (stays or not self.runs):
+            self.world.watch.bad("not-evacuated", len(stays), *self.messages[-1:])
+
+    #: In the end nothing more befalls a run.
+    QUIET: t.ClassVar[dict] = {"kill": 0.0, "breaks": 0.0, "overtaken": 0.0}
+
+    def _repair(self):
         """At last everything is repaired that can be, and the same command is given until nothing is open."""
         world = self.world
-        self.events.left, self.other, self.kind = 0, None, dataclasses.replace(self.kind, kill=0.0)
+        self.events.left, self.other, self.kind = 0, None, dataclasses.replace(self.kind, **self.QUIET)
         world.api_silent_until = world.cell_mute_until = 0.0
         world.spawn_fails = world.leftover = 0.0
         for host in world.hosts.values():
             host.bmc = host.bmc_obeys = host.rights = True
             host.bmc_other, host.libvirt_silent = None, False
             host.refuses = host.fails = False
-            if host.name not in (DEAD, OTHER_DEAD):
+            if host.name not in (DEAD, OTHER_DEAD) and host.reason is None:
                 world.power_on(host)
                 world.heal(host)
         self.events._stranger_leaves()
-        for host in (DEAD, OTHER_DEAD):
-            self._give_up(host)
+
+    def _alive(self):
+        """Its machine was never switched off: the evacuation is given up, and it comes back with what runs there."""
+        host = self.world.hosts[DEAD]
+        if not host.powered or self.later.random() >= self.kind.returns * self.kind.alive:
+            return False
+        for _number in range(2):
+            if self.is_open(DEAD):
+                self.world.sleep(700)
+                self.carry_out(self.run(self.options(DEAD, "abort", fence="power", servers=None)))
+        return True
+
+    def _come_back(self):
+        """Return it. Where nothing is open, all is given back in the end."""
+        world = self.world
+        one = returning.Comeback(self, DEAD)
+        one.arrive()
+        if self.is_open(DEAD) or self._moves() or not self._looked_at(one.host):
+            one.run()
+            return
+        if not one.play():
+            world.watch.bad("return-never-ends", DEAD, one.last["state"], one.last["msg"])
+        if one.held:
+            world.watch.given_back_whole(one.host, one.status)
+
+    def _looked_at(self, host):
+        """Whether another host reaches its cluster and pool."""
+        return any(
+            other.answers and other.home == host.home for other in self.world.hosts.values() if other is not host
+        )
+
+    def _moves(self):
+        """Nova is at something that began or ends there, and never comes to its end."""
+        return any(entry.stage != "ended" and DEAD in (entry.source, entry.dest) for entry in self.world.migrations)
 
     def _give_up(self, host):
         """Resume what is open, or abort it: then nothing is left of it."""
         world = self.world
+        if host == DEAD and self.later.random() < self.kind.healed:
+            self._heal_and_resume()
         world.power_off(world.hosts[host])
         for action in ("apply", "apply", "abort", "abort"):
-            if not self._open(host) and (action == "abort" or host == OTHER_DEAD or not self._left(host)):
+            if not self.is_open(host) and (action == "abort" or host == OTHER_DEAD or not self._left(host)):
                 return
             world.sleep(700)
             given = {"fence": "power", "partial": True, "servers": None, "reset_states": ["task"], "max_hosts": 9}
             self.carry_out(self.run(self.options(host, action, **given)))
-        if self._open(host) and not self._stuck(host):
+        if self.is_open(host) and not self._stuck(host):
             world.watch.bad("never-ends", host, self.messages[-1])
+
+    def _heal_and_resume(self):
+        """Its link heals while Ceph refuses it: what runs there is no reason to refuse a resume."""
+        world, host = self.world, self.world.hosts[DEAD]
+        proofs = [
+            journal.get("memory", {}).get("proof") or {} for journal in self.journals() if self._is_of_dead(journal)
+        ]
+        if (
+            not host.powered
+            or not host.cut
+            or not self._left(DEAD)
+            or [one.get("kind") for one in proofs] != ["blocklist"]
+        ):
+            return
+        world.heal(host)
+        if any(
+            not world.clusters[fsid].refuses(address) for fsid in host.home[:1] for address in host.domains.values()
+        ):
+            return
+        world.sleep(100)
+        given = {"fence": "blocklist", "partial": True, "servers": None, "blocklist_addresses": [], "refence": False}
+        result = self.carry_out(self.run(self.options(DEAD, "resume", **given)))
+        if result["state"] == "refused" and "It lives" in result["msg"]:
+            world.watch.bad("fenced-and-refused", result["msg"])
+
+    @staticmethod
+    def _is_of_dead(journal):
+        return journal["about"]["host"] == DEAD
 
     def _left(self, host):
         return [server for server in self.world.servers.values() if server.host == host and not server.deleted]
 
-    def _open(self, host):
+    def is_open(self, host):
         return any(entry["about"]["host"] == host for entry in self.journals())
 
     def _stuck(self, host):
@@ -657,7 +994,8 @@ class Scenario:
 
     def ended(self):
         left = len(self._left(DEAD))
-        return Ended(self.states, self.servers, left, self.succeeded, len(self.sent), self.messages, self.world.log)
+        said = self.messages, self.world.log, self.returns
+        return Ended(self.states, self.servers, left, self.succeeded, len(self.sent), *said)
 
 
 def install(monkeypatch, current):
@@ -673,8 +1011,11 @@ def install(monkeypatch, current):
     monkeypatch.setattr(evacuations, "futures", reading.FUTURES)
     monkeypatch.setattr(guard, "futures", reading.FUTURES)
     monkeypatch.setattr(guard, "time", types.SimpleNamespace(time=lambda: current().world.now))
+    pids = lambda pid: "0" if pid - pump.FIRST_PID in current().living else None  # noqa: E731
+    monkeypatch.setattr(holding.processes, "start_time", pids)
     monkeypatch.setattr(server_evacuate, "connect", lambda _args: object())
     monkeypatch.setattr(server_evacuate, "uuid", types.SimpleNamespace(uuid4=lambda: current().next_id()))
+    returning.install(monkeypatch, current)
     _make_quick(monkeypatch)
 
 

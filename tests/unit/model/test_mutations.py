@@ -14,14 +14,28 @@ import inspect
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import fence_proof, server_state
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, evacuation, fencing, storage
+from ansible_collections.stackguard.nova.plugins.module_utils import (
+    ceph_readers,
+    evacuating,
+    evidence,
+    fence_proof,
+    server_state,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
+    clients,
+    evacuation,
+    fencing,
+    returning,
+    storage,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuate,
     evacuation_record,
     evacuation_round,
     fences,
+    lifecycle,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard
 from ansible_collections.stackguard.nova.tests.unit.model import oracle, scenario
 
@@ -244,6 +258,131 @@ def zones_do_not_matter(patch):
     patch.wrap(evacuation, "seat", seat)
 
 
+def a_cloud_without_images_fails_at_the_guard(patch):
+    """D8: servers that boot from volumes are fenced, and then refused."""
+
+    def to_guard(go_on, self):
+        if not any(entry.images for entry in self._to_be_guarded()):
+            raise lifecycle.Stopped("images_type is default: this host keeps no disks in Ceph; name the pool")
+        return go_on(self)
+
+    patch.wrap(evacuate.Evacuation, "_to_guard", to_guard)
+
+
+def a_pin_counts_that_holds_nothing(patch):
+    """D9: a server is pinned to a zone that no aggregate carries."""
+    patch.put(evacuating._Zones, "of", lambda self, server: server.pinned_availability_zone or self._zone)
+
+
+def a_host_in_repair_counts(patch):
+    """D11: one other host of the zone is disabled, empty and down."""
+    patch.nothing(evacuation, "_unexplained", True)
+
+
+def the_dead_host_works_in_ceph(patch):
+    """D14: it answers, and its name is the first."""
+
+    def readers(_self):
+        bundle, found = _self._bundle(), {}
+        for name, facts in sorted(bundle.hosts.items()):
+            if facts.rbd is not None and facts.rbd.images is not None:
+                found.setdefault((facts.rbd.fsid, facts.rbd.pool), []).append(name)
+        return found
+
+    patch.put(evacuate.Evacuation, "_readers", readers)
+
+
+def a_return_looks_through_the_first_host(patch):
+    """D15: it is of another cluster, whose blocklist is empty."""
+
+    def first(choose, bundle, exclude=()):
+        found = choose(bundle, exclude)
+        return found[:1] if len({reader.fsid for reader in found}) > 1 else []
+
+    def views(see, bundle, request):
+        found = list(see(bundle, request).values())[:1]
+        place = returning.home(bundle.hosts[request.inventory_name], request)
+        return dict(zip([place], found))
+
+    patch.wrap(ceph_readers, "readers", first)
+    patch.wrap(returning, "_views", views)
+    patch.nothing(returning, "_unreached")
+
+
+def a_return_forgets_the_addresses_of_its_journals(patch):
+    """D15: the host was installed again, and has another address."""
+    patch.nothing(returning, "_journaled", {})
+
+
+def a_return_does_not_look_at_disks(patch):
+    """H8: Ceph has refused what runs there, and it is said to be clear."""
+    patch.nothing(returning, "_disks")
+
+
+def a_return_lifts_under_what_runs_there(patch):
+    """Servers that live elsewhere run there still, and Ceph lets them write again."""
+    patch.nothing(returning, "_leftover", False)
+    patch.nothing(returning.forecast, "restart")
+
+
+def aggregates_do_not_bind(patch):
+    """D12: a flavor demands the hosts of an aggregate, and others are tried first."""
+    patch.nothing(plans, "_aggregates")
+
+
+def soft_deleted_servers_are_not_seen(patch):
+    """D18: they are in no list."""
+    patch.wrap(
+        evacuation_round.evacuations,
+        "read_evacuation",
+        lambda read, *args, **kwargs: dataclasses.replace(read(*args, **kwargs), soft_deleted={}),
+    )
+
+
+def a_measurement_counts_from_the_wave(patch):
+    """D19: hosts were read over many minutes, and count as read just now."""
+    patch.wrap(evidence, "read_times", lambda read, directory: dict.fromkeys(read(directory), float("inf")))
+
+
+def the_report_lacks_what_stopped_the_run(patch):
+    """H4: it is on the terminal only."""
+
+    def report(make, self):
+        self.scratch.stopping = {}
+        return make(self)
+
+    patch.wrap(evacuate.Evacuation, "_report", report)
+
+
+def a_fenced_host_that_answers_is_refused(patch):
+    """H7: Ceph refuses it by proof, its link is back, and each resume is refused with: it lives."""
+    patch.wrap(evacuate, "_counts", lambda count, item, act, lists, _held: count(item, act, lists, False))
+
+
+def one_resize_keeps_all(patch):
+    """H9: evacuate_partial does not help."""
+
+    def refusing(judge, checked, *args, **kwargs):
+        moving = [item for item in checked.findings if item.code in ("SG702", "SG703")]
+        return judge(checked, *args, **kwargs) or moving
+
+    patch.wrap(evacuation, "refusing", refusing)
+
+
+def an_abort_lifts_what_an_earlier_operation_needs(patch):
+    """It has sent nothing itself; one before it has, and that host is not back."""
+    patch.nothing(evacuation_record, "same_outage", [])
+    patch.nothing(evacuate.Evacuation, "_is_listed", False)
+
+
+#: Operations that end with some of the servers, of a host that is cut off and refused by Ceph.
+refused = changed(calm(), cut_off=1.0, odd_options=1.0, fence="blocklist")
+#: Its link heals, and return_host is run.
+back = changed(refused, alive=1.0, returns=1.0)
+
+#: One pool for all hosts; the host stays dead.
+one_pool = changed(calm(), second_cluster=0.0, second_pool=0.0, returns=0.0)
+
 #: Each defect with the clouds in which it shows, and the rules of which it breaks one.
 CASES = {
     a_blocklist_of_no_address_is_proof: (changed(calm(), cut_off=1.0, odd_options=1.0, bmc_dead=0.5), ("not-covered",)),
@@ -275,15 +414,42 @@ CASES = {
     a_cell_that_does_not_answer_has_no_servers: (changed(calm(), cell_mute=1.0), ("pass-and-still-there",)),
     a_leftover_domain_is_not_seen: (changed(calm(), spawn_fails=1.0), ("sent-while-it-runs", "two-writers")),
     two_operations_promise_the_same_memory: (
-        changed(calm(), two_dead=1.0, tight=1.0, many=1.0),
+        changed(one_pool, two_dead=1.0, tight=1.0, stopped=0.0, slow=1.0, slow_seconds=20.0),
         ("memory-promised-twice",),
     ),
     an_abort_forgets_who_was_sent: (
-        changed(calm(), cut_off=1.0, aborts=1.0, kill=0.7, odd_options=1.0),
+        changed(refused, aborts=1.0, kill=1.0),
         ("lifted-under-a-guest",),
     ),
     zones_do_not_matter: (changed(calm(), tight=0.5), ("sent-out-of-its-zone",)),
     the_power_state_of_an_error_is_running: (changed(calm(), stopped=0.8, error=0.7), ("power-state",)),
+    a_cloud_without_images_fails_at_the_guard: (changed(calm(), no_images=1.0, must=True), ("not-evacuated",)),
+    a_pin_counts_that_holds_nothing: (changed(calm(), pinned=1.0, must=True), ("not-evacuated",)),
+    a_host_in_repair_counts: (changed(calm(), repair=1.0, must=True), ("not-evacuated",)),
+    the_dead_host_works_in_ceph: (
+        changed(calm(), compute_dead=1.0, stopped=1.0, fence="blocklist"),
+        ("dead-host-at-work",),
+    ),
+    a_return_looks_through_the_first_host: (
+        changed(refused, second_cluster=1.0, mixed_homes=1.0, returns=1.0),
+        ("entry-left",),
+    ),
+    a_return_forgets_the_addresses_of_its_journals: (changed(refused, new_address=1.0, returns=1.0), ("entry-left",)),
+    a_return_does_not_look_at_disks: (changed(back, some=1.0), ("dead-disk",)),
+    a_return_lifts_under_what_runs_there: (back, ("lifted-under-a-guest",)),
+    aggregates_do_not_bind: (changed(calm(), special=1.0), ("sent-to-a-host-that-nova-refuses",)),
+    soft_deleted_servers_are_not_seen: (changed(calm(), soft=1.0), ("soft-deleted-untold",)),
+    a_measurement_counts_from_the_wave: (
+        changed(calm(), slow=1.0, slow_seconds=300.0),
+        ("old-measurement",),
+    ),
+    the_report_lacks_what_stopped_the_run: (changed(calm(), bmc_dead=1.0), ("not-in-the-report",)),
+    a_fenced_host_that_answers_is_refused: (changed(refused, kill=1.0, healed=1.0), ("fenced-and-refused",)),
+    one_resize_keeps_all: (changed(calm(), resized=1.0, must=True), ("not-evacuated",)),
+    an_abort_lifts_what_an_earlier_operation_needs: (
+        changed(refused, aborts=0.5, kill=1.0, some=1.0, many=1.0),
+        ("lifted-under-a-guest",),
+    ),
 }
 
 

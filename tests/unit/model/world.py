@@ -80,6 +80,12 @@ class Host:
     domains: dict = dataclasses.field(default_factory=dict)
     #: Instance to when Ceph lost its QEMU without a goodbye.
     lost: dict = dataclasses.field(default_factory=dict)
+    #: Instance and fsid of QEMUs that Ceph has refused: they never open their disks again.
+    dead: set = dataclasses.field(default_factory=set)
+    #: Instances of which a definition without a process is left.
+    defined: set = dataclasses.field(default_factory=set)
+    #: Its nova-compute does not start with the machine.
+    masked: bool = False
     #: The scheduler or its spawns fail for everybody.
     refuses: bool = False
     fails: bool = False
@@ -88,6 +94,10 @@ class Host:
     bmc_obeys: bool = True
     bmc_other: t.Optional[bool] = None
     powered_on_at: float = 0.0
+    #: Nova keeps disks in Ceph; else all its servers boot from volumes.
+    disks_in_ceph: bool = True
+    #: It is in the aggregate that some flavors demand.
+    special: bool = False
     reads_volumes: bool = True
     rights: bool = True
 
@@ -132,6 +142,10 @@ class Server:
     group: t.Optional[str] = None
     #: Its owner changed something after its host had died.
     touched: bool = False
+    #: It is deleted, and its owner may have it back: in no list, but placement counts it.
+    soft: bool = False
+    #: Its flavor demands a special host.
+    special: bool = False
     #: Instance actions, the oldest first.
     history: list = dataclasses.field(default_factory=lambda: ["create"])
 
@@ -149,6 +163,7 @@ class Migration:
     due: float = 0.0
     ended: float = 0.0
     brief: bool = False
+    type: str = "evacuation"
 
 
 class World:
@@ -205,13 +220,26 @@ class World:
         """The address from which a QEMU reaches a cluster: that of its home cluster is its own."""
         return host.domains[uuid] if fsid == host.home[0] else host.clients[fsid][0]
 
+    def opens(self, host, uuid, fsid):
+        """Whether a QEMU has its disks of a cluster open."""
+        return (
+            uuid in host.domains
+            and (uuid, fsid) not in host.dead
+            and self.reaches(host, self.address_of(host, uuid, fsid), fsid)
+        )
+
+    def refuse(self, host):
+        """Ceph tells the QEMUs of a host that reaches it whom it refuses."""
+        if host.powered and not host.ceph_cut:
+            for uuid in host.domains:
+                for fsid, cluster in self.clusters.items():
+                    if cluster.blocklist and cluster.refuses(self.address_of(host, uuid, fsid)):
+                        host.dead.add((uuid, fsid))
+                        host.lost.setdefault(uuid, self.now)
+
     def writers(self, server, fsid):
         """Hosts whose QEMU of a server can write in a cluster now."""
-        return [
-            host.name
-            for host in self.hosts.values()
-            if server.uuid in host.domains and self.reaches(host, self.address_of(host, server.uuid, fsid), fsid)
-        ]
+        return [host.name for host in self.hosts.values() if self.opens(host, server.uuid, fsid)]
 
     def watchers(self, server, fsid):
         """Addresses of QEMUs that Ceph still shows."""
@@ -220,7 +248,7 @@ class World:
             if server.uuid in host.domains:
                 address = self.address_of(host, server.uuid, fsid)
                 lost = host.lost.get(server.uuid)
-                if self.reaches(host, address, fsid) or (lost is not None and self.now < lost + WATCH_TIMEOUT):
+                if self.opens(host, server.uuid, fsid) or (lost is not None and self.now < lost + WATCH_TIMEOUT):
                     found.append(address)
             elif server.uuid in host.lost and self.now < host.lost[server.uuid] + WATCH_TIMEOUT:
                 found.append(host.clients[fsid][0])
@@ -232,11 +260,18 @@ class World:
         fsid = host.home[0]
         host.domains[server.uuid] = host.clients[fsid][0]
         host.lost.pop(server.uuid, None)
+        host.defined.discard(server.uuid)
+        self.forget_dead(host, server.uuid)
         for disk in self.disks_of(server, host.home):
             if self.reaches(host, host.domains[server.uuid], fsid):
                 disk.lock = host.domains[server.uuid]
         self.lock_volumes(host, server)
+        self.refuse(host)
         self.watch.look()
+
+    @staticmethod
+    def forget_dead(host, uuid):
+        host.dead = {entry for entry in host.dead if entry[0] != uuid}
 
     def lock_volumes(self, host, server):
         for volume in (self.volumes[uuid] for uuid in server.volumes):
@@ -245,6 +280,7 @@ class World:
 
     def stop_domain(self, host, server, clean=True):
         address = host.domains.pop(server.uuid, None)
+        self.forget_dead(host, server.uuid)
         for disk in self.disks_of(server, host.home):
             if clean and disk.lock == address:
                 disk.lock = None
@@ -258,7 +294,8 @@ class World:
         if host.powered:
             self.say("power off", host.name)
             host.lost.update(dict.fromkeys(host.domains, self.now))
-            host.domains = {}
+            host.defined |= set(host.domains)
+            host.domains, host.dead = {}, set()
             host.powered = False
             host.silent_since = host.silent_since or self.now
 
@@ -269,8 +306,8 @@ class World:
         self.say("power on", host.name)
         host.powered, host.powered_on_at = True, self.now
         host.cut = host.ceph_cut = False
-        host.silent_since = None
-        if self.resume_on_boot:
+        host.silent_since = host.silent_since if host.masked else None
+        if self.resume_on_boot and not host.masked:
             for server in self.servers.values():
                 if server.host == host.name and not server.deleted and server.status == "ACTIVE":
                     self.start_domain(host, server)
@@ -288,9 +325,39 @@ class World:
         if host.cut or host.ceph_cut:
             self.say("link heals", host.name)
             host.cut = host.ceph_cut = False
-            host.silent_since = None if host.powered else host.silent_since
+            host.silent_since = None if host.powered and not host.masked else host.silent_since
             host.lost = {} if host.powered else host.lost
+            self.refuse(host)
             self.watch.look()
+
+    def stop_compute(self, host):
+        """Its nova-compute is stopped, and masked."""
+        self.say("nova-compute is masked", host.name)
+        host.masked = True
+        host.silent_since = host.silent_since or self.now
+
+    def start_compute(self, host):
+        """What nova-compute does when it starts: domains that were evacuated end, and the records of it."""
+        self.say("nova-compute starts", host.name)
+        host.masked, host.silent_since = False, None
+        for entry in self.migrations:
+            if entry.source == host.name and entry.status in ("accepted", "pre-migrating", "done"):
+                self.stop_domain(host, self.servers[entry.server], clean=False)
+                host.defined.discard(entry.server)
+                entry.status = "completed" if entry.status == "done" else entry.status
+        self.watch.look()
+
+    def awaits_start(self, name):
+        """Whether a host has evacuations that only the next start of its nova-compute completes."""
+        return any(entry.source == name and entry.status == "done" for entry in self.migrations)
+
+    def reboot_hard(self, server):
+        """Its QEMU is made again, where Nova has it."""
+        host = self.hosts[server.host]
+        self.say("hard reboot", server.name)
+        self.stop_domain(host, server, clean=False)
+        self.start_domain(host, server)
+        server.status, server.task, server.power_state = "ACTIVE", None, 1
 
     def state(self, host):
         """The service's state as the API shows it."""
@@ -354,6 +421,8 @@ class World:
         if server.deleted:
             self._end(entry, "error")
             return
+        if server.special and not dest.special:
+            self.watch.bad("sent-to-a-host-that-nova-refuses", server.name, dest.name)
         if dest.status != "enabled" or self.state(dest) != "up" or dest.refuses or self._full(dest, server):
             self.say("no valid host", server.name)
             server.task, server.status = None, "ERROR"
