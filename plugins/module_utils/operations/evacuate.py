@@ -626,7 +626,7 @@ class Evacuation:
         problems = [
             item
             for item in decision.checked.findings
-            if item.severity == findings.BLOCKER and item.object.kind != "instance" and _counts(item, act, lists, held)
+            if item.severity == findings.BLOCKER and _is_of_all(item, planned) and _counts(item, act, lists, held)
         ]
         if findings.standing(problems, storage.honoured(Checked(tuple(problems)), self.run.overrides)):
             checked = Checked(tuple(problems))
@@ -643,9 +643,9 @@ class Evacuation:
         seen = clients.seen(bundle, {entry.uuid for entry in servers})
         homes = list(self._readers())
 
-        def complete(name: str, image: DiskImage) -> DiskImage:
+        def complete(uuid: str, name: str, image: DiskImage) -> DiskImage:
             places = [place for place in seen.get(name, []) if place.image.id == image.id]
-            if image.fsid is None and name not in seen and len(homes) == 1:
+            if image.fsid is None and name not in seen and len(homes) == 1 and self._is_gone(uuid):
                 # Deleted with its server: there is only one pool in which it can have been.
                 return DiskImage(image.id, *homes[0])
             if image.fsid is not None or len(places) != 1:
@@ -653,9 +653,14 @@ class Evacuation:
             return DiskImage(image.id, places[0].fsid, places[0].pool)
 
         return [
-            dataclasses.replace(entry, images={name: complete(name, image) for name, image in entry.images.items()})
+            dataclasses.replace(
+                entry, images={name: complete(entry.uuid, name, image) for name, image in entry.images.items()}
+            )
             for entry in servers
         ]
+
+    def _is_gone(self, uuid: str) -> bool:
+        return moves.get_server(self.connection, uuid) is None
 
     # --- fence
 
@@ -1233,8 +1238,24 @@ class Evacuation:
             for entry in records.servers_of(self.book.journal)
             if entry.images and set(entry.images) & asked and set(entry.images) <= free
         }
+        done -= self._never_seen(answered, done)
         self.scratch.free = sorted({*self.scratch.free, *done})
         self.book.remember(guarded=sorted(records.guarded(self.book.journal) - done))
+
+    def _never_seen(self, answered: Answers, uuids: t.Collection[str]) -> t.Set[str]:
+        """Return servers of version 0.1 with an image that was in no pool that was looked through.
+
+        Its pool was not noted, and may be one that no host reaches. Of a server that Nova no longer has it is gone.
+        """
+        homes = [home for answer in answered for home in answer.get("homes") or []]
+        seen = {str(image["image"]) for home in homes for image in (home.get("result") or {}).get("images") or []}
+        return {
+            entry.uuid
+            for entry in records.servers_of(self.book.journal)
+            if entry.uuid in uuids
+            and any(image.fsid is None and name not in seen for name, image in entry.images.items())
+            and not self._is_gone(entry.uuid)
+        }
 
     def _leave(self) -> Outcome:
         """Close the journal of what has ended; say what is left of the rest."""
@@ -1432,9 +1453,12 @@ class Evacuation:
             unchecked.append(findings.Unchecked(code, self.host, f"{said}: {why}"))
         elif not parts and not scratch.rounds:
             # Asked for, or aborted: a gate that reads only the verdict must not take that for a pass.
-            unchecked.append(
-                findings.Unchecked("SG709", self.host, "the host and its servers were not judged by this run")
-            )
+            said, code = "the host and its servers were not judged by this run", "SG709"
+            if not scratch.ended_well:
+                # A refusal names its reason, such as SG706: another operation is open.
+                code = scratch.message[:5] if scratch.message[:5] in findings.CATALOGUE else code
+                said = scratch.message.partition("\n")[0]
+            unchecked.append(findings.Unchecked(code, self.host, said))
         left = scratch.left if scratch.rounds else {}
         stays = rounds.stays(left, scratch.names, self.host, scratch.status)
         checked = findings.merged([*parts, Checked(tuple(stays), tuple(unchecked))])
@@ -1442,6 +1466,13 @@ class Evacuation:
             checked, scratch.collected_at or self.run.clock.now(), scratch.hosts, len(scratch.uuids), self.run.overrides
         )
         return report if scratch.ended_well and scratch.state != "refused" else findings.refused(report)
+
+
+def _is_of_all(item: Finding, servers: t.Sequence[str]) -> bool:
+    """Whether a finding is about more than one server: what keeps one of them is judged in the rounds."""
+    if item.object.kind == "instance":
+        return False
+    return item.object.kind == "host" or checks.server_of(item, servers) is None
 
 
 def _counts(item: Finding, act: bool, lists: bool, held: bool) -> bool:

@@ -118,7 +118,9 @@ def test_the_order_that_keeps_guests_safe(some):
 
     before("disable_service", "stop_compute", "stop_agents", "cell_database", "api_database", "placement", "neutron")
     before("neutron", "host_names", "start_agents", "agents_alive", "guests", "start_compute", "compute_up")
-    before("compute_up", "guests_after", "audit", "enable_service")
+    before("compute_up", "guests_after", "lost_requests", "audit", "unlock_guests", "enable_service")
+    before("disable_service", "lock_guests", "settle", "stop_compute")
+    before("cell_database", "no_evacuation", "start_compute")
     assert order[0] == "disable_service"
     assert order[-1] == "enable_service"
 
@@ -163,9 +165,19 @@ def without_database(some, **changes):
 def test_without_neutrons_database_ports_follow_an_agent_that_registers_anew(some):
     plan = without_database(some)
     order = [step.name for step in plan.steps]
-    around = ["disable_service", "stop_compute", "ports_home", "stop_agents", "cell_database", "api_database"]
+    around = [
+        "disable_service",
+        "lock_guests",
+        "settle",
+        "stop_compute",
+        "ports_home",
+        "stop_agents",
+        "cell_database",
+        "api_database",
+    ]
     around += ["placement", "host_names", "start_agents", "new_agents", "ports", "delete_agents", "guests"]
-    around += ["start_compute", "compute_up", "guests_after", "audit", "enable_service"]
+    around += ["no_evacuation", "start_compute", "compute_up", "guests_after", "lost_requests", "audit"]
+    around += ["unlock_guests", "enable_service"]
     assert order == around
     # Taken back, in this order: agents of the old name run, ports go home to them, then nova-compute starts.
     backwards = order[::-1]
@@ -267,3 +279,12 @@ def test_a_plan_of_the_first_version_compares_guests_as_this_one_does():
     again = rename.revised(dataclasses.replace(made, steps=[old]), {})
     assert [(entry.where, entry.action) for entry in again.steps] == [(CONTROLLER, "guests")]
     assert again.steps[0].params["domains"] == step.params["domains"]
+
+
+def test_without_locks_what_was_asked_for_is_looked_for_all_the_same():
+    some = fleet()
+    order = [
+        step.name for step in rename.plan(some.cloud.bundle, dataclasses.replace(some.request, lock_guests=False)).steps
+    ]
+    assert not {"lock_guests", "unlock_guests"} & set(order)
+    assert order.index("settle") < order.index("stop_compute") < order.index("lost_requests")
