@@ -11,6 +11,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 ROLL_BACK = (
     "Do not restart anything on the host. Look at the evidence, then run rename_host with rename_action=rollback."
@@ -36,10 +37,8 @@ class Expected:
 
 
 def calls_itself(facts: HostFacts) -> t.Optional[str]:
-    """Return C(CONF.host) as nova-compute would take it now, or None where nova.conf was not read."""
-    if facts.nova_conf is None:
-        return None
-    return facts.nova_conf.host or facts.kernel_hostname
+    """Return C(CONF.host) as nova-compute would take it now, or None where that is not known."""
+    return conf_host(facts)
 
 
 def already_renamed(bundle: Bundle, inventory_name: str, old: str, new: str) -> bool:
