@@ -28,14 +28,20 @@ def accepted(value: str) -> str:
     """
     if _is_address(value):
         return value
-    name = value[:-1] if value.endswith(".") else value
+    name = value.removesuffix(".")
     labels = name.split(".")
     # The length counts the dot; the last label must not look like the last part of an address.
     if not value or len(value) > _LONGEST or not re.search("[a-zA-Z-]", labels[-1]):
         raise _refused(value)
-    if not all(_LABEL.fullmatch(label) and label[0] != "-" and label[-1] != "-" for label in labels):
+    if not all(_is_label(label) for label in labels):
         raise _refused(value)
     return name
+
+
+def _is_label(label: str) -> bool:
+    # oslo.config lets a line end pass: an environment variable may hold one.
+    bare = label.removesuffix("\n")
+    return bool(_LABEL.fullmatch(bare)) and not bare.startswith("-") and not bare.endswith("-")
 
 
 def _refused(value: str) -> HostDomainError:

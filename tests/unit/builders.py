@@ -467,16 +467,16 @@ def _cell(cell, cells, names, guests, release):
 
 
 #: As Nova's migrations make the columns of names in MariaDB.
-COLLATIONS = {
-    name: "utf8mb3_general_ci"
-    for name in (
+COLLATIONS = dict.fromkeys(
+    (
         "services.host",
         "compute_nodes.host",
         "compute_nodes.hypervisor_hostname",
         "instances.host",
         "migrations.source_compute",
-    )
-}
+    ),
+    "utf8mb3_general_ci",
+)
 
 
 def service_row(number, host, release=34):
