@@ -551,7 +551,8 @@ class CellFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: What kind of database it is: mysql, mariadb, postgresql, sqlite; None: not known.
     dialect: t.Optional[str] = None
-    #: ``TABLE.COLUMN`` to collation, of the columns of names, where the database compares by one; None: unread.
+    #: ``TABLE.COLUMN`` to collation, of the columns of names, where the database compares by one. What is
+    #: missing was not read.
     collations: t.Optional[t.Dict[str, str]] = None
 
 

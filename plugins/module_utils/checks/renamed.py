@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import COMPUTE
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
@@ -77,7 +78,8 @@ def _database_names(bundle: Bundle) -> t.Iterator[t.Tuple[str, Subject, t.Option
     for cell in (databases.cells if databases and databases.cells else None) or []:
         place = f"cell {cell.name}"
         for service in cell.services or []:
-            if not service.deleted:
+            # A rename covers nova-compute only: preflight refuses where others bear the name.
+            if not service.deleted and service.binary == COMPUTE:
                 yield f"{place} services.host", Subject("service", str(service.uuid), host=service.host), service.host
         for node in cell.compute_nodes or []:
             if not node.deleted:
@@ -110,6 +112,8 @@ def _api_names(bundle: Bundle) -> t.Iterator[t.Tuple[str, Subject, t.Optional[st
     for server in cloud.servers or []:
         yield "compute API servers", Subject("instance", server.id, server.name, server.host), server.host
     for service in cloud.services or []:
+        if service.binary != COMPUTE:
+            continue
         yield "compute API services", Subject("service", service.id, host=service.host), service.host
 
 
