@@ -326,11 +326,11 @@ def start(index: Index, facts: HostFacts) -> Start:
     """Return what a start of nova-compute would do on a host, by the rules of its release."""
     host = conf_host(facts)
     known = index.host_releases(facts) or ()
-    refused = refused_host(facts)
-    if refused is not None and facts.nova_conf is not None and facts.nova_conf.environment is not None:
+    words = refused_host(facts)
+    if words is not None and facts.nova_conf is not None and facts.nova_conf.environment is not None:
         # nova/conf/netconf.py: before anything else is done, and in every release.
-        refusal = Refusal("HostDomain", f"is not valid: {refused}")
-        return Start(facts.inventory_name, None, known, REFUSES, refusal, (), (), False)
+        refused = Refusal("HostDomain", f"is not valid: {words}")
+        return Start(facts.inventory_name, None, known, REFUSES, refused, (), (), False)
     missing = _missing(index, facts, known)
     if missing or host is None:
         nothing = (f"not read: {', '.join(missing)}",)

@@ -136,7 +136,7 @@ def reaping(conf: t.Optional[NovaConf]) -> t.Tuple[str, t.Optional[str]]:
 
 
 def _retried(task: t.Optional[str], state: t.Optional[str], around: Around) -> bool:
-    begun = _BEGUN
+    begun: t.Tuple[str, ...] = _BEGUN
     if not around.releases or max(around.releases) >= _REBOOTING_SINCE:
         begun = (*_BEGUN, *_ASKED)
     return (
