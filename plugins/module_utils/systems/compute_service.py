@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import glob
+import json
 import os
 import re
 import socket
@@ -28,6 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading im
 
 #: Where kolla keeps the configuration that it copies into the container of nova-compute.
 KOLLA_CONF = "/etc/kolla/nova-compute/nova.conf"
+KOLLA_CONTAINER = "nova_compute"
 _PATIENCE = 30
 
 
@@ -90,7 +92,7 @@ def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> 
     """
     arguments, kolla = _arguments(files, folders, service)
     names = [nova_conf.variable(*option) for option in (*_DEFAULTS, *_OTHERS)]
-    environment, unread = next_environment(service, names)
+    environment, unread = next_environment(service, names, kolla)
     config = nova_conf.Config.load(arguments, environment)
     config.defaults.update(_DEFAULTS)
     config.defaults["DEFAULT", "host"] = host_names.kernel_name()
@@ -103,22 +105,48 @@ def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> 
     return Loaded(config, kolla, unread)
 
 
-def next_environment(service: Service, names: t.Sequence[str]) -> t.Tuple[t.Dict[str, str], t.Optional[str]]:
+def next_environment(
+    service: Service, names: t.Sequence[str], kolla: bool = False
+) -> t.Tuple[t.Dict[str, str], t.Optional[str]]:
     """Return the named variables of the service's next start, or none of them and why they are not known.
 
     A unit gives them; what runs without one (in a container) is taken to start as it was started. What a running
     process of a unit has may be older than what its unit says now.
     """
-    if service.unit is None:
-        if service.pid is None:
-            return {}, f"no unit of {service.program} was found, and it does not run"
+    if service.unit is None and service.pid is not None:
         return processes.environment(service.pid, names), None
+    if service.unit is None and not kolla:
+        return {}, f"no unit of {service.program} was found, and it does not run"
     try:
         if any(item.startswith("/etc/init.d/") for item in service.argv):
             _plain_defaults(service.program)
+        if service.unit is None:
+            return _of_container(names), None
         return unit_environment.next_start(service.unit, service.shown.get("LoadState"), names), None
     except ReadError as error:
         return {}, str(error)
+
+
+def _of_container(names: t.Container[str]) -> t.Dict[str, str]:
+    """Return the named variables that kolla's container was made with. Raises :class:`ReadError`."""
+    why = "neither docker nor podman is installed on this host"
+    for program in ("docker", "podman"):
+        try:
+            done = commands.run([program, "inspect", "--type", "container", KOLLA_CONTAINER], _PATIENCE)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            if not isinstance(error, FileNotFoundError):
+                why = f"{program} inspect {KOLLA_CONTAINER}: no answer"
+            continue
+        if done.returncode:
+            why = f"{program} inspect {KOLLA_CONTAINER}: {' '.join(done.stderr.decode('utf-8', 'replace').split())}"
+            continue
+        try:
+            entries = json.loads(done.stdout)[0]["Config"]["Env"]
+            pairs = [str(entry).partition("=") for entry in entries]
+        except (ValueError, LookupError, TypeError):
+            raise ReadError(f"{program} inspect {KOLLA_CONTAINER}: its answer is not understood") from None
+        return {name: value for name, sign, value in pairs if sign and name in names}
+    raise ReadError(why)
 
 
 def _plain_defaults(program: str) -> None:

@@ -443,6 +443,34 @@ def test_an_unread_environment_is_a_note_and_the_facts_say_so(conf, monkeypatch)
     assert compute_service.nova_facts(compute_service.load((str(conf),), (), service()), service()).environment is None
 
 
+def test_a_stopped_container_of_kolla_is_asked_for_what_it_was_made_with(monkeypatch):
+    """A returning host's container may be stopped, and no unit of nova-compute is there."""
+    env = {"docker": [f"{HOST}=x", "SECRET=y"]}
+
+    def run(argv, _timeout):
+        assert argv[1:] == ["inspect", "--type", "container", "nova_compute"]
+        if argv[0] not in env:
+            raise FileNotFoundError(2, "No such file or directory", argv[0])
+        told = env[argv[0]]
+        if isinstance(told, str):
+            return subprocess.CompletedProcess(argv, 1, b"", told.encode())
+        return subprocess.CompletedProcess(argv, 0, json.dumps([{"Config": {"Env": told}}]).encode(), b"")
+
+    monkeypatch.setattr(compute_service.commands, "run", run)
+    assert compute_service.next_environment(service(), [HOST], kolla=True) == ({HOST: "x"}, None)
+    env["podman"] = env.pop("docker")
+    assert compute_service.next_environment(service(), [HOST], kolla=True) == ({HOST: "x"}, None)
+    env["podman"] = "no such container"
+    unread = compute_service.next_environment(service(), [HOST], kolla=True)
+    assert unread == ({}, "podman inspect nova_compute: no such container")
+    env["podman"] = None
+    assert "not understood" in compute_service.next_environment(service(), [HOST], kolla=True)[1]
+    env.clear()
+    assert "neither docker nor podman" in compute_service.next_environment(service(), [HOST], kolla=True)[1]
+    # Without kolla nothing is known of a container.
+    assert "no unit of nova-compute" in compute_service.next_environment(service(), [HOST])[1]
+
+
 def test_debians_defaults_that_may_set_an_option_are_not_guessed(conf, monkeypatch, tmp_path):
     monkeypatch.setattr(unit_environment, "next_start", lambda *_args: {})
     real, defaults = open, tmp_path / "nova-compute"
