@@ -136,6 +136,7 @@ def _start_plain(start: Start) -> t.Dict[str, t.Any]:
                 "lives_on": fate.lives,
                 "exists": fate.exists,
                 "migration": fate.migration,
+                "note": fate.note,
             }
             for fate in start.guests
         ],

@@ -60,6 +60,10 @@ class ComputeIdFile:
     mode: t.Optional[str] = None
     #: Why it could not be read or parsed.
     error: t.Optional[str] = None
+    #: What open() or read() raises in nova-compute too, as Python prints it: Nova catches no such error.
+    os_error: t.Optional[str] = None
+    #: True: what nova-compute would read from it is not known; ``error`` says why.
+    unread: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +80,8 @@ class NovaConf:
     """The effective nova.conf of nova-compute: several files and directories merged, the later one wins."""
 
     files: t.List[str]
-    #: ``[DEFAULT] host`` as configured; None: unset, so Nova takes the kernel's host name.
+    #: ``[DEFAULT] host`` as configured; None: unset, so Nova takes the kernel's host name. What nova-compute makes
+    #: of it is C(names.conf_host).
     host: t.Optional[str]
     state_path: str
     my_ip: t.Optional[str]
@@ -100,6 +105,12 @@ class NovaConf:
     live_migration_scheme: t.Optional[str] = None
     #: None: unread.
     virt_type: t.Optional[str] = None
+    #: Seconds for which an instance must have been deleted before its domain is; None: unread.
+    running_deleted_instance_timeout: t.Optional[int] = None
+    #: Whether guests that ran before are started with nova-compute; None: unread.
+    resume_guests_state_on_host_boot: t.Optional[bool] = None
+    #: Environment variables that set options at nova-compute's next start, by name; None: unread.
+    environment: t.Optional[t.List[str]] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -540,6 +551,11 @@ class CellFacts:
     instances: t.Optional[t.List[InstanceRow]]
     migrations: t.Optional[t.List[MigrationRow]]
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: What kind of database it is: mysql, mariadb, postgresql, sqlite; None: not known.
+    dialect: t.Optional[str] = None
+    #: ``TABLE.COLUMN`` to collation, of the columns of names, where the database compares by one. What is
+    #: missing was not read.
+    collations: t.Optional[t.Dict[str, str]] = None
 
 
 @dataclasses.dataclass(frozen=True)

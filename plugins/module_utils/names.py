@@ -15,6 +15,7 @@ import dataclasses
 import re
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils import host_domain
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import HostFacts, HostsLine, Unit
 
 
@@ -42,10 +43,31 @@ def domain(name: str) -> str:
 
 
 def conf_host(facts: HostFacts) -> t.Optional[str]:
-    """Return C(CONF.host) as nova-compute takes it: configured, else the kernel's host name (nova/conf/base)."""
+    """Return C(CONF.host) as nova-compute takes it: configured, else the kernel's host name (nova/conf/netconf.py).
+
+    None: nova.conf was not read, or oslo.config refuses the value, so that nova-compute has none.
+    """
+    try:
+        return None if facts.nova_conf is None else host_domain.accepted(configured_host(facts))
+    except host_domain.HostDomainError:
+        return None
+
+
+def configured_host(facts: HostFacts) -> str:
+    """Return what oslo.config makes C(CONF.host) of: the configured value, or the kernel's host name."""
+    given = facts.nova_conf.host if facts.nova_conf else None
+    return facts.kernel_hostname if given is None else given
+
+
+def refused_host(facts: HostFacts) -> t.Optional[str]:
+    """Return oslo.config's words where nova-compute would refuse its own C(host); None: it takes it, or is unread."""
     if facts.nova_conf is None:
         return None
-    return facts.nova_conf.host or facts.kernel_hostname
+    try:
+        host_domain.accepted(configured_host(facts))
+    except host_domain.HostDomainError as error:
+        return str(error)
+    return None
 
 
 def units_named(units: t.Sequence[Unit], names: t.Sequence[str]) -> t.List[Unit]:
@@ -64,7 +86,8 @@ def rename(
     """Return the names before and after. Raises :class:`NamesError` where they cannot be told."""
     old_host = conf_host(facts)
     if old_host is None:
-        raise NamesError("nova.conf was not read")
+        why = refused_host(facts)
+        raise NamesError(f"nova-compute refuses its own host: {why}" if why else "nova.conf was not read")
     old_os = facts.static_hostname or facts.kernel_hostname
     new_os = _new_os_name(old_os, old_host, new_host)
     configured = facts.nova_conf is not None and facts.nova_conf.host is not None

@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from world import CELL1, World, uid
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import stored_names
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db, schema
 
 
 def only_cell(read: facts.DatabaseFacts) -> facts.CellFacts:
@@ -92,6 +93,36 @@ def test_case_variants_are_read_as_they_stand(world: World) -> None:
     world.instance(4, "COMPUTE1", "Compute1.Example")
     cell = only_cell(nova_db.read_databases(world.options(), ["compute1"]))
     assert [row.host for row in cell.instances or ()] == ["compute1", "compute1", "COMPUTE1"]
+
+
+@pytest.mark.parametrize("stored", ["COMPUTE9", "compute9 "])
+def test_names_are_compared_as_this_database_compares_them(world: World, stored: str) -> None:
+    """What the forecast says of two names is what the database answers (A13, F2, F7 of the review)."""
+    world.service(9, stored)
+    world.node(9, stored, stored)
+    world.instance(9, stored, stored)
+    world.migration(9, stored, "compute2", "done", "evacuation")
+    cell = only_cell(nova_db.read_databases(world.options()))
+    assert cell.unread == []
+    assert cell.dialect == world.server.backend
+    for table, name in schema.NAME_COLUMNS:
+        column = sa.column(name)
+        statement = sa.select(sa.func.count()).select_from(sa.table(table, column)).where(column == "compute9")
+        with world.server.admin(world.names["cell"]) as connection:
+            found = connection.execute(statement).scalar_one() > 0
+        told = stored_names.found_as(cell, f"{table}.{name}", stored, "compute9")
+        assert told is found, (table, name, cell.collations)
+        # Nova's columns in MariaDB take both for compute9; PostgreSQL's take neither.
+        assert found is (world.server.backend == "mariadb")
+
+
+def test_a_name_that_differs_in_blanks_is_read_where_the_database_finds_it(world: World) -> None:
+    world.service(9, "compute9 ")
+    world.migration(9, "compute9 ", "compute2", "done", "evacuation")
+    cell = only_cell(nova_db.read_databases(world.options(), ["compute9"]))
+    mariadb = world.server.backend == "mariadb"
+    assert [row.host for row in cell.services or ()] == (["compute9 "] if mariadb else [])
+    assert [row.source_compute for row in cell.migrations or ()] == (["compute9 "] if mariadb else [])
 
 
 def test_soft_deleted_services_and_nodes_are_kept_and_deleted_instances_are_not(world: World) -> None:

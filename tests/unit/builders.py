@@ -376,6 +376,10 @@ def _nova_conf(name, lines):
         live_migration_inbound_addr=None,
         host_lines=lines,
         log_file="/var/log/nova/nova-compute.log",
+        running_deleted_instance_action="reap",
+        running_deleted_instance_timeout=0,
+        resume_guests_state_on_host_boot=False,
+        environment=[],
     )
 
 
@@ -423,13 +427,13 @@ def _databases(names, guests, cells, release, l2_agents):
         for number, name in names.items()
         for zone in [zone_of(number)]
     ]
-    api = facts.ApiDbFacts("mysql://db/nova_api", _first(releases.API_REVISIONS, release), [], mappings, members)
+    api = facts.ApiDbFacts("10.0.0.5/nova_api", _first(releases.API_REVISIONS, release), [], mappings, members)
     agents = [
         facts.NeutronAgentRow(uid("agent", number), *_L2, name.host, True, AT)
         for number, name in names.items()
         if l2_agents
     ]
-    neutron = facts.NeutronDbFacts("mysql://db/neutron", [], agents)
+    neutron = facts.NeutronDbFacts("10.0.0.5/neutron", [], agents)
     return facts.DatabaseFacts(AT, api, rows, neutron, _grants(cells))
 
 
@@ -446,7 +450,8 @@ def _cell(cell, cells, names, guests, release):
     return facts.CellFacts(
         name=f"cell{cell}",
         uuid=uid("cell", cell),
-        location=f"mysql://db/nova_cell{cell}",
+        # As systems/urls.py, location() makes it: without the kind of database.
+        location=f"10.0.0.5/nova_cell{cell}",
         revision=_first(releases.MAIN_REVISIONS, release),
         has_compute_id=release >= 28,
         scope=[],
@@ -458,7 +463,22 @@ def _cell(cell, cells, names, guests, release):
             for index in range(1, guests + 1)
         ],
         migrations=[],
+        dialect="mariadb",
+        collations=COLLATIONS,
     )
+
+
+#: As Nova's migrations make the columns of names in MariaDB.
+COLLATIONS = dict.fromkeys(
+    (
+        "services.host",
+        "compute_nodes.host",
+        "compute_nodes.hypervisor_hostname",
+        "instances.host",
+        "migrations.source_compute",
+    ),
+    "utf8mb3_general_ci",
+)
 
 
 def service_row(number, host, release=34):

@@ -17,6 +17,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import releases
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.stored_names import equal, found_as, name_key
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ApiService,
     Bundle,
@@ -255,13 +256,13 @@ class Index:
 
     @functools.cached_property
     def services_by_name(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ServiceRow]]]:
-        """Live nova-compute services by host, without case."""
-        return _by((item for item in self.services if item[1].host), lambda item: str(item[1].host).casefold())
+        """Live nova-compute services by :func:`name_key` of their host."""
+        return _by((item for item in self.services if item[1].host), lambda item: name_key(str(item[1].host)))
 
     @functools.cached_property
     def node_rows_by_name(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ComputeNodeRow]]]:
-        """Live compute nodes by host, without case."""
-        return _by((item for item in self.node_rows if item[1].host), lambda item: str(item[1].host).casefold())
+        """Live compute nodes by :func:`name_key` of their host."""
+        return _by((item for item in self.node_rows if item[1].host), lambda item: name_key(str(item[1].host)))
 
     @functools.cached_property
     def node_rows_by_uuid(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, ComputeNodeRow]]]:
@@ -383,11 +384,27 @@ class Index:
         return _by((row for _place, row in self.migrations), lambda row: row.instance_uuid)
 
     @functools.cached_property
+    def evacuations_by_instance(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, MigrationRow]]]:
+        """Evacuations that their source would clean up after, of the cells' databases, by instance uuid."""
+        rows = [(cell, row) for cell in self.cells or [] for row in cell.migrations or [] if open_evacuation(row)]
+        return _by(rows, lambda item: item[1].instance_uuid)
+
+    def evacuated_from(self, place: str, row: MigrationRow, host: str) -> t.Optional[bool]:
+        """Whether the database that a migration was read from finds it by a source host; None: not known.
+
+        ``place``: as in :attr:`migrations`. The API does not say how its database compares.
+        """
+        cell = next((cell for cell in self.cells or [] if place == f"cell {cell.name}"), None)
+        if cell is not None:
+            return found_as(cell, "migrations.source_compute", row.source_compute, host)
+        return None if row.source_compute is None else equal(None, None, row.source_compute, host)
+
+    @functools.cached_property
     def migrations_by_host(self) -> t.Dict[str, t.List[t.Tuple[str, MigrationRow]]]:
-        """Unfinished migrations by the hosts they touch, without case."""
+        """Unfinished migrations by :func:`name_key` of the hosts they touch."""
         result: t.Dict[str, t.List[t.Tuple[str, MigrationRow]]] = collections.defaultdict(list)
         for place, row in self.migrations:
-            for name in {name.casefold() for name in (row.source_compute, row.dest_compute) if name}:
+            for name in {name_key(name) for name in (row.source_compute, row.dest_compute) if name}:
                 result[name].append((place, row))
         return result
 

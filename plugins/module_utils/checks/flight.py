@@ -28,6 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     open_evacuation,
     same_name,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.stored_names import name_key
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ApiServer,
     ApiService,
@@ -75,7 +76,7 @@ def host_items(index: Index, host: str, facts: t.Optional[HostFacts] = None) -> 
         yield from instance_task(row, BLOCKER)
         if row.vm_state == "resized" and not index.migrations_by_instance.get(row.uuid):
             yield _resized(instance_subject(row), {"vm_state": row.vm_state, "migration": None}, BLOCKER)
-    for place, migration in index.migrations_by_host.get(host.casefold(), []):
+    for place, migration in index.migrations_by_host.get(name_key(host), []):
         yield from migration_items(place, migration, BLOCKER)
     for service in index.api_services or []:
         if same_name(service.host, host):

@@ -18,7 +18,12 @@ refusals with the text that nova-compute prints (none in 26), the domains, and t
 of 27.1.0, 29.0.1, 31.0.0 and 34.0.0: C(nova/service.py) (C(start)), C(nova/compute/manager.py) (C(init_host),
 C(update_available_resource)), C(nova/virt/node.py), C(nova/compute/resource_tracker.py) (C(_init_compute_node)).
 
-Not forecast: reboots that are carried on with, and what the comparison of power states does some minutes later.
+What a start does with guests that were in the middle of something is in C(checks/recovery.py). Rows are looked up by
+name as their database compares names (C(checks/stored_names.py)); where that is not known, neither is the outcome, and
+a guest's worse fate is told. What nova-compute makes of C([DEFAULT] host) is in C(host_domain.py).
+
+Not forecast: what a guest or libvirt refuses, rows whose guest stays as it is, and what the comparison of power states
+does some minutes later.
 """
 
 from __future__ import annotations
@@ -37,6 +42,31 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     uuid_files,
     uuid_key,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.recovery import (
+    ABORTED,
+    DESTROYED,
+    DESTROYED_WITH_DISKS,
+    HALF_DELETED,
+    LEFT,
+    PARTIAL,
+    POWERED_OFF,
+    REBOOTED,
+    REBOOTED_SOFTLY,
+    REDRIVEN,
+    RESUMED,
+    REVERTED,
+    STARTED,
+    UNPAUSED,
+    Around,
+    Recovery,
+    reaping,
+    recovery,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.stored_names import (
+    found_as,
+    name_key,
+    why_unknown,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import RUNNING
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     CellFacts,
@@ -44,6 +74,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Domain,
     HostFacts,
     InstanceRow,
+    MigrationRow,
     ServiceRow,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
@@ -53,16 +84,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     Unchecked,
     finding,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
-
-DESTROYED = "destroyed"
-DESTROYED_WITH_DISKS = "destroyed, and its disks deleted"
-POWERED_OFF = "powered off"
-LEFT = "left as it is"
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host, refused_host
 
 EVACUATED = "_destroy_evacuated_instances"
 DELETED = "_cleanup_running_deleted_instances"
-REDRIVEN = "_init_instance"
+#: Rules by which a domain ends in the periodic tasks of the start, after all that can end the start itself.
+_REAPED = (DELETED, PARTIAL)
 
 _STOPPED = "Keep nova-compute stopped."
 
@@ -79,6 +106,8 @@ class Fate:
     exists: bool
     #: The evacuation record, where that is the rule.
     migration: t.Optional[str] = None
+    #: On what it depends: a setting, or what was not read, so that this is the worse of two.
+    note: t.Optional[str] = None
 
 
 class UnreadError(ValueError):
@@ -91,46 +120,58 @@ def fates(index: Index, facts: HostFacts) -> t.List[Fate]:
     missing = [
         name
         for name, known in (
-            ("nova.conf", facts.nova_conf is not None and host is not None),
+            ("nova.conf", facts.nova_conf is not None),
+            ("the environment of nova-compute", facts.nova_conf is None or facts.nova_conf.environment is not None),
             ("domains", facts.domains is not None),
             ("instances", index.cells_read("instances")),
             ("migrations", index.cells_read("migrations")),
         )
         if not known
     ]
-    if missing or host is None:
+    if missing:
         raise UnreadError(f"not read: {', '.join(missing)}")
+    if host is None:
+        raise UnreadError(f"nova-compute refuses its own host: {refused_host(facts)}")
     return [_fate(index, facts, host, domain) for domain in facts.domains or []]
 
 
 def _fate(index: Index, facts: HostFacts, host: str, domain: Domain) -> Fate:
     rows = [row for _cell, row in index.instance_rows_by_uuid.get(domain.uuid, [])]
     live = next((row for row in rows if not row.deleted), None)
-    record = next(
-        (
-            row
-            for _place, row in index.migrations_by_host.get(host.casefold(), [])
-            if open_evacuation(row) and same_name(row.source_compute, host) and row.instance_uuid == domain.uuid
-        ),
-        None,
-    )
+    record, note = _record(index, host, domain.uuid)
     lives, exists = (live.host if live else None), live is not None
     if record is not None:
         rbd = facts.nova_conf is not None and facts.nova_conf.images_type == "rbd"
         # Local disks: Nova asks the destination whether they are shared; the answer is not known here.
         action = DESTROYED if exists and rbd else DESTROYED_WITH_DISKS
-        return Fate(domain, action, EVACUATED, lives, exists, record.uuid or str(record.id))
+        return Fate(domain, action, EVACUATED, lives, exists, record.uuid or str(record.id), note)
     if rows and not exists:
-        return Fate(domain, _reaping(facts, rows[0]), DELETED, None, False)
+        # Whatever its vm_state was: rows deleted while they were soft-deleted are looked for too
+        # (db/main/api.py, instance_get_all_by_filters_sort, with soft_deleted False).
+        action, note = reaping(facts.nova_conf)
+        return Fate(domain, action, DELETED, None, False, note=note)
+    if live is not None and live.vm_state == "deleted":
+        return _half_deleted(facts, host, domain, live)
     return Fate(domain, LEFT, None, lives, exists)
 
 
-def _reaping(facts: HostFacts, row: InstanceRow) -> str:
-    if row.vm_state == "soft-delete":
-        return LEFT
-    action = facts.nova_conf.running_deleted_instance_action if facts.nova_conf else None
-    # Unread is taken for Nova's default, which is the worst.
-    return {"noop": LEFT, "log": LEFT, "shutdown": POWERED_OFF}.get(action or "reap", DESTROYED_WITH_DISKS)
+def _half_deleted(facts: HostFacts, host: str, domain: Domain, row: InstanceRow) -> Fate:
+    """The deletion got as far as its C(vm_state): Nova shows no such server any more, and its domain is here."""
+    action, note = reaping(facts.nova_conf) if row.host == host else (LEFT, None)
+    return Fate(domain, action, None if action == LEFT else PARTIAL, row.host, True, note=note)
+
+
+def _record(index: Index, host: str, uuid: str) -> t.Tuple[t.Optional[MigrationRow], t.Optional[str]]:
+    """Return the evacuation by which a domain is destroyed, and what is not known of it."""
+    column = "migrations.source_compute"
+    doubtful: t.Tuple[t.Optional[MigrationRow], t.Optional[str]] = (None, None)
+    for cell, row in index.evacuations_by_instance.get(uuid, []):
+        found = found_as(cell, column, row.source_compute, host)
+        if found:
+            return row, None
+        if found is None:
+            doubtful = row, why_unknown(cell, column, str(row.source_compute), host)
+    return doubtful
 
 
 def restart(index: Index, facts: HostFacts) -> Items:
@@ -157,7 +198,11 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         "rule": fate.rule,
         "Nova has it on": fate.lives,
         "migration": fate.migration,
+        **({"depends on": fate.note} if fate.note else {}),
     }
+    if fate.rule == PARTIAL:
+        yield finding("SG113", subject, evidence, HALF_DELETED, WARNING)
+        return
     if fate.exists and same_name(fate.lives, host):
         if fate.action != LEFT:
             remedy = f"{_STOPPED} The instance lives here: its evacuation record must be completed first."
@@ -179,8 +224,9 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
 
 def _records(index: Index, host: str, domains: t.Container[str]) -> Items:
     """SG509: evacuations that the next start completes; harmless while no such instance comes back before it."""
-    for place, row in index.migrations_by_host.get(host.casefold(), []):
-        if open_evacuation(row) and same_name(row.source_compute, host) and row.instance_uuid not in domains:
+    for place, row in index.migrations_by_host.get(name_key(host), []):
+        finds = open_evacuation(row) and index.evacuated_from(place, row, host) is not False
+        if finds and row.instance_uuid not in domains:
             evidence = {"read from": place, "migration": row.uuid or row.id, "status": row.status}
             remedy = "Start nova-compute once; move no such server back before it has."
             yield finding("SG509", Subject("instance", row.instance_uuid or "", host=host), evidence, remedy, INFO)
@@ -254,7 +300,7 @@ class Start:
         if self.outcome == UNKNOWN:
             return "cannot be told: " + "; ".join(self.unread)
         parts = [f"refuses: {self.refusal.text}"] if self.refusal else ["starts"]
-        parts += [f"{fate.domain.nova_name or fate.domain.name} is {fate.action}" for fate in self.guests[:_SHOWN]]
+        parts += [_told(fate) for fate in self.guests[:_SHOWN]]
         if len(self.guests) > _SHOWN:
             parts.append(f"and {len(self.guests) - _SHOWN} more guests")
         parts += [f"node {node.hypervisor_hostname} is {node.action}" for node in self.nodes if node.action != KEPT]
@@ -266,6 +312,11 @@ class Start:
 _SHOWN = 3
 
 
+def _told(fate: Fate) -> str:
+    note = f" ({fate.note})" if fate.note else ""
+    return f"{fate.domain.nova_name or fate.domain.name} is {fate.action}{note}"
+
+
 def untold(inventory_name: str, reason: str) -> Start:
     """Return that of a host nothing is known. ``reason``: why it could not be read."""
     return Start(inventory_name, None, (), UNKNOWN, None, (), (), False, (f"the host was not read: {reason}",))
@@ -275,11 +326,18 @@ def start(index: Index, facts: HostFacts) -> Start:
     """Return what a start of nova-compute would do on a host, by the rules of its release."""
     host = conf_host(facts)
     known = index.host_releases(facts) or ()
+    words = refused_host(facts)
+    if words is not None and facts.nova_conf is not None and facts.nova_conf.environment is not None:
+        # nova/conf/netconf.py: before anything else is done, and in every release.
+        refused = Refusal("HostDomain", f"is not valid: {words}")
+        return Start(facts.inventory_name, None, known, REFUSES, refused, (), (), False)
     missing = _missing(index, facts, known)
     if missing or host is None:
         nothing = (f"not read: {', '.join(missing)}",)
         return Start(facts.inventory_name, host, known, UNKNOWN, None, (), (), False, nothing)
-    case = _Case(index, facts, host)
+    case = _Case(index, facts, host, known)
+    if case.doubts:
+        return Start(facts.inventory_name, host, known, UNKNOWN, None, (), (), False, tuple(case.doubts))
     found = {release: case.refusal(release) for release in known}
     if len(set(found.values())) > 1:
         # No two releases with the same service version differ in this; packages name one release.
@@ -300,11 +358,15 @@ def start(index: Index, facts: HostFacts) -> Start:
 
 def _missing(index: Index, facts: HostFacts, known: t.Sequence[int]) -> t.List[str]:
     """What no outcome can be told without."""
+    identified = bool(known) and max(known) < REFUSES_SINCE
+    files = [] if identified else [entry for entry in uuid_files(facts) if entry.unread]
     parts = (
         ("nova.conf", facts.nova_conf is not None),
+        ("the environment of nova-compute", facts.nova_conf is None or facts.nova_conf.environment is not None),
         ("libvirt's host name", facts.libvirt is not None),
         ("the domains", facts.domains is not None),
-        ("compute_id files", facts.compute_id_files is not None or (bool(known) and max(known) < REFUSES_SINCE)),
+        ("compute_id files", facts.compute_id_files is not None or identified),
+        *[(f"{entry.path} as nova-compute reads it ({entry.error})", False) for entry in files],
         ("Nova's release", bool(known)),
         ("services of every cell", index.cells_read("services") and index.in_scope(conf_host(facts))),
         ("compute nodes of every cell", index.cells_read("compute_nodes") and index.in_scope(conf_host(facts))),
@@ -312,22 +374,48 @@ def _missing(index: Index, facts: HostFacts, known: t.Sequence[int]) -> t.List[s
     return [name for name, is_known in parts if not is_known]
 
 
+_Row = t.TypeVar("_Row", ServiceRow, ComputeNodeRow)
+
+
 class _Case:
     """One host, with the rows that its nova-compute would find: by name, as its database compares names."""
 
-    def __init__(self, index: Index, facts: HostFacts, host: str) -> None:
+    def __init__(self, index: Index, facts: HostFacts, host: str, releases: t.Tuple[int, ...]) -> None:
         self._index = index
         self._facts = facts
         self._host = host
+        self._releases = releases
+        #: What the outcome depends on and is not known.
+        self.doubts: t.List[str] = []
         libvirt = facts.libvirt
         self._hypervisor_hostname = libvirt.hostname if libvirt else ""
-        found = index.services_by_name.get(host.casefold(), [])
-        rows = [(cell, row) for cell, row in found if _found_as(cell, row.host, host)]
-        self._cell: t.Optional[CellFacts] = rows[0][0] if rows else None
-        self.service: t.Optional[ServiceRow] = rows[0][1] if rows else None
-        named = index.node_rows_by_name.get(host.casefold(), [])
+        services = self._found("services.host", index.services_by_name.get(name_key(host), []))
+        self._cell: t.Optional[CellFacts] = services[0][0] if services else None
+        self.service: t.Optional[ServiceRow] = services[0][1] if services else None
+        nodes = [item for item in index.node_rows_by_name.get(name_key(host), []) if self._mine(item[0])]
+        found = self._found("compute_nodes.host", nodes)
         #: Live nodes that bear this host's name, in its cell (in any, where that is not known).
-        self._named = [row for cell, row in named if self._mine(cell) and _found_as(cell, row.host, host)]
+        self._named = [row for _cell, row in found]
+        #: Those of them that bear libvirt's name too.
+        self._alike = [row for cell, row in found if self._is_node(cell, row)]
+
+    def _found(self, column: str, rows: t.Sequence[t.Tuple[CellFacts, _Row]]) -> t.List[t.Tuple[CellFacts, _Row]]:
+        """Return the rows that their databases find by the host's name; what is not known is a doubt."""
+        result = []
+        for cell, row in rows:
+            found = found_as(cell, column, row.host, self._host)
+            if found:
+                result.append((cell, row))
+            elif found is None:
+                self.doubts.append(why_unknown(cell, column, str(row.host), self._host))
+        return result
+
+    def _is_node(self, cell: CellFacts, row: ComputeNodeRow) -> bool:
+        column, name = "compute_nodes.hypervisor_hostname", self._hypervisor_hostname
+        found = found_as(cell, column, row.hypervisor_hostname, name)
+        if found is None:
+            self.doubts.append(why_unknown(cell, column, str(row.hypervisor_hostname), name))
+        return bool(found)
 
     def _mine(self, cell: CellFacts) -> bool:
         return self._cell is None or cell.uuid == self._cell.uuid
@@ -346,10 +434,12 @@ class _Case:
         )
 
     def _unusable_files(self) -> t.Optional[Refusal]:
-        """virt/node.py, read_local_node_uuid: 27 to 34 alike."""
+        """virt/node.py, read_local_node_uuid: 27 to 34 alike. It catches FileNotFoundError and ValueError only."""
         files = uuid_files(self._facts)
         rule = "read_local_node_uuid"
         for entry in files:
+            if entry.os_error is not None:
+                return Refusal(rule, entry.os_error)
             if entry.uuid is None:
                 reason = f"Unable to parse UUID from {entry.path}"
                 return Refusal(rule, f"Invalid node identity configuration: {reason}")
@@ -414,7 +504,7 @@ class _Case:
         if self._own() or self._was_deleted():
             return None
         name = self._hypervisor_hostname
-        if any(same_name(row.hypervisor_hostname, name) for row in self._named):
+        if self._alike:
             text = f"Duplicate compute node record found for host {self._host} node {name}"
             return Refusal("_init_compute_node", text, early=False)
         return None
@@ -438,7 +528,8 @@ class _Case:
 
     def nodes(self, release: int) -> t.Tuple[NodeFate, ...]:
         """Return what becomes of its own node and of those that bear its name."""
-        own = self._own() if release >= REFUSES_SINCE else self._by_names()
+        # Release 26 looks its node up by host and node name (resource_tracker.py, _get_compute_node).
+        own = self._own() if release >= REFUSES_SINCE else self._alike
         name = self._hypervisor_hostname
         result = [NodeFate(row.uuid, row.hypervisor_hostname, KEPT, "_init_compute_node") for row in own]
         if not own:
@@ -468,10 +559,6 @@ class _Case:
                 return Refusal("delete_resource_provider", f"No such provider {node.uuid}", early=False), ()
         return None, ()
 
-    def _by_names(self) -> t.List[ComputeNodeRow]:
-        """Release 26 looks its node up by host and node name (resource_tracker.py, _get_compute_node)."""
-        return [row for row in self._named if same_name(row.hypervisor_hostname, self._hypervisor_hostname)]
-
     # --- guests
 
     def guests(self, reaps: bool) -> t.Tuple[t.Tuple[Fate, ...], t.Tuple[str, ...]]:
@@ -483,20 +570,80 @@ class _Case:
             found = fates(self._index, self._facts)
         except UnreadError as error:
             return (), (f"its guests: {error}",)
-        found = [self._redriven(fate) for fate in found]
-        touched = [fate for fate in found if fate.action != LEFT and (reaps or fate.rule != DELETED)]
+        local = {fate.domain.uuid for fate in found}
+        found = [self._recovered(fate) for fate in found] + self._absent(local)
+        touched = [fate for fate in found if fate.action != LEFT and (reaps or fate.rule not in _REAPED)]
         return tuple(touched), ()
 
-    def _redriven(self, fate: Fate) -> Fate:
-        """manager.py, _init_instance: a deletion that was under way is carried on with, disks and all."""
-        if fate.action != LEFT or not same_name(fate.lives, self._host):
+    def _recovered(self, fate: Fate) -> Fate:
+        """manager.py, _init_instance: of a guest that no record of an evacuation is about, and that lives here."""
+        if fate.rule is not None or fate.lives != self._host:
             return fate
         rows = [row for _cell, row in self._index.instance_rows_by_uuid.get(fate.domain.uuid, []) if not row.deleted]
-        if rows and rows[0].task_state == "deleting" and rows[0].vm_state not in ("soft-delete", "building"):
-            return dataclasses.replace(fate, action=DESTROYED_WITH_DISKS, rule=REDRIVEN)
-        return fate
+        found = self._recovery(rows[0], fate.domain.state) if rows else None
+        return (
+            fate if found is None else dataclasses.replace(fate, action=found.action, rule=found.rule, note=found.note)
+        )
+
+    def _absent(self, local: t.Container[str]) -> t.List[Fate]:
+        """Guests of this host that libvirt has no domain of, and that are deleted or started all the same."""
+        result = []
+        for _cell, row in self._index.instances_by_host.get(self._host, []):
+            if row.uuid in local or _record(self._index, self._host, row.uuid)[0] is not None:
+                continue
+            found = self._recovery(row, None)
+            if found is not None:
+                domain = _no_domain(row)
+                result.append(Fate(domain, found.action, found.rule, row.host, True, note=found.note))
+        return result
+
+    def _recovery(self, row: InstanceRow, state: t.Optional[str]) -> t.Optional[Recovery]:
+        conf = self._facts.nova_conf
+        if conf is None:
+            return None
+        moves = self._index.migrations_by_instance.get(row.uuid, [])
+        migrating = any(move.status == "running" and not move.deleted for move in moves)
+        return recovery(row, Around(state, conf, self._releases, migrating))
 
 
-def _found_as(cell: CellFacts, stored: t.Optional[str], wanted: str) -> bool:
-    """Whether this database finds a row by a name: MySQL's usual collation compares without case."""
-    return stored == wanted or (cell.location.startswith("mysql") and same_name(stored, wanted))
+def _no_domain(row: InstanceRow) -> Domain:
+    """What stands for a guest that libvirt does not have."""
+    name = row.display_name or row.uuid
+    return Domain(row.uuid, name, "no domain", False, None, None, 0, 0, name, None, None, None, [], [], "")
+
+
+__all__ = [
+    "ABORTED",
+    "CREATED",
+    "DELETED",
+    "DESTROYED",
+    "DESTROYED_WITH_DISKS",
+    "EVACUATED",
+    "HALF_DELETED",
+    "KEPT",
+    "LEFT",
+    "ORPHANED",
+    "PARTIAL",
+    "POWERED_OFF",
+    "REBOOTED",
+    "REBOOTED_SOFTLY",
+    "REDRIVEN",
+    "REFUSES",
+    "RESUMED",
+    "REVERTED",
+    "STARTED",
+    "STARTS",
+    "UNDELETED",
+    "UNKNOWN",
+    "UNPAUSED",
+    "WARNED",
+    "Fate",
+    "NodeFate",
+    "Refusal",
+    "Start",
+    "UnreadError",
+    "fates",
+    "restart",
+    "start",
+    "untold",
+]

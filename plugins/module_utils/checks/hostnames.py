@@ -19,6 +19,19 @@ LABEL_MAX = 63
 NAME_MAX = 253
 KERNEL_MAX = 64
 PROVIDER_MAX = 200
+#: What /etc/hosts of distributions calls every machine.
+_EVERY_MACHINE = frozenset(
+    (
+        "localhost",
+        "localhost.localdomain",
+        "localhost4",
+        "localhost4.localdomain4",
+        "localhost6",
+        "localhost6.localdomain6",
+        "ip6-localhost",
+        "ip6-loopback",
+    )
+)
 _ALLOWED = frozenset(string.ascii_letters + string.digits + "-")
 #: Names below these never resolve to a host (RFC 6761, 6.3 and 6.4).
 UNRESOLVABLE = ("invalid", "localhost")
@@ -31,7 +44,7 @@ def problems(name: str) -> t.List[str]:
     found = []
     if parse_address(name) is not None:
         found.append("it is an address")
-    if name.casefold() == "localhost":
+    if name.casefold() in _EVERY_MACHINE:
         found.append("it is every machine's own name")
     if name.endswith("."):
         found.append("it ends with a dot")

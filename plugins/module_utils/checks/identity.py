@@ -30,6 +30,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     uuid_files,
     uuid_key,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.recovery import (
+    HALF_DELETED,
+    LEFT,
+    PARTIAL,
+    reaping,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.stored_names import name_key
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Bundle,
     CellFacts,
@@ -512,9 +519,11 @@ def forecast(index: Index, facts: HostFacts) -> Items:
         yield Unchecked("SG113", facts.inventory_name, "nova.conf, domains or migrations were not read")
         return
     local = {domain.uuid: domain for domain in facts.domains}
-    for place, row in index.migrations_by_host.get(host.casefold(), []):
+    for place, row in index.migrations_by_host.get(name_key(host), []):
         # manager.py, _destroy_evacuated_instances (26 to 34): by name, whatever instance.host says.
-        if open_evacuation(row) and same_name(row.source_compute, host) and row.instance_uuid in local:
+        # Where the database may or may not find it by this name, the worse is taken.
+        finds = open_evacuation(row) and index.evacuated_from(place, row, host) is not False
+        if finds and row.instance_uuid in local:
             domain = local[row.instance_uuid]
             yield finding(
                 "SG113",
@@ -527,7 +536,19 @@ def forecast(index: Index, facts: HostFacts) -> Items:
                 },
                 f"{_LEAVE_STOPPED} If the instance lives here, its evacuation record must be completed first.",
             )
+    yield from _half_deleted(index, facts, host, local)
     yield from _orphaned_node(index, facts, host)
+
+
+def _half_deleted(index: Index, facts: HostFacts, host: str, local: t.Mapping[str, Domain]) -> Items:
+    """manager.py, _complete_partial_deletion: the row goes, and its domain with its disks in the same start."""
+    action, note = reaping(facts.nova_conf)
+    for _cell, row in index.instances_by_host.get(host, []) if action != LEFT else []:
+        if row.vm_state == "deleted" and row.uuid in local:
+            domain = local[row.uuid]
+            evidence = {"rule": PARTIAL, "vm_state": row.vm_state, "domain": [domain.name, domain.state, domain.pid]}
+            evidence.update({"a start": action, **({"depends on": note} if note else {})})
+            yield finding("SG113", domain_subject(domain, facts), evidence, HALF_DELETED, WARNING)
 
 
 def _orphaned_node(index: Index, facts: HostFacts, host: str) -> Items:

@@ -15,8 +15,8 @@ import dataclasses
 import functools
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils import inputs, releases
 from ansible_collections.stackguard.nova.plugins.module_utils import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils import releases
 from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS, OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
     flight,
@@ -154,6 +154,7 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
     """Return every reason against a rename. ``in_place`` False: the host is drained and registers anew instead."""
     case = Case(bundle, request, in_place)
     items: t.List[Item] = [*_evidence(case), *_new_name(case), *_host_itself(case), *_home(case)]
+    items += _other_services(case)
     items += [*flight.release(case.index), *_release(case)]
     items += flight.host_items(case.index, case.old, case.host)
     items += names.host_items(case.index, case.old)
@@ -218,6 +219,9 @@ def _host_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
     for part in _HOST_PARTS:
         if getattr(case.host, part) is None:
             yield part, reasons.get(part, "not read")
+    if case.host.nova_conf is not None and case.host.nova_conf.environment is None:
+        part = "nova_conf.environment"
+        yield part, reasons.get(part, "not read")
     if case.host.resolutions is not None and case.request.rename_to not in {
         entry.name for entry in case.host.resolutions
     }:
@@ -262,7 +266,9 @@ def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> 
         before, after = case.told
         wanted += [after.hypervisor_hostname] if after.hypervisor_hostname != before.hypervisor_hostname else []
     for name in dict.fromkeys(wanted):
-        if scope and not any(same_name(name, entry) for entry in scope):
+        # What no host can be called is not sent to an API: SG118, and SG310 is undecided.
+        asked_for = where != "cloud" or not inputs.problems({"name": name}, "host")
+        if asked_for and scope and not any(same_name(name, entry) for entry in scope):
             yield where, f"not asked for {name}: say it with rename_hypervisor_hostname, or read everything"
 
 
@@ -303,6 +309,8 @@ def _new_name(case: Case) -> Items:
     if wrong:
         remedy = "Choose a host name of letters, digits, hyphens and dots that no host has."
         yield finding("SG118", subject, {"name": new, "wrong": wrong}, remedy)
+    if inputs.problems({"rename_to": new}, "host"):
+        yield Unchecked("SG310", new, "the APIs were not asked for it: no host can be called that")
     if new != new.lower() and not wrong:
         remedy = "Choose lower case: DNS and MySQL ignore case, Nova and placement do not."
         yield finding("SG118", subject, {"name": new, "wrong": ["it has capital letters"]}, remedy, WARNING)
@@ -433,6 +441,28 @@ def _too_many(case: Case) -> Items:
             "services": [[cell.name, row.uuid] for cell, row in case.services],
         }
         yield finding("SG205", case.subject, evidence, remedy)
+
+
+def _other_services(case: Case) -> Items:
+    """SG301: Nova's other services of that name; a rename would leave them under the old one."""
+    seen: t.Set[t.Optional[str]] = set()
+    rows: t.List[t.Tuple[str, t.Optional[str], t.Optional[str], t.Optional[str]]] = [
+        (f"cell {cell.name}", row.uuid, row.binary, row.host)
+        for cell in case.index.cells or []
+        for row in cell.services or []
+        if not row.deleted
+    ]
+    rows += [("compute API", row.id, row.binary, row.host) for row in case.index.api_services or []]
+    for place, uuid, binary, host in rows:
+        if binary == COMPUTE or uuid in seen or not same_name(host, case.old):
+            continue
+        seen.add(uuid)
+        evidence = {"read from": place, "binary": binary, "host": host}
+        remedy = (
+            f"A rename covers nova-compute only. Move {binary} to another host, then delete its service here: "
+            f"openstack compute service delete {uuid}"
+        )
+        yield finding("SG301", Subject("service", str(uuid), binary, host), evidence, remedy)
 
 
 def _one_home(case: Case, service: ServiceRow) -> Items:
@@ -662,13 +692,20 @@ def unit_items(case: Case, host: HostFacts) -> Items:
             yield finding("SG704", subject, evidence, remedy, BLOCKER)
 
 
+#: What sets [DEFAULT] host before every file (oslo_config/sources/_environment.py).
+_BY_ENVIRONMENT = "OS_DEFAULT__HOST"
+
+
 def configuration_items(case: Case, host: HostFacts) -> Items:
     """SG312: a C(host =) line that cannot be edited as it stands."""
     after = case.after
     lines: t.List[t.Tuple[FileLine, str]] = []
     if host.nova_conf is not None and host.nova_conf.host is not None:
         lines += [(line, case.old) for line in host.nova_conf.host_lines]
-        if not host.nova_conf.host_lines:
+        if _BY_ENVIRONMENT in (host.nova_conf.environment or []):
+            why = f"the environment of nova-compute sets {_BY_ENVIRONMENT}: it goes before every file"
+            yield _line(case, _BY_ENVIRONMENT, why)
+        elif not host.nova_conf.host_lines:
             yield _line(case, "nova.conf", "host is set, but no line was found that sets it")
     if case.agents:
         lines += [(line, host.neutron_host or "") for line in host.neutron_host_lines]

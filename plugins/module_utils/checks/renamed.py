@@ -9,8 +9,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import COMPUTE
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
 ROLL_BACK = (
     "Do not restart anything on the host. Look at the evidence, then run rename_host with rename_action=rollback."
@@ -36,10 +38,8 @@ class Expected:
 
 
 def calls_itself(facts: HostFacts) -> t.Optional[str]:
-    """Return C(CONF.host) as nova-compute would take it now, or None where nova.conf was not read."""
-    if facts.nova_conf is None:
-        return None
-    return facts.nova_conf.host or facts.kernel_hostname
+    """Return C(CONF.host) as nova-compute would take it now, or None where that is not known."""
+    return conf_host(facts)
 
 
 def already_renamed(bundle: Bundle, inventory_name: str, old: str, new: str) -> bool:
@@ -78,7 +78,8 @@ def _database_names(bundle: Bundle) -> t.Iterator[t.Tuple[str, Subject, t.Option
     for cell in (databases.cells if databases and databases.cells else None) or []:
         place = f"cell {cell.name}"
         for service in cell.services or []:
-            if not service.deleted:
+            # A rename covers nova-compute only: preflight refuses where others bear the name.
+            if not service.deleted and service.binary == COMPUTE:
                 yield f"{place} services.host", Subject("service", str(service.uuid), host=service.host), service.host
         for node in cell.compute_nodes or []:
             if not node.deleted:
@@ -111,6 +112,8 @@ def _api_names(bundle: Bundle) -> t.Iterator[t.Tuple[str, Subject, t.Optional[st
     for server in cloud.servers or []:
         yield "compute API servers", Subject("instance", server.id, server.name, server.host), server.host
     for service in cloud.services or []:
+        if service.binary != COMPUTE:
+            continue
         yield "compute API services", Subject("service", service.id, host=service.host), service.host
 
 

@@ -41,6 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     migration_subject,
     same_name,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.stored_names import name_key
 from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import RUNNING
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ApiService,
@@ -412,7 +413,7 @@ def _start_is_awaited(index: Index, request: ReturnRequest) -> bool:
     """Whether an evacuation from here is one that only the next start of nova-compute completes."""
     return any(
         same_name(row.source_compute, request.host) and row.status == DONE and row.migration_type == "evacuation"
-        for _place, row in index.migrations_by_host.get(request.host.casefold(), [])
+        for _place, row in index.migrations_by_host.get(name_key(request.host), [])
     )
 
 
@@ -510,7 +511,7 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
 
 def _under_way(index: Index, request: ReturnRequest) -> Items:
     """SG702: a migration from or to this host has not ended."""
-    for place, row in index.migrations_by_host.get(request.host.casefold(), []):
+    for place, row in index.migrations_by_host.get(name_key(request.host), []):
         if in_progress(row):
             remedy = "Wait until it has ended; one that never will is for the operator to end in Nova."
             yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
@@ -600,7 +601,7 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
     cloud = bundle.cloud
     roots = {node.id for node in (cloud.hypervisors if cloud else None) or [] if node.service_host == request.host}
     here = {server.id for server in (cloud.servers if cloud else None) or [] if server.host == request.host}
-    moves = {row.uuid for _place, row in index.migrations_by_host.get(request.host.casefold(), [])}
+    moves = {row.uuid for _place, row in index.migrations_by_host.get(name_key(request.host), [])}
     if not roots:
         yield Unchecked("SG509", request.host, "its allocations: no compute node of it was listed")
     for provider in (cloud.providers if cloud else None) or []:

@@ -11,6 +11,7 @@ some hosts, each part asks the server for those only, wherever its API has an ex
 from __future__ import annotations
 
 import datetime
+import re
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts, releases
@@ -132,6 +133,10 @@ def _flat(hosts: t.Sequence[str], read: t.Callable[[t.Optional[str]], t.List[_T]
     return [item for host in hosts for item in read(host)]
 
 
+#: What the compute API takes for a hypervisor_hostname_pattern; anything else (an IPv6 address) it refuses.
+_PATTERN = re.compile(r"[a-zA-Z0-9._-]{1,255}")
+
+
 class _Reader:
     """The scope of one reading, and what could not be read."""
 
@@ -179,12 +184,13 @@ class _Reader:
         if not self.names:
             return list_hypervisors(self.connection)
         found = {}
-        for name in self.names:
+        askable = [name for name in self.names if _PATTERN.fullmatch(name)]
+        for name in askable:
             for item in list_hypervisors(self.connection, name):
                 if self.wanted(item.service_host, item.hypervisor_hostname):
                     found[item.id] = item
         hosts = {service.host for service in services or ()}
-        if services is None or hosts - {item.service_host for item in found.values()}:
+        if services is None or len(askable) < len(self.names) or hosts - {item.service_host for item in found.values()}:
             for item in list_hypervisors(self.connection):
                 if self.wanted(item.service_host, item.hypervisor_hostname):
                     found[item.id] = item

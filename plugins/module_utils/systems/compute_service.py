@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import glob
+import json
 import os
 import re
 import socket
@@ -20,6 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     host_names,
     nova_conf,
     processes,
+    unit_environment,
     units,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.nova_conf import ConfError
@@ -27,6 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading im
 
 #: Where kolla keeps the configuration that it copies into the container of nova-compute.
 KOLLA_CONF = "/etc/kolla/nova-compute/nova.conf"
+KOLLA_CONTAINER = "nova_compute"
 _PATIENCE = 30
 
 
@@ -39,6 +42,9 @@ class Service:
     pid: t.Optional[int]
     #: False where its process sees another root directory than ours: a container.
     same_root: bool
+    #: The unit that starts it and systemd's properties of that; None: no unit is known to.
+    unit: t.Optional[str] = None
+    shown: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def find_service(program: str, names: t.Sequence[str]) -> Service:
@@ -48,16 +54,24 @@ def find_service(program: str, names: t.Sequence[str]) -> Service:
         shown = dict(zip(wanted, units.Systemctl().show(wanted)))
     except units.UnitError:
         shown = {}
-    pids = [int(item.get("MainPID") or 0) for item in shown.values()]
-    for pid in [pid for pid in pids if pid] + processes.running(program):
+    main = {int(item.get("MainPID") or 0): name for name, item in shown.items()}
+    for pid in [pid for pid in main if pid] + processes.running(program):
         argv = processes.argv(pid)
         if processes.runs(argv, program):
-            return Service(program, argv, pid, processes.same_root(pid))
+            same = processes.same_root(pid)
+            unit = main.get(pid) or (_only_unit(shown) if same else None)
+            return Service(program, argv, pid, same, unit, shown.get(unit or "", {}))
     for name, item in shown.items():
         command = units.command_of(name, item)
         if command:
-            return Service(program, command, None, True)
+            return Service(program, command, None, True, name, item)
     return Service(program, [], None, True)
+
+
+def _only_unit(shown: t.Mapping[str, t.Mapping[str, str]]) -> t.Optional[str]:
+    """Return the unit of a service whose main process systemd does not know, where there is one such unit."""
+    found = [name for name, item in shown.items() if item.get("LoadState", "not-found") != "not-found"]
+    return found[0] if len(found) == 1 else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +81,8 @@ class Loaded:
     config: nova_conf.Config
     #: Whether it is kolla's: read on the host, used in a container, where paths mean something else.
     kolla: bool
+    #: Why the environment of the next start is not known, so that none was taken into account; None: it is known.
+    environment_unread: t.Optional[str] = None
 
 
 def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> Loaded:
@@ -76,7 +92,7 @@ def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> 
     """
     arguments, kolla = _arguments(files, folders, service)
     names = [nova_conf.variable(*option) for option in (*_DEFAULTS, *_OTHERS)]
-    environment = processes.environment(service.pid, names) if service.pid else {}
+    environment, unread = next_environment(service, names, kolla)
     config = nova_conf.Config.load(arguments, environment)
     config.defaults.update(_DEFAULTS)
     config.defaults["DEFAULT", "host"] = host_names.kernel_name()
@@ -86,7 +102,65 @@ def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> 
         # nova/conf/paths.py: $pybasedir, the directory that holds the nova package.
         config.defaults["DEFAULT", "pybasedir"] = _site_packages(service)
         config.defaults["DEFAULT", "state_path"] = "$pybasedir"
-    return Loaded(config, kolla)
+    return Loaded(config, kolla, unread)
+
+
+def next_environment(
+    service: Service, names: t.Sequence[str], kolla: bool = False
+) -> t.Tuple[t.Dict[str, str], t.Optional[str]]:
+    """Return the named variables of the service's next start, or none of them and why they are not known.
+
+    A unit gives them; what runs without one (in a container) is taken to start as it was started. What a running
+    process of a unit has may be older than what its unit says now.
+    """
+    if service.unit is None and service.pid is not None:
+        return processes.environment(service.pid, names), None
+    if service.unit is None and not kolla:
+        return {}, f"no unit of {service.program} was found, and it does not run"
+    try:
+        if any(item.startswith("/etc/init.d/") for item in service.argv):
+            _plain_defaults(service.program)
+        if service.unit is None:
+            return _of_container(names), None
+        return unit_environment.next_start(service.unit, service.shown.get("LoadState"), names), None
+    except ReadError as error:
+        return {}, str(error)
+
+
+def _of_container(names: t.Container[str]) -> t.Dict[str, str]:
+    """Return the named variables that kolla's container was made with. Raises :class:`ReadError`."""
+    why = "neither docker nor podman is installed on this host"
+    for program in ("docker", "podman"):
+        try:
+            done = commands.run([program, "inspect", "--type", "container", KOLLA_CONTAINER], _PATIENCE)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            if not isinstance(error, FileNotFoundError):
+                why = f"{program} inspect {KOLLA_CONTAINER}: no answer"
+            continue
+        if done.returncode:
+            why = f"{program} inspect {KOLLA_CONTAINER}: {' '.join(done.stderr.decode('utf-8', 'replace').split())}"
+            continue
+        try:
+            entries = json.loads(done.stdout)[0]["Config"]["Env"]
+            pairs = [str(entry).partition("=") for entry in entries]
+        except (ValueError, LookupError, TypeError):
+            raise ReadError(f"{program} inspect {KOLLA_CONTAINER}: its answer is not understood") from None
+        return {name: value for name, sign, value in pairs if sign and name in names}
+    raise ReadError(why)
+
+
+def _plain_defaults(program: str) -> None:
+    """Debian's init script sources this file: raise :class:`ReadError` where it may set an option."""
+    path = os.path.join("/etc/default", program)
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            text = stream.read()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ReadError(f"{path}: {error.strerror}") from None
+    if any("OS_" in line for line in text.splitlines() if not line.lstrip().startswith("#")):
+        raise ReadError(f"{path} may set options by OS_ variables: only the init script can tell")
 
 
 #: What Nova takes for options that are unset, the same in all releases (nova/conf).
@@ -95,6 +169,8 @@ _DEFAULTS: t.Dict[t.Tuple[str, str], t.Optional[str]] = {
     ("DEFAULT", "compute_driver"): None,
     ("DEFAULT", "reserved_host_memory_mb"): "512",
     ("DEFAULT", "running_deleted_instance_action"): "reap",
+    ("DEFAULT", "running_deleted_instance_timeout"): "0",
+    ("DEFAULT", "resume_guests_state_on_host_boot"): "false",
     ("libvirt", "images_type"): "default",
     ("libvirt", "images_rbd_pool"): "rbd",
     ("libvirt", "images_rbd_ceph_conf"): "",
@@ -142,8 +218,6 @@ def _home(service: Service) -> t.Optional[str]:
 def nova_facts(loaded: Loaded, service: Service) -> NovaConf:
     """Return the named options. Raises ConfError for one that nova-compute itself would refuse."""
     config = loaded.config
-    if config.raw("DEFAULT", "host") == "":
-        raise ConfError("[DEFAULT] host is set to nothing: nova-compute would not start")
     return NovaConf(
         files=list(config.files),
         host=config.get("DEFAULT", "host") if config.raw("DEFAULT", "host") is not None else None,
@@ -164,6 +238,9 @@ def nova_facts(loaded: Loaded, service: Service) -> NovaConf:
         live_migration_uri=config.get("libvirt", "live_migration_uri") or None,
         live_migration_scheme=config.get("libvirt", "live_migration_scheme") or None,
         virt_type=config.get("libvirt", "virt_type"),
+        running_deleted_instance_timeout=nova_conf.integer(config, "DEFAULT", "running_deleted_instance_timeout"),
+        resume_guests_state_on_host_boot=nova_conf.boolean(config, "DEFAULT", "resume_guests_state_on_host_boot"),
+        environment=None if loaded.environment_unread else sorted(config.environment),
     )
 
 
@@ -185,7 +262,9 @@ def _log_file(config: nova_conf.Config, service: Service) -> t.Optional[str]:
 
 
 def note_odd_options(parts: Parts, loaded: Loaded) -> None:
-    """Note where what the files say is not what decides."""
+    """Note where what the files say is not what decides, or not known to."""
+    if loaded.environment_unread:
+        parts.note("nova_conf.environment", loaded.environment_unread)
     if loaded.config.from_environment("DEFAULT", "host"):
         parts.note("nova_conf.host_lines", "the environment of nova-compute sets OS_DEFAULT__HOST: no file decides")
     if loaded.config.raw("DEFAULT", "log_config_append"):

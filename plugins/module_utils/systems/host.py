@@ -23,6 +23,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import journal
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    ComputeIdFile,
     GuestDefinition,
     HostFacts,
     HostsLine,
@@ -116,7 +117,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         addresses=parts.read("addresses", addresses),
         machine_id=parts.read("machine_id", lambda: _text("/etc/machine-id")),
         dmi_uuid=parts.read("dmi_uuid", dmi_uuid),
-        compute_id_files=parts.read("compute_id_files", lambda: identity_file.compute_id_files(conf, nova)),
+        compute_id_files=parts.read("compute_id_files", lambda: _identities(conf, nova, service)),
         nova_conf=nova,
         libvirt=about,
         domains=parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri)),
@@ -138,6 +139,12 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         qemu_processes=parts.read("qemu_processes", qemu_processes),
         boot_id=parts.read("boot_id", lambda: _text("/proc/sys/kernel/random/boot_id")),
     )
+
+
+def _identities(
+    conf: t.Optional[compute_service.Loaded], nova: t.Optional[NovaConf], service: compute_service.Service
+) -> t.List[ComputeIdFile]:
+    return identity_file.compute_id_files(conf, nova, identity_file.reader_of(service))
 
 
 def qemu_processes() -> t.Dict[str, int]:

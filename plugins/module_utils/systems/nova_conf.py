@@ -357,3 +357,17 @@ def integer(config: Config, section: str, option: str) -> t.Optional[int]:
         return int(value)
     except ValueError:
         raise ConfError(f"[{section}] {option}: not a whole number") from None
+
+
+_TRUE, _FALSE = ("true", "1", "on", "yes"), ("false", "0", "off", "no")
+
+
+def boolean(config: Config, section: str, option: str) -> t.Optional[bool]:
+    """Return a boolean option, or None where it is unset. Raises :class:`ConfError` for what oslo.config refuses."""
+    value = config.get(section, option)
+    if value is None:
+        return None
+    word = value.strip().lower()
+    if word not in (*_TRUE, *_FALSE):
+        raise ConfError(f"[{section}] {option}: neither true nor false")
+    return word in _TRUE

@@ -192,6 +192,8 @@ def read_cell(cell: Cell, hosts: t.Sequence[str] = (), instance_uuids: t.Sequenc
                 instances=parts.read("instances", _instances(known, instance_uuids)) if has_compute_id else None,
                 migrations=parts.read("migrations", _migrations(known)) if has_compute_id else None,
                 unread=unread,
+                dialect=_dialect(connection),
+                collations=parts.read("collations", _collations),
             )
     except DatabaseError as error:
         return _unread_cell(cell, hosts, error.message)
@@ -334,6 +336,27 @@ def _revision(kind: str) -> t.Callable[[sa.Connection, t.Sequence[str]], t.Optio
         return str(heads[0]) if len(heads) == 1 else None
 
     return read
+
+
+def _dialect(connection: sa.Connection) -> str:
+    mariadb = connection.dialect.name == "mysql" and getattr(connection.dialect, "is_mariadb", False)
+    return "mariadb" if mariadb else str(connection.dialect.name)
+
+
+def _collations(connection: sa.Connection, _hosts: t.Sequence[str]) -> t.Dict[str, str]:
+    """Return the collations of the columns of names; only MySQL and MariaDB compare names by one."""
+    if connection.dialect.name != "mysql":
+        return {}
+    names = ("table_schema", "table_name", "column_name", "collation_name")
+    c = sa.table("columns", *[sa.column(name) for name in names], schema="information_schema").c
+    wanted = [sa.and_(c.table_name == name, c.column_name == column) for name, column in sorted(schema.NAME_COLUMNS)]
+    found = connection.execute(
+        sa.select(c.table_name, c.column_name, c.collation_name).where(
+            c.table_schema == sa.func.database(), sa.or_(*wanted)
+        )
+    ).all()
+    # A column that this user does not see is missing here, and unread to the checks.
+    return {f"{name}.{column}": str(collation) for name, column, collation in found if collation}
 
 
 def sees_compute_id(connection: sa.Connection, revision: t.Optional[str]) -> bool:

@@ -47,6 +47,16 @@ def environment(pid: int, names: t.Container[str], proc: str = "/proc") -> t.Dic
     return {name: value for name, _sign, value in pairs if name in names}
 
 
+def identity(pid: int, proc: str = "/proc") -> t.Optional[t.Tuple[int, t.List[int]]]:
+    """Return the user and the groups by which a process is let at files; None where it is gone."""
+    lines = dict(line.split(b":", 1) for line in (_read(pid, "status", proc) or b"").splitlines() if b":" in line)
+    if b"Uid" not in lines or b"Gid" not in lines:
+        return None
+    # Real, effective, saved, of the file system (proc(5)).
+    groups = [lines[b"Gid"].split()[3], *lines.get(b"Groups", b"").split()]
+    return int(lines[b"Uid"].split()[3]), [int(group) for group in groups]
+
+
 def start_time(pid: int, proc: str = "/proc") -> t.Optional[int]:
     """Return a process's start in clock ticks since boot (proc(5), field 22 of C(stat)); None where it is gone.
 

@@ -97,6 +97,15 @@ COLUMNS: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {
 #: Columns that only newer releases have: 28 and newer (alembic 1acf2c98e646).
 OPTIONAL: t.FrozenSet[t.Tuple[str, str]] = frozenset({("instances", "compute_id"), ("migrations", "dest_compute_id")})
 
+#: Columns by whose collation Nova's own lookups of a host or a node find their rows.
+NAME_COLUMNS: t.Tuple[t.Tuple[str, str], ...] = (
+    ("services", "host"),
+    ("compute_nodes", "host"),
+    ("compute_nodes", "hypervisor_hostname"),
+    ("instances", "host"),
+    ("migrations", "source_compute"),
+)
+
 #: What a rename in place writes. C(updated_at) is not touched: nothing of Nova's own happened to the row.
 UPDATES: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {
     CELL: {

@@ -46,6 +46,8 @@ _PROPERTIES = (
     "DropInPaths",
     "ExecStart",
     "User",
+    "Group",
+    "SupplementaryGroups",
 )
 
 Properties = t.Dict[str, str]

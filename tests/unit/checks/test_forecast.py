@@ -83,8 +83,11 @@ def test_a_deleted_instances_domain_goes_as_configured(action, expected):
 
 
 def test_a_soft_deleted_instance_is_left():
-    some = cloud().change("instances", {"uuid": ONE}, "compute1", 1, deleted=1, vm_state="soft-delete")
+    some = cloud().change("instances", {"uuid": ONE}, "compute1", 1, vm_state="soft-delete")
     assert fate(some)[0] == forecast.LEFT
+    # Its row deleted besides (the API does that while the host is down), it is any deleted instance.
+    gone = some.change("instances", {"uuid": ONE}, "compute1", 1, deleted=1)
+    assert fate(gone) == (forecast.DESTROYED_WITH_DISKS, forecast.DELETED)
 
 
 def test_what_lives_here_and_has_no_record_is_left_and_nothing_is_told():

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.stackguard.nova.plugins.module_utils import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import hostnames
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import hostnames, renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.rename import preflight_rename
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import Commands
@@ -132,6 +132,11 @@ def test_in_any_fleet_what_is_harmless_forbids_nothing(some, name):
         "2001:db8::1",
         "localhost",
         "LocalHost",
+        "localhost.localdomain",
+        "LocalHost.LocalDomain",
+        "localhost6",
+        "<b>x</b>",
+        "x'; drop table",
         "12345",
         "1.2.3",
         "a b",
@@ -349,3 +354,62 @@ def test_the_order_of_rows_does_not_matter(some, name, random):
     assert [(item["code"], item["object"]["id"]) for item in one["findings"]] == [
         (item["code"], item["object"]["id"]) for item in other["findings"]
     ]
+
+
+@pytest.mark.parametrize("name", ["<b>x</b>", "x'; drop table", "b\u00fccher.example", "2001:db8::1"])
+def test_what_no_host_can_be_called_is_refused_as_a_name_and_as_nothing_else(name):
+    """The review: besides SG118 came a blocker SG709 "400: Invalid input for query parameters", which misleads."""
+    some = fleet()
+    request = dataclasses.replace(some.request, rename_to=name)
+    narrowed = some.cloud.resolve(name, builders.address(1)).narrowed(request.rename_from, name)
+    # As the role reads the APIs: without this name.
+    narrowed = narrowed.cloud(scope=[request.rename_from])
+    checked = preflight_rename(narrowed.bundle, request)
+    assert "SG118" in blockers(narrowed, request)
+    assert not [item for item in checked.findings if item.code == "SG709"]
+    assert ("SG310", name) in {(item.code, item.object) for item in checked.unchecked}
+    # A name that can be one must have been asked for.
+    assert "SG709" in blockers(narrowed, dataclasses.replace(request, rename_to="another-name"))
+
+
+def other_service(some, binary="nova-conductor", **changes):
+    row = dataclasses.replace(builders.service_row(1, some.old), id=900, uuid=builders.uid("other"), binary=binary)
+    return some.cloud.add("services", dataclasses.replace(row, **changes))
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("binary", ["nova-conductor", "nova-scheduler", "nova-consoleauth"])
+def test_another_service_of_the_name_is_refused_before_anything_is_renamed(binary, in_place):
+    """The review: preflight passed, everything was renamed, and step 13 said SG301 on each resume."""
+    some = fleet()
+    cloud = other_service(some, binary)
+    (found,) = [
+        item
+        for item in preflight_rename(cloud.bundle, some.request, in_place=in_place).findings
+        if item.code == "SG301"
+    ]
+    assert (found.severity, found.evidence["binary"]) == (findings.BLOCKER, binary)
+    assert found.remedy.endswith(f"openstack compute service delete {builders.uid('other')}")
+    for harmless in (other_service(some, binary, deleted=900), other_service(some, binary, host="controller1")):
+        assert "SG301" not in blockers(harmless, some.request, in_place=in_place)
+
+
+def test_what_the_plan_does_not_cover_is_no_leftover_of_a_rename():
+    some = fleet()
+    expected = renamed.Expected("x", some.old, "old-node", "new", "new-node", "", 1, "", 1)
+    covered = {item.object.id for item in renamed.leftovers(some.cloud.bundle, expected).findings}
+    assert covered
+    left = {item.object.id for item in renamed.leftovers(other_service(some).bundle, expected).findings}
+    assert left == covered
+
+
+def test_a_host_that_the_environment_names_is_not_renamed_in_its_files():
+    """The unit's environment goes before every file: nova-compute would start under its old name, and refuse."""
+    some = fleet()
+    conf = some.cloud.bundle.hosts["compute1"].nova_conf
+    named = some.cloud.part("nova_conf", host=some.old, environment=["OS_DEFAULT__HOST"])
+    assert "SG312" in blockers(named, some.request)
+    unread = some.cloud.part("nova_conf", environment=None)
+    assert conf.environment == []
+    (found,) = [item for item in preflight_rename(unread.bundle, some.request).findings if item.code == "SG709"]
+    assert found.evidence["part"] == "nova_conf.environment"

@@ -17,7 +17,7 @@ from hypothesis import given
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit, forecast
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Index
-from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy, node, service, uid
+from ansible_collections.stackguard.nova.tests.unit.builders import COLLATIONS, guest, healthy, node, service, uid
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleets
 
 ALL = tuple(range(26, 35))
@@ -86,6 +86,21 @@ def test_a_file_without_a_uuid(release):
 
 
 @pytest.mark.parametrize("release", GUARDED)
+def test_a_directory_in_the_place_of_the_file_ends_in_pythons_own_words(release):
+    """The review: told "Unable to parse UUID"; Nova 34 prints "Unhandled error: IsADirectoryError: [Errno 21] ..."."""
+    words = "IsADirectoryError: [Errno 21] Is a directory: '/var/lib/nova/compute_id'"
+    some = file(cloud(release), uuid=None, error="Is a directory", os_error=words)
+    assert refuses(some, "read_local_node_uuid").refusal.text == words
+
+
+def test_a_file_that_only_nova_may_read_is_unread_and_not_guessed():
+    some = file(cloud(), uuid=None, error="Permission denied", unread=True)
+    found = started(some)
+    assert found.outcome == forecast.UNKNOWN
+    assert "/var/lib/nova/compute_id as nova-compute reads it (Permission denied)" in found.told
+
+
+@pytest.mark.parametrize("release", GUARDED)
 def test_copies_that_disagree(release):
     some = cloud(release).change("compute_id_files", {"exists": False}, exists=True, uuid=uid("other"))
     refuses(some, "read_local_node_uuid", f"UUID {node(1)} in /var/lib/nova/compute_id does not match {uid('other')}")
@@ -142,11 +157,94 @@ def test_27_and_28_make_a_second_service_without_a_word(release):
     assert "a new service is made" in found.told
 
 
-def test_the_service_is_found_as_its_database_compares_names():
+def cells(some, **changes):
+    return some.databases(cells=[dataclasses.replace(cell, **changes) for cell in some.bundle.databases.cells])
+
+
+def exact(some):
+    """The same in PostgreSQL, on a server whose name begins with mysql."""
+    return cells(some, location="mysql-vip/nova_cell1", dialect="postgresql", collations={})
+
+
+def unread(some):
+    return cells(some, collations=None)
+
+
+def test_a_service_in_capitals_is_found_by_mariadb_and_not_by_postgresql():
     capitals = cloud().change("services", {"uuid": service(1)}, host="COMPUTE1")
     starts(capitals)
-    cells = [dataclasses.replace(cell, location="postgresql://db/nova") for cell in capitals.bundle.databases.cells]
-    refuses(capitals.databases(cells=cells), "_sanity_check_new_host")
+    refuses(exact(capitals), "_sanity_check_new_host")
+    refuses(cells(capitals, collations=dict.fromkeys(COLLATIONS, "utf8mb4_bin")), "_sanity_check_new_host")
+
+
+def test_host_in_capitals_in_nova_conf_is_refused_by_its_node():
+    """The review: told "_sanity_check_new_host"; nova-compute 34 said "My node d316... has host 'compute2' but ..."."""
+    some = cloud().part("nova_conf", host="COMPUTE1")
+    refuses(some, "_check_for_host_rename", "has host 'compute1' but my host is 'COMPUTE1'")
+    refuses(exact(some), "_sanity_check_new_host")
+
+
+def test_host_in_capitals_on_an_empty_host_makes_no_new_service():
+    """The review: told "starts; a new service is made" where MySQL finds the service, and the start is refused."""
+    some = cloud().part("nova_conf", host="COMPUTE1").host(domains=[])
+    refuses(some, "_check_for_host_rename")
+    assert starts(exact(some).drop("compute_nodes", {"uuid": node(1)})).new_service
+
+
+@pytest.mark.parametrize(
+    ("dialect", "collation", "found"),
+    [
+        ("mariadb", "utf8mb3_general_ci", True),
+        ("mariadb", "utf8mb4_general_nopad_ci", False),
+        ("mysql", "utf8mb4_0900_ai_ci", False),
+        ("mysql", "utf8mb4_bin", True),
+        ("postgresql", None, False),
+    ],
+)
+def test_a_service_with_a_blank_at_its_end_is_found_where_blanks_do_not_count(dialect, collation, found):
+    some = cloud().change("services", {"uuid": service(1)}, host="compute1 ")
+    some = cells(some, dialect=dialect, collations=collation and dict.fromkeys(COLLATIONS, collation))
+    assert started(some).outcome == (forecast.STARTS if found else forecast.REFUSES)
+
+
+def test_where_the_collation_was_not_read_the_outcome_is_unknown_and_says_so():
+    found = started(unread(cloud().part("nova_conf", host="COMPUTE1")))
+    assert (found.outcome, found.refusal) == (forecast.UNKNOWN, None)
+    assert "not read: the collation of services.host in cell cell1" in found.told
+    # It matters only where names differ.
+    starts(unread(cloud()))
+
+
+def test_of_a_language_whose_letters_are_not_known_here_nothing_is_guessed():
+    some = cells(cloud().part("nova_conf", host="COMPUTE1"), collations=dict.fromkeys(COLLATIONS, "utf8_turkish_ci"))
+    assert "services.host is utf8_turkish_ci" in started(some).told
+
+
+# --- nova/conf/netconf.py: [DEFAULT] host, a HostDomain --------------------------------------------------------
+
+
+def test_a_dot_at_the_end_of_host_is_taken_off():
+    """The review: told "refuses" (_sanity_check_new_host); nova-compute STARTS as compute2."""
+    some = cloud().part("nova_conf", host="compute1.")
+    assert starts(some).host == "compute1"
+
+
+@pytest.mark.parametrize("value", ["compute 1", "", "compute1..", "-compute1", "b\u00fccher", "compute1.5"])
+def test_a_host_that_oslo_config_refuses_is_refused_in_its_words(value):
+    refuses(cloud().part("nova_conf", host=value), "HostDomain", f"is not valid: {value} is not a valid host address")
+
+
+# --- the environment of the next start -------------------------------------------------------------------------
+
+
+def test_the_unread_environment_of_a_stopped_nova_compute_is_not_none():
+    """The review: Environment=OS_DEFAULT__HOST=envhost in a drop-in: told "starts"; nova-compute refuses."""
+    found = started(cloud().part("nova_conf", environment=None))
+    assert found.outcome == forecast.UNKNOWN
+    assert "the environment of nova-compute" in found.told
+    with pytest.raises(forecast.UnreadError, match="the environment of nova-compute"):
+        some = cloud().part("nova_conf", environment=None)
+        forecast.fates(Index(some.bundle), some.bundle.hosts["compute1"])
 
 
 # --- nova/compute/manager.py: _get_nodes, _check_for_host_rename ----------------------------------------------
@@ -274,10 +372,160 @@ def test_guests_of_deleted_servers_are_reaped_with_their_disks(release):
 
 @pytest.mark.parametrize("release", ALL)
 def test_a_deletion_that_was_cut_is_carried_on_with(release):
-    some = cloud(release).change("instances", {"uuid": ONE}, task_state="deleting")
-    (fate,) = starts(some).guests
+    (fate,) = starts(being(release, task_state="deleting")).guests
     assert (fate.action, fate.rule) == (forecast.DESTROYED_WITH_DISKS, forecast.REDRIVEN)
-    assert starts(cloud(release).change("instances", {"uuid": ONE}, task_state="powering-off")).guests == ()
+
+
+def test_a_server_deleted_while_it_was_soft_deleted_is_reaped_with_its_disks():
+    """db/main/api.py, instance_get_all_by_filters_sort: of deleted rows the vm_state is not asked."""
+    (fate,) = starts(being(34, deleted=7, vm_state="soft-delete")).guests
+    assert (fate.action, fate.rule) == (forecast.DESTROYED_WITH_DISKS, forecast.DELETED)
+
+
+def being(release=34, state="running", **row):
+    """One guest in the middle of something."""
+    some = cloud(release).change("instances", {"uuid": ONE}, **row) if row else cloud(release)
+    return some if state == "running" else some.change("domains", {"uuid": ONE}, state=state)
+
+
+def became(some):
+    return [(fate.action, fate.rule) for fate in starts(some).guests]
+
+
+@pytest.mark.parametrize("release", ALL)
+def test_an_evacuation_record_with_a_blank_at_its_end_destroys_the_guest(release):
+    """The review: source_compute is `compute2 `: running domain destroyed; forecast: nothing."""
+    some = cloud(release).migrate(ONE, "compute1 ", "compute2", "done", "evacuation")
+    assert became(some) == [(forecast.DESTROYED, forecast.EVACUATED)]
+    assert "SG113" in {item.code for item in audit.check(some.bundle).findings}
+    assert became(exact(some)) == []
+    assert "SG113" not in {item.code for item in audit.check(exact(some).bundle).findings}
+
+
+def test_where_the_collation_was_not_read_a_guests_worse_fate_is_told():
+    some = unread(cloud().migrate(ONE, "COMPUTE1", "compute2", "done", "evacuation"))
+    (fate,) = starts(some).guests
+    assert (fate.action, fate.rule) == (forecast.DESTROYED, forecast.EVACUATED)
+    assert "not read: the collation of migrations.source_compute" in fate.note
+    assert fate.note in starts(some).told
+    assert "SG113" in {item.code for item in audit.check(some.bundle).findings}
+
+
+@pytest.mark.parametrize("release", ALL)
+def test_a_live_row_that_is_deleted_loses_its_domain_and_its_disks(release):
+    """The review, the worst: domain gone, disks DELETED; forecast: "left" (not listed), outcome "starts"."""
+    some = being(release, vm_state="deleted")
+    assert became(some) == [(forecast.DESTROYED_WITH_DISKS, forecast.PARTIAL)]
+    assert [fate.domain.uuid for fate in starts(some).destroys] == [ONE]
+    (told,) = [item for item in audit.check(some.bundle).findings if item.code == "SG113"]
+    assert (told.object.id, told.severity) == (ONE, "warning")
+    index = Index(some.bundle)
+    assert "SG113" in {item.code for item in forecast.restart(index, some.bundle.hosts["compute1"])}
+
+
+def test_a_live_row_that_is_deleted_elsewhere_or_kept_by_configuration_is_left():
+    assert became(being(vm_state="deleted", host="compute2")) == []
+    kept = being(vm_state="deleted").part("nova_conf", running_deleted_instance_action="log")
+    assert became(kept) == []
+    off = being(vm_state="deleted").part("nova_conf", running_deleted_instance_action="shutdown")
+    assert became(off) == [(forecast.POWERED_OFF, forecast.PARTIAL)]
+
+
+def test_what_ends_before_the_periodic_tasks_leaves_a_half_deleted_guest():
+    assert refuses(file(being(vm_state="deleted"), uuid=uid("nobody")), "_init_compute_node", early=False).guests == ()
+
+
+@pytest.mark.parametrize("row", [{"deleted": 7, "vm_state": "deleted"}, {"vm_state": "deleted"}])
+def test_a_timeout_of_reaping_is_told_with_the_guest(row):
+    some = being(**row).part("nova_conf", running_deleted_instance_timeout=3600)
+    assert "(once it has been deleted for 3600 s (running_deleted_instance_timeout))" in starts(some).told
+
+
+@pytest.mark.parametrize("release", ALL)
+def test_a_stop_that_was_cut_powers_the_guest_off(release):
+    """The review: nova-compute powers it off at its start (domain `shut off`). Forecast: nothing."""
+    assert became(being(release, task_state="powering-off")) == [(forecast.POWERED_OFF, forecast.REDRIVEN)]
+    assert "guest1 is powered off" in starts(being(release, task_state="powering-off")).told
+    assert became(being(release, "shutoff", task_state="powering-off", vm_state="active")) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "row", "action"),
+    [
+        ("running", {"task_state": "powering-on"}, forecast.REBOOTED),
+        ("shutoff", {"task_state": "powering-on", "vm_state": "stopped"}, forecast.STARTED),
+        ("running", {"task_state": "reboot_pending"}, forecast.REBOOTED_SOFTLY),
+        ("shutoff", {"task_state": "reboot_pending"}, forecast.STARTED),
+        ("running", {"task_state": "reboot_pending_hard", "vm_state": "stopped"}, forecast.REBOOTED),
+        ("shutoff", {"task_state": "reboot_started"}, forecast.STARTED),
+        ("paused", {"task_state": "unpausing"}, forecast.UNPAUSED),
+        ("running", {"task_state": "resize_migrating"}, forecast.REVERTED),
+        ("shutoff", {"task_state": "resize_migrating", "vm_state": "error"}, forecast.REVERTED),
+        ("running", {"task_state": "deleting", "vm_state": "error"}, forecast.DESTROYED_WITH_DISKS),
+    ],
+)
+@pytest.mark.parametrize("release", [27, 29, 31, 34])
+def test_a_guest_in_the_middle_of_something_is_carried_on_with(release, state, row, action):
+    assert became(being(release, state, **row)) == [(action, forecast.REDRIVEN)]
+
+
+@pytest.mark.parametrize(
+    ("state", "row"),
+    [
+        ("running", {"task_state": "reboot_started"}),
+        ("running", {"task_state": "rebooting"}),
+        ("running", {"task_state": "pausing"}),
+        ("running", {"task_state": "image_uploading"}),
+        ("running", {"task_state": "resize_prep"}),
+        ("running", {"task_state": "rebuilding"}),
+        ("running", {"task_state": "spawning", "vm_state": "building"}),
+        ("running", {"task_state": "deleting", "vm_state": "soft-delete"}),
+        ("running", {"task_state": "powering-off", "vm_state": "error"}),
+        ("running", {"task_state": "powering-off", "host": "compute2"}),
+        ("running", {"task_state": "powering-off", "host": "COMPUTE1"}),
+        ("running", {"task_state": "migrating"}),
+        ("shutoff", {}),
+    ],
+)
+@pytest.mark.parametrize("release", [27, 29, 31, 34])
+def test_a_guest_whose_row_alone_is_changed_is_left(release, state, row):
+    assert became(being(release, state, **row)) == []
+
+
+@pytest.mark.parametrize("task", ["rebooting", "rebooting_hard"])
+def test_a_reboot_that_had_not_begun_starts_what_is_off_since_30(task):
+    assert became(being(29, "shutoff", task_state=task)) == []
+    assert became(being(30, "shutoff", task_state=task)) == [(forecast.STARTED, forecast.REDRIVEN)]
+
+
+@pytest.mark.parametrize("release", [27, 29, 31, 34])
+def test_a_running_live_migration_is_aborted(release):
+    some = being(release, task_state="migrating").migrate(ONE, "compute1", "compute2", "running", "live-migration")
+    assert became(some) == [(forecast.ABORTED, forecast.REDRIVEN)]
+
+
+@pytest.mark.parametrize("release", [27, 29, 31, 34])
+def test_guests_that_are_off_after_a_reboot_of_the_host_are_started_where_nova_is_configured_so(release):
+    some = being(release, "shutoff").part("nova_conf", resume_guests_state_on_host_boot=True)
+    assert became(some) == [(forecast.STARTED, forecast.RESUMED)]
+    # So are those that libvirt has lost; what its owner stopped, or what runs or is paused, is not.
+    assert became(some.drop("domains", {"uuid": ONE})) == [(forecast.STARTED, forecast.RESUMED)]
+    assert became(some.change("instances", {"uuid": ONE}, power_state=4, vm_state="stopped")) == []
+    for state in ("running", "paused", "pmsuspended"):
+        assert became(some.change("domains", {"uuid": ONE}, state=state)) == []
+
+
+def test_without_the_option_of_resuming_the_worse_is_told_and_why():
+    (fate,) = starts(being(34, "shutoff").part("nova_conf", resume_guests_state_on_host_boot=None)).guests
+    assert fate.action == forecast.STARTED
+    assert "resume_guests_state_on_host_boot, which was not read" in fate.note
+
+
+def test_the_disks_of_a_guest_that_libvirt_does_not_have_are_deleted_with_it():
+    some = cloud().drop("domains", {"uuid": ONE}).change("instances", {"uuid": ONE}, task_state="deleting")
+    assert [fate.domain.uuid for fate in starts(some).destroys] == [ONE]
+    evacuated = some.migrate(ONE, "compute1", "compute2", "done", "evacuation")
+    assert became(evacuated) == []
 
 
 # --- what was not read ----------------------------------------------------------------------------------------

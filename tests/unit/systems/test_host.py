@@ -6,15 +6,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import socket
 import subprocess
+import tempfile
 import threading
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, journal
+from ansible_collections.stackguard.nova.plugins.module_utils import facts, journal, names
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     compute_service,
     host,
@@ -24,8 +26,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     network_agent,
     processes,
     reading,
+    unit_environment,
     units,
 )
+from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 
 UUID = "3a5d1c9e-5a1b-4b52-9f2e-0c6f5c1d2e3f"
 
@@ -259,7 +263,8 @@ def test_the_named_options_and_nothing_else(conf):
         live_migration_inbound_addr="10.0.0.1", reserved_host_memory_mb=512, virt_type="kvm",
         host_lines=[facts.FileLine(str(conf), 4, "host = a.example")],
         log_file="/var/log/a.example/nova-compute.log", heal_instance_info_cache_interval=60,
-        running_deleted_instance_action="reap",
+        running_deleted_instance_action="reap", running_deleted_instance_timeout=0,
+        resume_guests_state_on_host_boot=False,
     )  # fmt: skip
     assert "secret" not in json.dumps(facts.to_plain(read))
 
@@ -271,10 +276,222 @@ def test_what_is_unset(conf):
     assert (read.heal_instance_info_cache_interval, read.reserved_host_memory_mb) == (None, 512)
 
 
-def test_an_empty_host_is_refused(conf):
+def test_an_empty_host_is_read_as_it_stands_and_refused_by_nova_compute(conf):
     conf.write_text(conf.read_text() + "host =\n")
-    with pytest.raises(compute_service.ConfError, match="host is set to nothing"):
+    read = compute_service.nova_facts(compute_service.load((str(conf),), (), service()), service())
+    some = healthy().host(nova_conf=dataclasses.replace(read, environment=[])).bundle.hosts["compute1"]
+    assert (read.host, names.conf_host(some), names.refused_host(some)) == ("", None, " is not a valid host address")
+
+
+def test_options_of_a_start_that_are_not_as_nova_knows_them(conf):
+    conf.write_text(conf.read_text() + "resume_guests_state_on_host_boot = On\nrunning_deleted_instance_timeout=60\n")
+    read = compute_service.nova_facts(compute_service.load((str(conf),), (), service()), service())
+    assert (read.resume_guests_state_on_host_boot, read.running_deleted_instance_timeout) == (True, 60)
+    conf.write_text(conf.read_text() + "resume_guests_state_on_host_boot = perhaps\n")
+    with pytest.raises(compute_service.ConfError, match="neither true nor false"):
         compute_service.nova_facts(compute_service.load((str(conf),), (), service()), service())
+
+
+# --- the environment of the next start ----------------------------------------------------------------------------
+
+
+class Systemd:
+    """What busctl answers."""
+
+    def __init__(self, own=(), files=(), passed=(), unset=(), manager=()):
+        self.answers = {
+            "Service": [("as", list(own)), ("a(sb)", list(files)), ("as", list(passed)), ("as", list(unset))]
+        }
+        self.answers["Manager"] = [("as", list(manager))]
+        self.asked = []
+
+    def run(self, argv, _timeout, **_options):
+        self.asked.append(argv)
+        told = self.answers[argv[5].rpartition(".")[2]]
+        out = "".join(json.dumps({"type": kind, "data": data}) + "\n" for kind, data in told)
+        return subprocess.CompletedProcess(argv, 0, out.encode(), b"")
+
+
+HOST = "OS_DEFAULT__HOST"
+
+
+def started_with(systemd, state="loaded", unit="nova-compute.service"):
+    return unit_environment.next_start(unit, state, [HOST], systemd.run)
+
+
+def test_a_drop_in_of_a_stopped_nova_compute_is_read():
+    """The review: Environment=OS_DEFAULT__HOST=envhost in a drop-in, nova-compute stopped: told "starts"."""
+    systemd = Systemd(own=[f"{HOST}=envhost", "SECRET=x"])
+    assert started_with(systemd) == {HOST: "envhost"}
+    assert systemd.asked[1] == [
+        "busctl", "--json=short", "get-property", "org.freedesktop.systemd1",
+        "/org/freedesktop/systemd1/unit/nova_2dcompute_2eservice", "org.freedesktop.systemd1.Service",
+        "Environment", "EnvironmentFiles", "PassEnvironment", "UnsetEnvironment",
+    ]  # fmt: skip
+    assert started_with(Systemd()) == {}
+
+
+def test_files_go_before_the_unit_and_the_unit_before_the_manager(tmp_path):
+    one, two = tmp_path / "1.env", tmp_path / "2.env"
+    one.write_text(f"# {HOST}=no\n{HOST}='one'\n")
+    two.write_text(f'{HOST} = "two"\n')
+    files = [[str(one), False], [str(tmp_path / "nowhere"), True], [str(tmp_path / "2*.env"), False]]
+    manager = [f"{HOST}=zero"]
+    assert started_with(Systemd(manager=manager)) == {HOST: "zero"}
+    assert started_with(Systemd([f"{HOST}=own"], manager=manager)) == {HOST: "own"}
+    assert started_with(Systemd([f"{HOST}=own"], files[:1], manager=manager)) == {HOST: "one"}
+    assert started_with(Systemd([f"{HOST}=own"], files, manager=manager)) == {HOST: "two"}
+    assert started_with(Systemd([f"{HOST}=own"], files, unset=[f"{HOST}=two"])) == {}
+    assert started_with(Systemd([f"{HOST}=own"], unset=[f"{HOST}=two"])) == {HOST: "own"}
+    assert started_with(Systemd([f"{HOST}=own"], unset=[HOST])) == {}
+
+
+def test_what_systemd_itself_has_is_passed_on_where_the_unit_says_so(monkeypatch):
+    monkeypatch.setattr(processes, "environment", lambda pid, names, proc="": dict.fromkeys(names, f"of {pid}"))
+    monkeypatch.setattr(unit_environment.os, "access", lambda *_args: True)
+    assert started_with(Systemd(passed=["LANG", HOST])) == {HOST: "of 1"}
+    assert started_with(Systemd(passed=["LANG"])) == {}
+    monkeypatch.setattr(unit_environment.os, "access", lambda *_args: False)
+    with pytest.raises(units.HostError, match="environment of systemd itself is not readable"):
+        started_with(Systemd(passed=[HOST]))
+
+
+@pytest.mark.parametrize(
+    "text", [f"A='x\n{HOST}=y'\n", f"A=\\\n{HOST}=y\n", f'{HOST}="a"b"\n', f"{HOST}=a\\b\n", f"{HOST}=$(hostname)\n"]
+)
+def test_a_file_that_sets_it_in_a_way_not_understood_is_unread(tmp_path, text):
+    (tmp_path / "x").write_text(text)
+    with pytest.raises(units.HostError, match=f"how it sets {HOST} is not understood"):
+        started_with(Systemd(files=[[str(tmp_path / "x"), False]]))
+    # Of no concern where it is another variable.
+    (tmp_path / "x").write_text(text.replace(HOST, "OTHER"))
+    assert started_with(Systemd(files=[[str(tmp_path / "x"), False]])) == {}
+
+
+def test_what_cannot_be_read_of_a_units_environment_is_not_none(tmp_path, monkeypatch):
+    for files, word in (([[str(tmp_path / "nowhere"), False]], "missing"), ([[str(tmp_path), False]], "directory")):
+        with pytest.raises(units.HostError, match=word):
+            started_with(Systemd(files=files))
+    for state in ("error", "bad-setting", None):
+        with pytest.raises(units.HostError, match="has not loaded"):
+            started_with(Systemd(), state)
+    refused = lambda argv, _timeout: subprocess.CompletedProcess(argv, 1, b"", b"Access denied\n")  # noqa: E731
+    for run, word in (
+        (refused, "Access denied"),
+        (missing, "not installed"),
+        (lambda argv, _timeout: subprocess.CompletedProcess(argv, 0, b"as 0\n", b""), "not understood"),
+        (lambda argv, _timeout: subprocess.CompletedProcess(argv, 0, b"", b""), "answered otherwise"),
+    ):
+        with pytest.raises(units.HostError, match=word):
+            unit_environment.next_start("nova-compute.service", "loaded", [HOST], run)
+
+
+def test_a_masked_unit_is_read_from_its_files_and_never_guessed(tmp_path, monkeypatch):
+    """systemd forgets a unit that is masked: it would answer that nothing is set."""
+    monkeypatch.setattr(units, "PACKAGED", (str(tmp_path / "lib"),))
+    monkeypatch.setattr(unit_environment, "_CONFIGURED", (str(tmp_path / "etc"),))
+    packaged, more = tmp_path / "lib" / "nova-compute.service", tmp_path / "etc" / "nova-compute.service.d" / "a.conf"
+    for path in (packaged, more):
+        path.parent.mkdir(parents=True)
+    defaults = tmp_path / "defaults"
+    defaults.write_text("A=b\n")
+    (tmp_path / "etc" / "nova-compute.service").symlink_to("/dev/null")
+    packaged.write_text(f"[Service]\nEnvironment=A=b\nEnvironmentFile=-{defaults}\nUser=nova\n")
+    assert started_with(Systemd(), "masked") == {}
+    assert started_with(Systemd(manager=[f"{HOST}=zero"]), "masked") == {HOST: "zero"}
+    assert unit_environment.masked_setting("nova-compute.service", "User") == "nova"
+    assert unit_environment.masked_setting("nova-compute.service", "Group") == ""
+    defaults.write_text(f"{HOST}=x\n")
+    with pytest.raises(units.HostError, match=r"is masked, and .*nova-compute\.service may set its environment"):
+        started_with(Systemd(), "masked")
+    defaults.write_text("")
+    more.write_text(f"[Service]\nEnvironment={HOST}=envhost\nUser=other\n")
+    with pytest.raises(units.HostError, match=r"is masked, and .*a\.conf may set its environment"):
+        started_with(Systemd(), "masked")
+    assert unit_environment.masked_setting("nova-compute.service", "User") is None
+
+
+def test_what_nova_compute_would_start_with_is_what_its_unit_says_now(conf, monkeypatch):
+    """A running one may have another environment than its next start."""
+    monkeypatch.setattr(processes, "environment", lambda _pid, _names: {HOST: "old"})
+    asked = []
+
+    def next_start(unit, state, names):
+        asked.append((unit, state))
+        return {HOST: "new"}
+
+    monkeypatch.setattr(unit_environment, "next_start", next_start)
+    argv = ["nova-compute", f"--config-file={conf}"]
+    run = compute_service.Service("nova-compute", argv, 1, True, "nova-compute.service", {"LoadState": "loaded"})
+    read = compute_service.nova_facts(compute_service.load((), (), run), run)
+    assert (read.host, read.environment, asked) == ("new", [HOST], [("nova-compute.service", "loaded")])
+
+
+def test_an_unread_environment_is_a_note_and_the_facts_say_so(conf, monkeypatch):
+    def unreadable(*_args):
+        raise compute_service.ReadError("busctl is not installed on this host")
+
+    monkeypatch.setattr(unit_environment, "next_start", unreadable)
+    run = compute_service.Service("nova-compute", [f"--config-file={conf}"], None, True, "u.service", {})
+    loaded, parts = compute_service.load((), (), run), host.Parts()
+    compute_service.note_odd_options(parts, loaded)
+    assert [(item.part, item.reason) for item in parts.unread] == [
+        ("nova_conf.environment", "busctl is not installed on this host")
+    ]
+    assert compute_service.nova_facts(loaded, run).environment is None
+    # Nothing that runs, and no unit: not known either.
+    assert compute_service.nova_facts(compute_service.load((str(conf),), (), service()), service()).environment is None
+
+
+def test_a_stopped_container_of_kolla_is_asked_for_what_it_was_made_with(monkeypatch):
+    """A returning host's container may be stopped, and no unit of nova-compute is there."""
+    env = {"docker": [f"{HOST}=x", "SECRET=y"]}
+
+    def run(argv, _timeout):
+        assert argv[1:] == ["inspect", "--type", "container", "nova_compute"]
+        if argv[0] not in env:
+            raise FileNotFoundError(2, "No such file or directory", argv[0])
+        told = env[argv[0]]
+        if isinstance(told, str):
+            return subprocess.CompletedProcess(argv, 1, b"", told.encode())
+        return subprocess.CompletedProcess(argv, 0, json.dumps([{"Config": {"Env": told}}]).encode(), b"")
+
+    monkeypatch.setattr(compute_service.commands, "run", run)
+    assert compute_service.next_environment(service(), [HOST], kolla=True) == ({HOST: "x"}, None)
+    env["podman"] = env.pop("docker")
+    assert compute_service.next_environment(service(), [HOST], kolla=True) == ({HOST: "x"}, None)
+    env["podman"] = "no such container"
+    unread = compute_service.next_environment(service(), [HOST], kolla=True)
+    assert unread == ({}, "podman inspect nova_compute: no such container")
+    env["podman"] = None
+    assert "not understood" in compute_service.next_environment(service(), [HOST], kolla=True)[1]
+    env.clear()
+    assert "neither docker nor podman" in compute_service.next_environment(service(), [HOST], kolla=True)[1]
+    # Without kolla nothing is known of a container.
+    assert "no unit of nova-compute" in compute_service.next_environment(service(), [HOST])[1]
+
+
+def test_debians_defaults_that_may_set_an_option_are_not_guessed(conf, monkeypatch, tmp_path):
+    monkeypatch.setattr(unit_environment, "next_start", lambda *_args: {})
+    real, defaults = open, tmp_path / "nova-compute"
+    defaults.write_text("DAEMON_ARGS=\n")
+    monkeypatch.setattr(
+        "builtins.open", lambda path, *a, **k: real(defaults if path == "/etc/default/nova-compute" else path, *a, **k)
+    )
+    run = compute_service.Service("nova-compute", ["/etc/init.d/nova-compute"], None, True, "u.service", {})
+    assert compute_service.next_environment(run, [HOST]) == ({}, None)
+    defaults.write_text(f"export {HOST}=x\n")
+    assert compute_service.next_environment(run, [HOST])[1].startswith("/etc/default/nova-compute may set options")
+
+
+def test_a_process_that_systemd_does_not_know_belongs_to_the_only_unit(shown):
+    shown["argv"] = {5: ["nova-compute"]}
+    shown["units"]["nova-compute.service"] = {"LoadState": "loaded", "MainPID": "0"}
+    found = compute_service.find_service("nova-compute", host.COMPUTE_UNITS)
+    assert (found.pid, found.unit) == (5, "nova-compute.service")
+    shown["argv"] = {7: ["nova-compute"]}
+    found = compute_service.find_service("nova-compute", host.COMPUTE_UNITS)
+    assert (found.pid, found.unit) == (7, None)
 
 
 def test_an_unset_state_path_is_where_nova_is_installed(conf, tmp_path):
@@ -442,6 +659,94 @@ def test_compute_id_that_is_not_there_or_cannot_be_read(tmp_path):
     assert "UnicodeDecodeError" in identity_file.read_compute_id(str(tmp_path / "bytes"), True).error
 
 
+def test_an_error_that_nova_does_not_catch_is_kept_in_pythons_words(tmp_path):
+    """The review: "IsADirectoryError: [Errno 21] Is a directory: ..." was told as "Unable to parse UUID"."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").write_text("")
+    for path, words in (
+        (tmp_path / "folder", f"IsADirectoryError: [Errno 21] Is a directory: '{tmp_path}/folder'"),
+        (tmp_path / "loop", f"OSError: [Errno 40] Too many levels of symbolic links: '{tmp_path}/loop'"),
+        (tmp_path / "file" / "x", f"NotADirectoryError: [Errno 20] Not a directory: '{tmp_path}/file/x'"),
+    ):
+        read = identity_file.read_compute_id(str(path), True, identity_file.Reader("nova", 64055))
+        assert (read.exists, read.uuid, read.os_error, read.unread) == (True, None, words, False)
+    # What is no UUID is an error of Nova's own.
+    assert identity_file.read_compute_id(str(tmp_path / "file"), True).os_error is None
+
+
+@pytest.fixture
+def public():
+    """A directory that everybody may search, and a compute_id in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        path = os.path.join(folder, "compute_id")
+        with open(path, "w", encoding="ascii") as stream:
+            stream.write(UUID)
+        yield path
+
+
+def test_a_file_that_root_reads_and_nova_may_not(public):
+    nova, own = identity_file.Reader("nova", 64055), identity_file.Reader("me", os.geteuid())
+    os.chmod(public, 0o644)
+    assert identity_file.read_compute_id(public, True, nova).uuid == UUID
+    os.chmod(public, 0o600)
+    read = identity_file.read_compute_id(public, True, nova)
+    assert read.os_error == f"PermissionError: [Errno 13] Permission denied: '{public}'"
+    assert identity_file.read_compute_id(public, True, own).os_error is None
+    group = identity_file.Reader("nova", 64055, frozenset({os.stat(public).st_gid}))
+    os.chmod(public, 0o640)
+    assert (group.may_read(public), nova.may_read(public)) == (True, False)
+    os.chmod(public, 0o644)
+    os.chmod(os.path.dirname(public), 0o700)
+    assert nova.may_read(public) is False
+
+
+def test_whether_an_unknown_user_may_read_a_closed_file_is_not_known(public):
+    nobody = identity_file.Reader("nova-compute", None)
+    os.chmod(public, 0o644)
+    assert identity_file.read_compute_id(public, True, nobody).unread is False
+    os.chmod(public, 0o640)
+    read = identity_file.read_compute_id(public, True, nobody)
+    # What we read in it still counts for everything but the forecast.
+    assert (read.unread, read.uuid, read.error) == (True, UUID, "whether nova-compute may read it is not known")
+
+
+def test_an_access_control_list_is_not_known(public, monkeypatch):
+    monkeypatch.setattr(identity_file.os, "listxattr", lambda _path: ["system.posix_acl_access"])
+    assert identity_file.Reader("nova", 64055).may_read(public) is None
+    assert identity_file.Reader("root", 0).may_read(public) is True
+
+
+def test_a_file_that_we_may_not_read_is_unread_where_nova_is_another(public, monkeypatch):
+    def refused(*_args, **_kwargs):
+        raise PermissionError(13, "Permission denied", public)
+
+    monkeypatch.setattr("builtins.open", refused)
+    read = identity_file.read_compute_id(public, True, identity_file.Reader("nova", 64055))
+    assert (read.unread, read.os_error) == (True, None)
+    read = identity_file.read_compute_id(public, True, identity_file.Reader("me", os.geteuid()))
+    assert (read.unread, read.os_error) == (False, f"PermissionError: [Errno 13] Permission denied: '{public}'")
+
+
+def test_as_whom_nova_compute_will_read(monkeypatch):
+    def reader(argv=(), pid=None, unit="nova-compute.service", **shown):
+        return identity_file.reader_of(compute_service.Service("nova-compute", list(argv), pid, True, unit, shown))
+
+    daemon = reader(LoadState="loaded", User="daemon", Group="", SupplementaryGroups="sys 4")
+    assert (daemon.uid, {1, 3, 4} <= daemon.groups) == (1, True)
+    assert reader(LoadState="loaded").uid == 0
+    assert reader(LoadState="loaded", User="no-such-user").uid is None
+    assert reader(["/etc/init.d/nova-compute"], LoadState="loaded").uid is None
+    assert reader(unit=None).uid is None
+    monkeypatch.setattr(processes, "identity", lambda pid: (42436, [42436, 4]))
+    assert reader(unit=None, pid=5) == identity_file.Reader("42436", 42436, frozenset({42436, 4}))
+    monkeypatch.setattr(identity_file.unit_environment, "masked_setting", lambda _unit, _key: "daemon")
+    assert reader(LoadState="masked").uid == 1
+    monkeypatch.setattr(identity_file.unit_environment, "masked_setting", lambda _unit, _key: None)
+    assert reader(LoadState="masked").uid is None
+
+
 def test_each_place_that_nova_looks_at(tmp_path, monkeypatch):
     for name in ("a", "b", "state", "kolla", "volume"):
         (tmp_path / name).mkdir()
@@ -536,6 +841,13 @@ def test_argv(tmp_path, raw, words):
     (tmp_path / "5" / "cmdline").write_bytes(raw)
     assert processes.argv(5, str(tmp_path)) == words
     assert processes.argv(6, str(tmp_path)) == []
+
+
+def test_as_whom_a_process_is_let_at_files(tmp_path):
+    (tmp_path / "5").mkdir()
+    (tmp_path / "5" / "status").write_text("Name:\tx\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nGroups:\t9 10 \n")
+    assert processes.identity(5, str(tmp_path)) == (4, [8, 9, 10])
+    assert processes.identity(6, str(tmp_path)) is None
 
 
 def test_only_named_variables_of_the_environment(tmp_path):

@@ -301,3 +301,18 @@ def test_a_server_that_repeats_itself_is_an_error() -> None:
 def test_an_answer_without_the_list_is_an_error() -> None:
     with pytest.raises(ApiError, match="no servers in the answer"):
         list(http.pages(_Pages({}), "compute", "/s", "servers"))
+
+
+def test_a_name_that_the_api_takes_for_no_pattern_is_found_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The review: names that are no host names were sent as hypervisor_hostname_pattern, and answered with 400."""
+    asked: list[t.Optional[str]] = []
+    mine = facts.ApiHypervisor("1", "2001:db8::1", "2001:db8::1", "QEMU", "up", "enabled")
+    other = facts.ApiHypervisor("2", "compute2", "compute2", "QEMU", "up", "enabled")
+
+    def list_hypervisors(_connection: t.Any, pattern: t.Optional[str] = None) -> list[facts.ApiHypervisor]:
+        asked.append(pattern)
+        return [mine, other]
+
+    monkeypatch.setattr(cloud_reads, "list_hypervisors", list_hypervisors)
+    reader = cloud_reads._Reader(None, ["2001:db8::1", "<b>x</b>"], ["hypervisors"])
+    assert (reader.hypervisors([]), asked) == ([mine], [None])
