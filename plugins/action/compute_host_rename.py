@@ -121,8 +121,8 @@ class ActionModule(ActionBase):
             return self._dispatch(self._args["action"])
         except (steps.StepError, StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
             needs = {"needs": error.needs} if isinstance(error, drain_actions.DiscoveryError) else {}
-            told = {"failed": True, "changed": self._changed, "msg": str(error), **needs, **self._told}
-            return {**told, **self._where_it_stands()}
+            told = {"failed": True, "changed": self._changed, "msg": str(error), **needs}
+            return {**told, **self._failed_report(error), **self._where_it_stands()}
 
     # --- what was asked for
 
@@ -130,6 +130,8 @@ class ActionModule(ActionBase):
     _journal: t.Optional[t.Dict[str, t.Any]] = None
     #: What was found beforehand: kept where the operation itself fails.
     _told: t.Mapping[str, t.Any] = {}
+    #: Of the operation that this run began, or resumed.
+    _operation_id: t.Optional[str] = None
 
     def _dispatch(self, action: str) -> t.Dict[str, t.Any]:
         (found,) = self._host.call([{"op": "journal_read", "kind": rename_plan.KIND}])
@@ -264,6 +266,7 @@ class ActionModule(ActionBase):
             "overrides": to_plain(findings.parse_overrides(self._args["overrides"])),
         }
         self._told = {"report": report}
+        self._operation_id = plan.operation_id
         with self._lock() as self._held:
             self._changed = True
             self._journal = self._runner().start(plan, about)
@@ -273,6 +276,7 @@ class ActionModule(ActionBase):
     def _carry_on(self, action: str) -> t.Dict[str, t.Any]:
         journal = t.cast("t.Dict[str, t.Any]", self._journal)
         backwards = action == "rollback"
+        self._operation_id = str(journal["operation_id"])
         if journal["about"].get("has_neutron_db") and not self._args["neutron_db_url"]:
             raise steps.StepError("neutron_db_url: this operation began with it and needs it to be carried on")
         self._say(
@@ -404,11 +408,45 @@ class ActionModule(ActionBase):
             return {"state": "unknown"}
         journal = found.get("journal")
         if journal is None:
-            return {"state": "none"}
+            return self._closed_again()
         self._say(text.progress_text(journal["subject"], journal["state"], steps.progress(journal)))
         back = "" if drain_actions.only_forward(journal) else ", or with -e rename_action=rollback to take it back"
         self._say(f"The operation is open. Run the same command again to carry on with it{back}.")
         return {"state": journal["state"], "operation_id": journal["operation_id"], "progress": steps.progress(journal)}
+
+    def _closed_again(self) -> t.Dict[str, t.Any]:
+        """Where this run's own operation stands, where it put everything back; otherwise there is none."""
+        if self._operation_id is None:
+            return {"state": "none"}
+        try:
+            (found,) = self._host.call([{"op": "journal_closed", "kind": rename_plan.KIND}])
+        except (steps.StepError, journals.JournalError):
+            return {"state": "unknown", "operation_id": self._operation_id}
+        states = {str(entry["operation_id"]): str(entry["state"]) for entry in found.get("journals") or []}
+        if self._operation_id not in states:
+            return {"state": "none"}
+        return {"state": states[self._operation_id], "operation_id": self._operation_id}
+
+    def _failed_report(self, error: Exception) -> t.Dict[str, t.Any]:
+        """Return the report of an operation that did not come to its end: why is in it, and it is never C(pass)."""
+        report = self._told.get("report")
+        if report is None and self._operation_id is None:
+            return {}
+        report = report or findings.report(findings.Checked(), _now(), 1, 0)
+        reason = "the rename did not come to its end: " + str(error).partition("\n")[0]
+        ended = findings.Unchecked("SG706", str(self._task_vars.get("inventory_hostname")), reason)
+        checked = findings.merged(
+            [
+                findings.Checked(
+                    tuple(findings.from_report(entry) for entry in report["findings"]),
+                    (*(findings.Unchecked(**entry) for entry in report["unchecked"]), ended),
+                ),
+                getattr(error, "checked", findings.Checked()),
+            ]
+        )
+        overrides = findings.parse_overrides(self._args["overrides"])
+        made = findings.report(checked, report["generated_at"], report["hosts"], report["servers"], overrides)
+        return {"report": findings.refused(made)}
 
     def _info_arguments(self) -> t.Dict[str, t.Any]:
         arguments: t.Dict[str, t.Any] = {

@@ -21,6 +21,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import HOST, Plan, Step
 
 Request = t.Dict[str, t.Any]
@@ -30,9 +31,14 @@ Result = t.Dict[str, t.Any]
 class StepError(Exception):
     """A step that failed. ``changed_meanwhile``: what was read before is no longer so, and the step changed nothing."""
 
-    def __init__(self, message: str, changed_meanwhile: bool = False) -> None:
+    #: Why, where findings say it: they belong in the report.
+    checked = Checked()
+
+    def __init__(self, message: str, changed_meanwhile: bool = False, checked: t.Optional[Checked] = None) -> None:
         super().__init__(message)
         self.changed_meanwhile = changed_meanwhile
+        if checked is not None:
+            self.checked = checked
 
 
 @dataclasses.dataclass(frozen=True)

@@ -114,7 +114,8 @@ class LostRequests:
         )
         stuck = standing(found.findings, self.systems.overrides)
         if stuck:
-            raise StepError(f"tasks of guests that nothing ends:\n{findings_text(found, self.systems.overrides)}")
+            said = findings_text(found, self.systems.overrides)
+            raise StepError(f"tasks of guests that nothing ends:\n{said}", checked=found)
         if found.findings:
             self.systems.remark(findings_text(found, self.systems.overrides))
         total = sum(len(entries) for entries in asked.values())
@@ -161,7 +162,8 @@ class NoEvacuation:
         found = Checked(tuple(requests_lost.evacuated(rows)))
         refused = standing(found.findings, self.systems.overrides)
         if refused:
-            raise StepError(f"guests were evacuated meanwhile:\n{findings_text(found, self.systems.overrides)}")
+            said = findings_text(found, self.systems.overrides)
+            raise StepError(f"guests were evacuated meanwhile:\n{said}", checked=found)
         return Done("none" if not found.findings else "passed by name", noted(found, self.systems.overrides))
 
     def undo(self, params: Params) -> None:

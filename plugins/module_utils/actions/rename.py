@@ -486,7 +486,8 @@ class Guests:
             raise StepError(
                 f"guests are not what they were:\n{findings_text(found, self.systems.overrides)}\n"
                 f"Look at {names_}. To go on, name each in stackguard_overrides with its code, its uuid as object and "
-                "your reason, and run the same command again"
+                "your reason, and run the same command again",
+                checked=found,
             )
         if not found.findings:
             return Done(f"{count(len(params['domains']), 'guest')} unchanged")
@@ -613,7 +614,8 @@ class Audit:
         checked = checked + identity.check(bundle) + names.check(bundle)
         refused = standing(checked.findings, [])
         if refused:
-            raise StepError(f"after the rename:\n{findings_text(Checked(tuple(refused)))}")
+            found = Checked(tuple(refused))
+            raise StepError(f"after the rename:\n{findings_text(found)}", checked=found)
         told = [item for item in checked.findings if item.severity != BLOCKER]
         if told or checked.unchecked:
             self.systems.remark(findings_text(Checked(tuple(told), checked.unchecked)))

@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The lab's RabbitMQ: what waits in a queue. Nova's own environment has the client."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+_SCRIPT = """
+import json, sys
+import kombu
+from amqp.exceptions import NotFound
+url, queue, delete = json.loads(sys.argv[1])
+with kombu.Connection(url) as connection:
+    try:
+        found = connection.channel().queue_declare(queue, passive=True).message_count
+        if delete:
+            connection.channel().queue_delete(queue)
+    except NotFound:
+        found = None
+print(json.dumps(found))
+"""
+
+
+def _ask(lab, queue, delete):
+    url = f"amqp://lab:{lab.info['password']}@{lab.info['controller']}:5672//"
+    words = [lab.info["python"], "-c", _SCRIPT, json.dumps([url, queue, delete])]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    return json.loads(done.stdout)
+
+
+def messages(lab, queue):
+    """How many messages wait in a queue; None: there is no such queue."""
+    return _ask(lab, queue, False)
+
+
+def delete(lab, queue):
+    """Delete a queue with what is in it, as C(rabbitmqctl delete_queue) does; return how many messages it had."""
+    return _ask(lab, queue, True)

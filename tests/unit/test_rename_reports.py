@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a rename's report says of an operation that stopped, was put back, or was resumed."""
+
+from __future__ import annotations
+
+import types
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.action import compute_host_rename
+from ansible_collections.stackguard.nova.plugins.module_utils import findings, steps
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
+
+GUEST = findings.finding("SG120", findings.Subject("domain", "u1", "web1"), {"now": "shutoff"}, "Start it.", "warning")
+STUCK = findings.finding("SG701", findings.Subject("instance", "u2", "web2"), {"task_state": "shelving"}, "Reset it.")
+LOST = findings.Unchecked("SG307", "compute.old1", "RabbitMQ was not asked")
+
+
+def action(overrides=(), closed=()):
+    made = compute_host_rename.ActionModule.__new__(compute_host_rename.ActionModule)
+    made._task_vars = {"inventory_hostname": "compute1"}
+    made._args = {"overrides": list(overrides)}
+    made._host = types.SimpleNamespace(call=lambda requests: [answer(request, closed) for request in requests])
+    return made
+
+
+def answer(request, closed):
+    return {"journals": list(closed)} if request["op"] == "journal_closed" else {"journal": None}
+
+
+def journal(**memory):
+    return {"about": {}, "memory": memory, "operation_id": "op1"}
+
+
+def noted(*found, unchecked=(), passed=()):
+    return {
+        "findings": [to_plain(item) for item in found],
+        "unchecked": [to_plain(item) for item in unchecked],
+        "passed": [list(entry) for entry in passed],
+    }
+
+
+def blank():
+    return findings.report(findings.Checked(), "2026-01-01T00:00:00Z", 1, 2)
+
+
+def codes(report):
+    return [row["code"] for row in report["findings"]], [row["code"] for row in report["unchecked"]]
+
+
+def test_a_run_with_a_guest_that_is_off_never_ends_as_a_pass():
+    report = action()._with_noted(blank(), journal(guests=noted(GUEST), settle={"actions": {}}))
+    assert (report["verdict"], codes(report)) == ("warn", (["SG120"], []))
+
+
+def test_what_was_not_asked_of_the_broker_is_unchecked():
+    report = action()._with_noted(blank(), journal(lost_requests=noted(unchecked=[LOST])))
+    assert (report["verdict"], codes(report)) == ("warn", ([], ["SG307"]))
+
+
+def test_what_an_earlier_run_passed_by_name_is_still_passed():
+    memory = journal(lost_requests=noted(STUCK, passed=[("SG701", "u2")]))
+    assert action()._with_noted(blank(), memory)["verdict"] == "warn"
+    memory = journal(lost_requests=noted(STUCK))
+    assert action()._with_noted(blank(), memory)["verdict"] == "block"
+
+
+def test_the_report_of_an_operation_that_stopped_says_why_and_is_no_pass():
+    made = action()
+    made._operation_id = "op1"
+    error = steps.StepError("tasks of guests that nothing ends:\nSG701 ...", checked=findings.Checked((STUCK,)))
+    report = made._failed_report(error)["report"]
+    assert (report["verdict"], codes(report)) == ("block", (["SG701"], ["SG706"]))
+    assert "tasks of guests that nothing ends" in report["unchecked"][0]["reason"]
+
+
+def test_the_report_of_the_preflight_is_kept_where_the_operation_stops():
+    made = action()
+    made._told = {"report": findings.report(findings.Checked((GUEST,)), "2026-01-01T00:00:00Z", 3, 6)}
+    report = made._failed_report(steps.StepError("no answer"))["report"]
+    assert (report["verdict"], report["hosts"], codes(report)) == ("block", 3, (["SG120"], ["SG706"]))
+
+
+def test_what_ends_before_an_operation_has_no_report():
+    assert action()._failed_report(steps.StepError("no evidence")) == {}
+
+
+@pytest.mark.parametrize(
+    ("mine", "closed", "expected"),
+    [
+        (None, [], {"state": "none"}),
+        ("op1", [], {"state": "none"}),
+        ("op1", [{"operation_id": "op0", "state": "finished"}], {"state": "none"}),
+        ("op1", [{"operation_id": "op1", "state": "rolled-back"}], {"state": "rolled-back", "operation_id": "op1"}),
+    ],
+)
+def test_an_operation_that_was_put_back_is_found_by_its_id(mine, closed, expected):
+    """F11: the id was null, and a workflow could not find it."""
+    made = action(closed=closed)
+    made._operation_id = mine
+    assert made._where_it_stands() == expected
