@@ -74,7 +74,12 @@ def databases(lab, restarted=False):
     return found
 
 
+LOCKING = ("lock", "unlock", "api_lock", "api_unlock")
+
+
 def _masked(key, rows, restarted):
+    # A rename locks the guests and unlocks them: that Nova notes it is all that is left of it.
+    rows = [row for row in rows if (row.get("action") or row.get("event")) not in LOCKING]
     hidden = VOLATILE["*"] | VOLATILE.get(key, set()) | (RESTART.get(key, set()) if restarted else set())
     plain = [{column: _plain(value) for column, value in sorted(row.items()) if column not in hidden} for row in rows]
     keys = [row.get("id") or row.get("uuid") or repr(row) for row in plain]
