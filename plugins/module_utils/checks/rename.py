@@ -577,7 +577,7 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
         yield finding("SG305", subject, evidence, f"Set host={case.old} in the agent's configuration first.")
     if host.units is not None and not _loaded(host.units, case.request.agent_units):
         reason = "an L2 agent is registered for this host, and no unit of it was found"
-        remedy = "Name its unit with the variable of agent units; without one it would run under the old name."
+        remedy = "Name its unit with rename_agent_units: without one it would run on under the old name."
         yield _missing(case, "agent unit", reason, remedy)
 
 
@@ -629,6 +629,18 @@ def _guest_ports(case: Case) -> Items:
 def _child_providers(case: Case) -> Items:
     """SG304: children are renamed with their root; PCI and vGPU ones are Nova's to look up by name at start."""
     children = _tree(case)[1:]
+    root = _tree(case)[0].name if _tree(case) else ""
+    for child in children:
+        if child.name.startswith(f"{root}:"):
+            # neutron-lib placement/utils.py makes their uuids of the host's name; ml2/drivers/mech_agent.py compares.
+            evidence = {"child": child.name, "made by": "neutron, with a uuid of the host's name"}
+            remedy = (
+                "Ports with guaranteed bandwidth or packet rates would fail under the new name. Use "
+                "rename_strategy=drain, or take resource_provider_bandwidths out of the agent and delete the provider."
+            )
+            yield finding(
+                "SG304", Subject("resource_provider", child.uuid, child.name, case.old), evidence, remedy, BLOCKER
+            )
     if children:
         subject = Subject("resource_provider", children[0].root_provider_uuid or "", host=case.old)
         evidence = {"children": sorted(child.name for child in children)}

@@ -122,6 +122,7 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
         *_unlock(context),
         _enable(context),
     ]
+    _nothing_runs_on_under_the_old_name(context)
     subject = f"{context.before.host} -> {context.after.host}"
     return Plan(KIND, request.operation_id, subject, steps, _notes(context))
 
@@ -497,6 +498,25 @@ def _agents_can_follow(context: Context) -> None:
         raise PlanError(
             f"neutron_db_url leads to a database that has no such agent of {context.before.host}: {', '.join(strange)}"
             ". An override of SG305 does not change that"
+        )
+
+
+def _nothing_runs_on_under_the_old_name(context: Context) -> None:
+    """Raise PlanError for an agent that cannot be stopped, and for providers whose uuids hold the old name."""
+    if context.before.host == context.after.host:
+        return
+    if _l2_agents(context) and not agent_units_of(context):
+        raise PlanError(
+            "no unit of the L2 agent is known: it would run on under the old name, and put every port of a guest on "
+            "the dead VLAN. Name it with rename_agent_units. An override of SG709 does not change that"
+        )
+    # neutron-lib placement/utils.py: uuid5 of the host's name; ml2/drivers/mech_agent.py compares them.
+    derived = [child.name for child in _children(context) if child.name.startswith(f"{context.provider.name}:")]
+    if derived:
+        raise PlanError(
+            f"{', '.join(derived)}: neutron makes the uuid of these providers of the host's name, and would not find "
+            "them under the new one: ports with guaranteed bandwidth fail. An override of SG304 does not change that: "
+            "use rename_strategy=drain"
         )
 
 

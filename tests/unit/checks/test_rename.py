@@ -413,3 +413,12 @@ def test_a_host_that_the_environment_names_is_not_renamed_in_its_files():
     assert conf.environment == []
     (found,) = [item for item in preflight_rename(unread.bundle, some.request).findings if item.code == "SG709"]
     assert found.evidence["part"] == "nova_conf.environment"
+
+
+def test_providers_of_guaranteed_bandwidth_are_a_blocker_and_say_why():
+    some = fleet()
+    cloud = some.cloud.add("providers", builders.child_provider(1, "compute1:NIC Switch agent:eth1"))
+    found = [item for item in preflight_rename(cloud.bundle, some.request).findings if item.code == "SG304"]
+    (blocker,) = [item for item in found if item.severity == "blocker"]
+    assert blocker.object.name == "compute1:NIC Switch agent:eth1"
+    assert "rename_strategy=drain" in blocker.remedy

@@ -288,3 +288,25 @@ def test_without_locks_what_was_asked_for_is_looked_for_all_the_same():
     ]
     assert not {"lock_guests", "unlock_guests"} & set(order)
     assert order.index("settle") < order.index("stop_compute") < order.index("lost_requests")
+
+
+def test_an_agent_whose_unit_is_not_known_is_refused_whatever_is_overridden():
+    """A15: SG709 is overridable; overridden, the plan renamed the agent's row and all ports under a running agent."""
+    some = fleet()
+    other = dataclasses.replace(some.request, agent_units=("kolla-neutron_openvswitch_agent-container",))
+    with pytest.raises(rename.PlanError, match="rename_agent_units"):
+        rename.plan(some.cloud.bundle, other)
+    assert named(rename.plan(some.cloud.bundle, some.request))["stop_agents"]
+
+
+@pytest.mark.parametrize(("name", "refused"), [("{}:NIC Switch agent:eth1", True), ("{}_pci_0000_81_00_0", False)])
+def test_providers_of_guaranteed_bandwidth_are_refused_and_nova_s_own_are_renamed(name, refused):
+    """A4: their uuids are derived from the host's name. The run ended well, and each later port failed."""
+    some = fleet()
+    child = builders.child_provider(1, name.format(some.cloud.bundle.hosts["compute1"].libvirt.hostname))
+    bundle = some.cloud.add("providers", child).bundle
+    if refused:
+        with pytest.raises(rename.PlanError, match="uuid of these providers"):
+            rename.plan(bundle, some.request)
+    else:
+        assert len(named(rename.plan(bundle, some.request))["placement"].params["providers"]) == 2
