@@ -215,7 +215,8 @@ class ActionModule(ActionBase):
             return {"failed": True, "changed": False, "msg": msg, "report": told, "state": "refused"}
         if checked.findings or checked.unchecked:
             self._say(text.findings_text(checked, overrides))
-        return self._execute_plan(plan, request, report)
+        host = bundle.hosts.get(request.inventory_name)
+        return self._execute_plan(plan, request, report, host.machine_id if host else None)
 
     def _keep(self, bundle: Bundle) -> None:
         """Leave what decides as one file, whatever comes of it: the operator keeps it beside the report."""
@@ -249,7 +250,9 @@ class ActionModule(ActionBase):
         msg = f"the host is {request.rename_to} already"
         return {"changed": False, "state": "finished", "msg": msg, "report": report}
 
-    def _execute_plan(self, plan: t.Any, request: RenameRequest, report: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+    def _execute_plan(
+        self, plan: t.Any, request: RenameRequest, report: t.Dict[str, t.Any], machine_id: t.Optional[str]
+    ) -> t.Dict[str, t.Any]:
         answer = {"report": report, "plan": to_plain(plan), "operation_id": plan.operation_id}
         if self._play_context.diff or self._task.diff:
             answer["diff"] = text.plan_diff(plan)
@@ -264,10 +267,11 @@ class ActionModule(ActionBase):
             "has_neutron_db": request.has_neutron_db,
             "strategy": self._args["strategy"],
             "overrides": to_plain(findings.parse_overrides(self._args["overrides"])),
+            "machine_id": machine_id,
         }
         self._told = {"report": report}
         self._operation_id = plan.operation_id
-        with self._lock() as self._held:
+        with self._lock(machine_id) as self._held:
             self._changed = True
             self._journal = self._runner().start(plan, about)
         answer["report"] = self._with_noted(report, self._journal)
@@ -282,7 +286,7 @@ class ActionModule(ActionBase):
         self._say(
             f"{'rolling back' if backwards else 'resuming'} operation {journal['operation_id']}: {journal['subject']}"
         )
-        with self._lock() as self._held:
+        with self._lock(journal["about"].get("machine_id")) as self._held:
             if backwards:
                 drain_actions.refuse_rollback(journal, self._systems())
             self._changed = True
@@ -380,8 +384,10 @@ class ActionModule(ActionBase):
         names_ = ("stop_timeout", "start_timeout", "agent_timeout", "settle_timeout")
         return {name: int(self._args[name]) for name in names_}
 
-    def _lock(self) -> t.ContextManager[t.Any]:
-        key = hashlib.sha256(str(self._task_vars["inventory_hostname"]).encode()).hexdigest()[:16]
+    def _lock(self, machine_id: t.Optional[str]) -> t.ContextManager[t.Any]:
+        """Hold the host's lock: two inventories may call one machine by two names, and its machine-id is one."""
+        about = machine_id or str(self._task_vars["inventory_hostname"])
+        key = hashlib.sha256(about.encode()).hexdigest()[:16]
         return rename_actions.lock(self._args, f"stackguard:rename:{key}")
 
     def _still_ours(self) -> None:

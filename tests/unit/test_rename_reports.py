@@ -102,3 +102,16 @@ def test_an_operation_that_was_put_back_is_found_by_its_id(mine, closed, expecte
     made = action(closed=closed)
     made._operation_id = mine
     assert made._where_it_stands() == expected
+
+
+def test_two_inventories_that_call_one_machine_by_two_names_take_one_lock(monkeypatch):
+    """A6: AWX called it rack7-node1, the operator compute1; both ran."""
+    names = []
+    monkeypatch.setattr(compute_host_rename.rename_actions, "lock", lambda _args, name: names.append(name))
+    for inventory_name in ("compute1", "rack7-node1"):
+        made = action()
+        made._task_vars = {"inventory_hostname": inventory_name}
+        made._lock("4c1f0a9e")
+        made._lock(None)
+    assert names[0] == names[2]
+    assert names[1] != names[3], "of a journal of 0.1"
