@@ -626,21 +626,24 @@ def _guest_ports(case: Case) -> Items:
 # --- placement and databases ----------------------------------------------------------------------------------
 
 
+def _derived_providers(case: Case, children: t.Sequence[ResourceProvider]) -> Items:
+    """SG304: neutron makes their uuids of the host's name (neutron-lib placement/utils.py; ml2 mech_agent.py)."""
+    for child in children:
+        evidence = {"child": child.name, "made by": "neutron, with a uuid of the host's name"}
+        remedy = (
+            "Ports with guaranteed bandwidth or packet rates would fail under the new name. Use "
+            "rename_strategy=drain, or take resource_provider_bandwidths out of the agent and delete the provider."
+        )
+        yield finding(
+            "SG304", Subject("resource_provider", child.uuid, child.name, case.old), evidence, remedy, BLOCKER
+        )
+
+
 def _child_providers(case: Case) -> Items:
     """SG304: children are renamed with their root; PCI and vGPU ones are Nova's to look up by name at start."""
     children = _tree(case)[1:]
     root = _tree(case)[0].name if _tree(case) else ""
-    for child in children:
-        if child.name.startswith(f"{root}:"):
-            # neutron-lib placement/utils.py makes their uuids of the host's name; ml2/drivers/mech_agent.py compares.
-            evidence = {"child": child.name, "made by": "neutron, with a uuid of the host's name"}
-            remedy = (
-                "Ports with guaranteed bandwidth or packet rates would fail under the new name. Use "
-                "rename_strategy=drain, or take resource_provider_bandwidths out of the agent and delete the provider."
-            )
-            yield finding(
-                "SG304", Subject("resource_provider", child.uuid, child.name, case.old), evidence, remedy, BLOCKER
-            )
+    yield from _derived_providers(case, [child for child in children if child.name.startswith(f"{root}:")])
     if children:
         subject = Subject("resource_provider", children[0].root_provider_uuid or "", host=case.old)
         evidence = {"children": sorted(child.name for child in children)}
