@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 from labkit import guests as guestkit
 from labkit import state, waiting
