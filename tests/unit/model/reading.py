@@ -81,6 +81,7 @@ def _conf(host):
         rbd_user="nova",
         images_rbd_ceph_conf=None,
         live_migration_inbound_addr=None,
+        environment=[],
     )
 
 
