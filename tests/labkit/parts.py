@@ -87,6 +87,9 @@ PARTS = {
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
     "crash": MatrixPart("a rename killed at every boundary, forward and back", ("tests/crash",)),
+    "rename-disturbed": MatrixPart(
+        "a rename whose host reboots, and whose guests end, are changed, and get requests meanwhile", ("tests/crash",)
+    ),
     "evacuation-two-pools": MatrixPart("evacuations where each zone has its own pool", lab=Shape(computes=4, pools=2)),
     "evacuation-two-clusters": MatrixPart(
         "evacuations where each zone has its own Ceph cluster", lab=Shape(computes=4, clusters=2)
@@ -100,6 +103,8 @@ NAMED = tuple(name for name, part in PARTS.items() if part.files != part.whole)
 #: The part of a test whose mark names none, by how its file begins.
 OF_FILES = {
     "tests/unit/": "unit-long",
+    "tests/crash/test_3_": "rename-disturbed",
+    "tests/crash/test_4_": "rename-disturbed",
     "tests/crash/": "crash",
     "tests/integration/test_0_": "rename",
     "tests/integration/test_1_": "rename",
