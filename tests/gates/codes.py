@@ -23,7 +23,9 @@ def main(directory: str) -> int:
         raised |= set(json.loads(path.read_text()))
     pages = {code: (ROOT / "docs" / "codes" / f"{code}.md").read_text() for code in findings.CATALOGUE}
     reserved = {code for code, page in pages.items() if "the code is reserved" in page}
-    missing, wrong = sorted(set(pages) - raised - reserved), sorted(reserved & raised)
+    # One that no check can decide is never more than undecided, and its page says so.
+    undecided = {code for code, page in pages.items() if "as `unchecked`" in page and f"{code} unchecked" in raised}
+    missing, wrong = sorted(set(pages) - raised - reserved - undecided), sorted(reserved & raised)
     if missing:
         print(f"no unit test has these codes raised: {', '.join(missing)}", file=sys.stderr)
     if wrong:
