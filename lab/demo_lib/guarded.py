@@ -377,8 +377,10 @@ def _alive(screen: Screen, servers: dict[str, cloud.Server]) -> None:
         cloud.lab("openstack", *command)
 
     def rebooted() -> bool:
-        found = cloud.domains(HOST)
-        return found[servers["web2"].id].pid not in (None, old_pid) and found[servers["idle1"].id].pid is not None
+        # Nova defines a domain anew for a start: for a moment libvirt has none.
+        pids = {uuid: domain.pid for uuid, domain in cloud.domains(HOST).items()}
+        web2, idle1 = pids.get(servers["web2"].id), pids.get(servers["idle1"].id)
+        return web2 not in (None, old_pid) and idle1 is not None
 
     screen.wait("web2 and idle1", lambda: rebooted() and settled("web2", NEW_NAME) and settled("idle1", NEW_NAME), 180)
     screen.quote(cloud.server_table(*NAMES))
