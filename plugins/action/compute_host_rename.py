@@ -268,6 +268,8 @@ class ActionModule(ActionBase):
             "strategy": self._args["strategy"],
             "overrides": to_plain(findings.parse_overrides(self._args["overrides"])),
             "machine_id": machine_id,
+            # For the report of the run that ends the operation, which may be another one.
+            "preflight": {"findings": report["findings"], "unchecked": report["unchecked"]},
         }
         self._told = {"report": report}
         self._operation_id = plan.operation_id
@@ -295,8 +297,7 @@ class ActionModule(ActionBase):
         verb = "rolled back" if backwards else "renamed"
         answer: t.Dict[str, t.Any] = {}
         if not backwards:
-            blank = findings.report(findings.Checked(), _now(), 1, _guests_of(self._journal))
-            answer["report"] = self._with_noted(blank, self._journal)
+            answer["report"] = self._with_noted(self._begun_with(self._journal), self._journal)
         return {
             "changed": True,
             "state": self._journal["state"],
@@ -304,6 +305,17 @@ class ActionModule(ActionBase):
             "msg": f"{verb} {journal['subject']}",
             **answer,
         }
+
+    @staticmethod
+    def _begun_with(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+        """Return the report of the run that began an operation, as its journal keeps it."""
+        blank = findings.report(findings.Checked(), _now(), 1, _guests_of(journal))
+        preflight = journal["about"].get("preflight")
+        if preflight is not None:
+            return {**blank, "findings": preflight["findings"], "unchecked": preflight["unchecked"]}
+        reason = "the journal does not keep what preflight found: an earlier version of this collection began it"
+        unknown = findings.Unchecked("SG706", str(journal["subject"]), reason)
+        return {**blank, "unchecked": [to_plain(unknown)]}
 
     def _with_noted(self, report: t.Mapping[str, t.Any], journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
         """Return a report with what the steps of the operation have found, whichever run carried them out.
