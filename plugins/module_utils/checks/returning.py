@@ -158,7 +158,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
         *_under_way(index, request),
         *_refused_still(bundle, facts, request),
         *_unreached(bundle, request),
-        *_disks(facts, home(facts, request), views, ended),
+        *_disks(facts, home(facts, request), views, ended | _deleted(index, facts)),
         *_ports(bundle, request),
         *_allocations(index, bundle, request),
     ]
@@ -545,6 +545,12 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
                 f"openstack server reboot --hard {domain.uuid}"
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
+
+
+def _deleted(index: Index, facts: HostFacts) -> t.Set[str]:
+    """Return the domains whose servers are deleted: a start of nova-compute ends them, whatever their disks."""
+    rows = {domain.uuid: index.instance_rows_by_uuid.get(domain.uuid, []) for domain in facts.domains or []}
+    return {uuid for uuid, found in rows.items() if found and all(row.deleted for _cell, row in found)}
 
 
 def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
