@@ -479,14 +479,6 @@ def test_watchers_unread_are_never_an_open_disk():
     assert blockers(at_home().host("compute2", rbd=view)) == ["SG709"]
 
 
-def test_disks_of_a_deleted_server_do_not_keep_its_host_from_being_clear():
-    """Its domain runs until nova-compute starts, which ends it, whatever its disks."""
-    some = at_home(watchers=())
-    assert blockers(some) == ["SG517"]
-    rows = [dataclasses.replace(row, deleted=row.id) if row.uuid == ONE else row for row in some.rows("instances")]
-    assert "SG517" not in blockers(some.put("instances", rows))
-
-
 def with_disks(some, *sources):
     (domain,) = some.rows("domains")
     disks = [facts.DomainDisk("vdb", "virtio", "network", source, "rbd") for source in sources]
