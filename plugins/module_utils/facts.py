@@ -254,6 +254,22 @@ class Unit:
 
 
 @dataclasses.dataclass(frozen=True)
+class NameSpace:
+    """By whose host name a service of the host goes: a process of it, or what would start where none runs."""
+
+    #: nova-compute, libvirt, or neutron agent.
+    service: str
+    #: ``process 4711``, ``podman container nova_compute``, ``unit nova-compute.service``, or ``not running``.
+    what: str
+    #: Whether it has a UTS namespace of its own: a host name that does not follow the host's. None: not known.
+    own: t.Optional[bool]
+    #: The name in there, where it was read.
+    hostname: t.Optional[str] = None
+    #: Why it is not known.
+    reason: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Resolution:
     """What a name resolves to *on this host*, through its own resolver (files, DNS)."""
 
@@ -460,6 +476,8 @@ class HostFacts:
     qemu_processes: t.Optional[t.Dict[str, int]] = None
     #: The kernel's id of this boot: another one, and the host rebooted.
     boot_id: t.Optional[str] = None
+    #: By whose host name nova-compute, libvirt and the network agents go.
+    name_spaces: t.Optional[t.List[NameSpace]] = None
 
 
 # --- read from Nova's databases -------------------------------------------------------------------------------

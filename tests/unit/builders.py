@@ -350,6 +350,7 @@ def _host(number, names, guests, release, l2_agents):
         unread=[] if l2_agents else [facts.Unread("ovs_external_ids", "no Open vSwitch here")],
         # Besides those that libvirt shows: none.
         qemu_processes={},
+        name_spaces=[facts.NameSpace(service, "process 4711", False) for service in ("nova-compute", "libvirt")],
     )
 
 

@@ -68,6 +68,7 @@ _HOST_PARTS = (
     "resolutions",
     "etc_hosts",
     "open_operations",
+    "name_spaces",
 )
 _CLOUD_PARTS = (
     "compute_max_microversion",
@@ -154,7 +155,7 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
     """Return every reason against a rename. ``in_place`` False: the host is drained and registers anew instead."""
     case = Case(bundle, request, in_place)
     items: t.List[Item] = [*_evidence(case), *_new_name(case), *_host_itself(case), *_home(case)]
-    items += _other_services(case)
+    items += [*_other_services(case), *_name_spaces(case)]
     items += [*flight.release(case.index), *_release(case)]
     items += flight.host_items(case.index, case.old, case.host)
     items += names.host_items(case.index, case.old)
@@ -382,6 +383,24 @@ def _host_itself(case: Case) -> Items:
             yield item
     yield from _no_peers(case)
     yield from _duplicate_node_name(case)
+
+
+def _name_spaces(case: Case) -> Items:
+    """SG123: a service that keeps the old name whatever the host is called; SG709: one of which it is not known."""
+    for entry in (case.host.name_spaces if case.host else None) or []:
+        subject = Subject("host", f"{case.request.inventory_name}:{entry.service}", entry.service, case.old)
+        if entry.own:
+            evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
+            remedy = (
+                "It would go by the old name until its container is made anew, or its unit starts without "
+                "ProtectHostname=. A rename of such a host is not supported yet: keep its name, or let it share the "
+                "host's (UTS namespace of the host), see docs/guides/deployments.md."
+            )
+            yield finding("SG123", subject, evidence, remedy)
+        elif entry.own is None:
+            reason = f"whether {entry.service} goes by the host's own name is not known ({entry.what}): {entry.reason}"
+            remedy = "Start it, and see it up, then run the same command again."
+            yield _missing(case, f"host name of {entry.service}", reason, remedy)
 
 
 def _no_peers(case: Case) -> Items:

@@ -42,6 +42,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     host_names,
     identity_file,
     libvirt,
+    name_spaces,
     network_agent,
     processes,
     rbd,
@@ -138,6 +139,8 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         else None,
         qemu_processes=parts.read("qemu_processes", qemu_processes),
         boot_id=parts.read("boot_id", lambda: _text("/proc/sys/kernel/random/boot_id")),
+        # After libvirt was asked: its daemon may have been started by that.
+        name_spaces=parts.read("name_spaces", lambda: name_spaces.read(options.compute_units)),
     )
 
 

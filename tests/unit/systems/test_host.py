@@ -23,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     host_names,
     identity_file,
     libvirt,
+    name_spaces,
     network_agent,
     processes,
     reading,
@@ -61,6 +62,7 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
     monkeypatch.setattr(compute_service, "_nova_metadata", lambda _service: None)
     for name in ("_text", "dmi_uuid", "memory", "hugepages", "etc_hosts", "resolve"):
         monkeypatch.setattr(host, name, broken)
+    monkeypatch.setattr(name_spaces, "read", broken)
     for name in ("static_name", "ovs_external_ids"):
         monkeypatch.setattr(host_names, name, broken)
     read = host.read_host(
@@ -72,7 +74,7 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
     assert none == {
         "static_hostname", "fqdn", "addresses", "machine_id", "dmi_uuid", "compute_id_files", "nova_conf", "libvirt",
         "domains", "memory", "hugepages", "units", "resolutions", "etc_hosts", "ovs_external_ids", "open_operations",
-        "nova_version", "neutron_host", "rbd", "definitions", "boot_id",
+        "nova_version", "neutron_host", "rbd", "definitions", "boot_id", "name_spaces",
     }  # fmt: skip
     assert none == told
     assert {item.reason for item in read.unread if item.part == "addresses"} == {"ip: No such file or directory"}
