@@ -103,7 +103,7 @@ def _runs(arguments: t.Sequence[str], program: t.Pattern[str]) -> bool:
 
 
 def _name_in(pid: int) -> t.Optional[str]:
-    """Return the host name that a process sees; None where it cannot be asked for: it is evidence, and decides nothing."""
+    """Return the host name that a process sees, as evidence; None where it cannot be asked for."""
     try:
         done = commands.run(["nsenter", f"--target={pid}", "--uts", "uname", "-n"], _PATIENCE)
     except (OSError, subprocess.TimeoutExpired):
