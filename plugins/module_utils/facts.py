@@ -926,6 +926,10 @@ class ApiAgent:
     alive: bool
     admin_state_up: bool
     heartbeat_timestamp: t.Optional[str] = None
+    #: ``agent_mode`` of an L3 agent: legacy, dvr, dvr_snat, dvr_no_external.
+    mode: t.Optional[str] = None
+    #: Whether an Open vSwitch agent does distributed routing (``enable_distributed_routing``).
+    distributed: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -939,6 +943,10 @@ class ApiPort:
     device_id: t.Optional[str]
     device_owner: t.Optional[str]
     mac_address: t.Optional[str] = None
+    #: Subnets of its fixed addresses; None: unread.
+    subnets: t.Optional[t.List[str]] = None
+    #: Ports that are subports of the trunk whose parent this port is.
+    subports: t.List[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -963,6 +971,9 @@ class CloudFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: Narrowed: servers whose ports were asked for wherever those are bound. Unnarrowed, all ports were.
     port_devices: t.List[str] = dataclasses.field(default_factory=list)
+    #: Those subnets of the ports that belong to a segment (routed provider networks). Asked for only where narrowed;
+    #: None: not asked for, or unread.
+    routed_subnets: t.Optional[t.List[str]] = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -581,6 +581,7 @@ def _cloud(names, guests, release, l2_agents):
             for number, name in names.items()
             for index in range(1, guests + 1)
         ],
+        routed_subnets=[],
     )
 
 
@@ -625,5 +626,6 @@ def port(number, index, host, vif_type="ovs", **changes):
         status="ACTIVE",
         device_id=guest(number, index),
         device_owner=f"compute:az{zone_of(number)}",
+        subnets=[uid("subnet")],
     )
     return dataclasses.replace(row, **changes)

@@ -38,6 +38,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ApiAgent,
+    ApiPort,
     Bundle,
     CellFacts,
     ComputeNodeRow,
@@ -58,6 +59,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
 from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
 
+#: Owner of the ports that a trunk carries (neutron-lib, services/trunk/constants.py).
+SUBPORT = "trunk:subport"
 _HOST_PARTS = (
     "addresses",
     "compute_id_files",
@@ -172,6 +175,7 @@ def _in_place(case: Case) -> Items:
     yield from _links(case)
     yield from _network(case)
     yield from _ports(case)
+    yield from _routed_unread(case)
     yield from _guest_ports(case)
     yield from _child_providers(case)
     yield from _grants(case)
@@ -551,6 +555,8 @@ def _network(case: Case) -> Items:
             remedy = "Use rename_strategy=drain: no override makes a rename in place possible here."
             why = "OVN: its agents are no rows to rename, and ports bind only to a chassis of the host's new name"
             yield agent_item(agent, why, remedy)
+        elif is_distributed(agent):
+            yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED)
         else:
             remedy = "Move its networks and routers away and delete the agent first, or use rename_strategy=drain."
             why = "a network node's agent: its names live in places that a rename does not reach"
@@ -568,7 +574,25 @@ def agent_item(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str]
     return finding("SG305", subject, {"type": agent.agent_type, "why": why, "alive": agent.alive}, remedy, severity)
 
 
+#: neutron db/dvr_mac_db.py, db/models/l3ha and ml2 models.py: rows by host name that no API shows.
+DISTRIBUTED = (
+    "distributed routing: the MAC address of this host's routers (dvr_host_macs) and the bindings of their ports "
+    "(ml2_distributed_port_bindings) go by the host's name, and a rename does not reach them"
+)
+DRAIN_DISTRIBUTED = (
+    "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then use "
+    "rename_strategy=drain, and start the agent afterwards: it registers under the new name."
+)
+
+
+def is_distributed(agent: ApiAgent) -> bool:
+    """Whether an agent does distributed routing: an L3 agent of a compute host, or an L2 agent for it."""
+    return agent.distributed or (agent.mode or "").startswith("dvr")
+
+
 def _l2_agent(case: Case, agent: ApiAgent) -> Items:
+    if is_distributed(agent):
+        yield agent_item(agent, DISTRIBUTED, "Use rename_strategy=drain: the agent registers anew there.")
     if not case.request.has_neutron_db:
         why = (
             "without neutron's database the agent's record cannot be renamed: it registers anew, and the host's guests "
@@ -606,7 +630,10 @@ def _ports(case: Case) -> Items:
         if port.binding_host_id != case.old:
             continue
         yield from names.port_items(case.index, port)
-        if not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+        yield from _routed(case, port)
+        if port.device_owner == SUBPORT:
+            yield from subport_items(case, port)
+        elif not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = "Move what owns it to another host: its identity follows from the host's name (DHCP, routers)."
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
@@ -615,6 +642,48 @@ def _ports(case: Case) -> Items:
             remedy = "It is bound to the new name with the others. Find out whether its server lives elsewhere."
             subject = Subject("port", port.id, host=port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)
+
+
+def subport_items(case: Case, port: ApiPort) -> Items:
+    """SG306: a trunk's subport goes where its parent is (neutron, services/trunk/rpc/server.py); one without is odd."""
+    parents = [
+        entry for entry in (case.bundle.cloud.ports if case.bundle.cloud else None) or [] if port.id in entry.subports
+    ]
+    if any(entry.binding_host_id == case.old for entry in parents):
+        return
+    evidence = {
+        "device_owner": port.device_owner,
+        "trunk": port.device_id,
+        "parent": {entry.id: entry.binding_host_id for entry in parents},
+    }
+    remedy = "A subport is where its trunk's parent port is. Find the trunk's server (openstack network trunk show)."
+    yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+
+
+def _routed(case: Case, port: ApiPort) -> Items:
+    """SG306: neutron binds an address of a segment only to a host that the segment is mapped to.
+
+    neutron, db/ipam_backend_mixin.py: 409 where segmenthostmappings has no row of the host, and that row is made when
+    an agent of the new name reports its bridge mappings, which is after the ports.
+    """
+    routed = case.bundle.cloud.routed_subnets if case.bundle.cloud else None
+    if routed is None or port.subnets is None:
+        return  # SG709
+    found = sorted(set(routed) & set(port.subnets))
+    if found:
+        evidence = {"subnets of a segment": found, "device": port.device_id}
+        remedy = "It is on a routed provider network, whose segments know hosts by name. Use rename_strategy=drain."
+        yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+
+
+def _routed_unread(case: Case) -> Items:
+    cloud = case.bundle.cloud
+    if cloud is None or cloud.ports is None:
+        return  # SG709
+    ports = [port for port in cloud.ports if port.binding_host_id == case.old]
+    if ports and (cloud.routed_subnets is None or any(port.subnets is None for port in ports)):
+        reason = next((entry.reason for entry in cloud.unread if entry.part == "routed_subnets"), "not read")
+        yield _missing(case, "cloud.routed_subnets", f"whether the host's ports are on routed networks: {reason}")
 
 
 def _guest_ports(case: Case) -> Items:

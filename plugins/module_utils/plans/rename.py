@@ -104,6 +104,7 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     """Return the plan of a rename in place. Raises :class:`PlanError` or :class:`naming.NamesError`."""
     context = Context(bundle, request)
     _agents_can_follow(context)
+    _ports_can_follow(context)
     agents = agent_units_of(context)
     steps = [disable(context), *_before_the_stop(context)]
     steps.append(stop(context, "stop_compute", "nova-compute", compute_units_of(context), True))
@@ -468,7 +469,9 @@ def _own_agents(context: Context) -> t.List[ApiAgent]:
 
 def _own_ports(context: Context) -> t.List[ApiPort]:
     ports = _needed(context.cloud.ports, "ports")
-    return [port for port in ports if port.binding_host_id == context.before.host]
+    own = [port for port in ports if port.binding_host_id == context.before.host]
+    # Subports follow the parent of their trunk: that comes first.
+    return sorted(own, key=lambda port: any(port.id in other.subports for other in own))
 
 
 def _port_changes(ports: t.Sequence[ApiPort], old: str, new: str) -> t.List[Change]:
@@ -498,6 +501,18 @@ def _agents_can_follow(context: Context) -> None:
         raise PlanError(
             f"neutron_db_url leads to a database that has no such agent of {context.before.host}: {', '.join(strange)}"
             ". An override of SG305 does not change that"
+        )
+
+
+def _ports_can_follow(context: Context) -> None:
+    """Raise PlanError for ports of routed provider networks, which neutron binds only where an agent has reported."""
+    routed = set(context.cloud.routed_subnets or ())
+    found = [port.id for port in _own_ports(context) if routed & set(port.subnets or ())]
+    if found and context.before.host != context.after.host:
+        raise PlanError(
+            f"ports on routed provider networks: {', '.join(sorted(found))}. Their segments are mapped to hosts by "
+            "name, and to the new one only when an agent of that name reports. An override of SG306 does not change "
+            "that: use rename_strategy=drain"
         )
 
 

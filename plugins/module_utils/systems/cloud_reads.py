@@ -62,10 +62,10 @@ OPEN_STATUSES = (
 #: "done" is an end for all but evacuations.
 EVACUATION = "evacuation"
 
-#: Servers whose ports one request asks for: its address stays below 4 KiB, which uWSGI takes by default.
+#: Servers whose ports one request asks for, and subnets: its address stays below 4 KiB, which uWSGI takes by default.
 PORT_DEVICES = 50
 
-_PORT_FIELDS = (
+PORT_FIELDS = (
     "id",
     "binding:host_id",
     "binding:vif_type",
@@ -73,6 +73,8 @@ _PORT_FIELDS = (
     "device_id",
     "device_owner",
     "mac_address",
+    "fixed_ips",
+    "trunk_details",
 )
 _T = t.TypeVar("_T")
 Item = t.Mapping[str, t.Any]
@@ -107,6 +109,9 @@ def read_cloud(
     providers = reader.part("providers", lambda: reader.providers(hypervisors, aggregates))
     devices = sorted({server.id for server in servers or ()}) if hosts else []
     ports = reader.part("ports", lambda: reader.ports(devices))
+    routed = None
+    if hosts and ports is not None:
+        routed = reader.attempt("routed_subnets", lambda: routed_subnets(connection, ports))
     return facts.CloudFacts(
         read_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         scope=list(hosts),
@@ -123,6 +128,7 @@ def read_cloud(
         ports=ports,
         unread=reader.unread,
         port_devices=devices if ports is not None else [],
+        routed_subnets=routed,
     )
 
 
@@ -149,10 +155,14 @@ class _Reader:
         self.node_uuids: t.Set[str] = set()
 
     def part(self, name: str, read: t.Callable[[], _T]) -> t.Optional[_T]:
-        """Read one part, or say why not."""
+        """Read one part if it is asked for, or say why not."""
         if name not in self.parts:
             self.unread.append(facts.Unread(name, NOT_ASKED_FOR))
             return None
+        return self.attempt(name, read)
+
+    def attempt(self, name: str, read: t.Callable[[], _T]) -> t.Optional[_T]:
+        """Read, or say why not."""
         try:
             return read()
         except ApiError as error:
@@ -472,14 +482,20 @@ def list_agents(connection: t.Any, host: t.Optional[str] = None) -> t.List[facts
             alive=bool(item["alive"]),
             admin_state_up=bool(item["admin_state_up"]),
             heartbeat_timestamp=item.get("heartbeat_timestamp"),
+            mode=_configured(item).get("agent_mode"),
+            distributed=bool(_configured(item).get("enable_distributed_routing")),
         )
         for item in items
     ]
 
 
+def _configured(agent: Item) -> Item:
+    return agent.get("configurations") or {}
+
+
 def list_ports(connection: t.Any, host: t.Optional[str] = None, devices: t.Sequence[str] = ()) -> t.List[facts.ApiPort]:
     """Return all ports, those bound to one host, or those of servers (neutron takes a filter's values as "or")."""
-    params: t.Dict[str, t.Any] = {"fields": list(_PORT_FIELDS)}
+    params: t.Dict[str, t.Any] = {"fields": list(PORT_FIELDS)}
     if host:
         params["binding:host_id"] = host
     if devices:
@@ -497,4 +513,17 @@ def port_of(item: Item) -> facts.ApiPort:
         device_id=item.get("device_id") or None,
         device_owner=item.get("device_owner") or None,
         mac_address=item.get("mac_address"),
+        subnets=sorted({str(entry["subnet_id"]) for entry in item["fixed_ips"]}) if "fixed_ips" in item else None,
+        subports=[str(entry["port_id"]) for entry in (item.get("trunk_details") or {}).get("sub_ports") or ()],
     )
+
+
+def routed_subnets(connection: t.Any, ports: t.Iterable[facts.ApiPort]) -> t.List[str]:
+    """Return those subnets of the ports that belong to a segment: addresses of theirs are bound to hosts it reaches."""
+    wanted = sorted({subnet for port in ports for subnet in port.subnets or ()})
+    found = []
+    for start in range(0, len(wanted), PORT_DEVICES):
+        params = {"fields": ["id", "segment_id"], "id": wanted[start : start + PORT_DEVICES]}
+        found += list(http.pages(connection, http.NETWORK, "/subnets", "subnets", None, params))
+    # Without the extension "segment" no subnet says anything of one.
+    return [str(item["id"]) for item in found if item.get("segment_id")]

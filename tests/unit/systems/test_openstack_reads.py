@@ -214,6 +214,48 @@ def test_services_and_servers_of_a_cell_that_does_not_answer() -> None:
     assert (read.servers or ())[-1].name == ""
 
 
+def test_ports_say_their_subnets_and_trunks_and_subnets_their_segments() -> None:
+    player = scoped()
+
+    def trunk(entry: dict[str, t.Any]) -> None:
+        for port in entry["answer"]["ports"]:
+            port["fixed_ips"] = [{"subnet_id": "s1", "ip_address": "x"}, {"subnet_id": "s2", "ip_address": "y"}]
+            port["trunk_details"] = {"trunk_id": "t", "sub_ports": [{"port_id": "sub1"}]}
+
+    player.edit("network", "/ports", trunk)
+    params = {"fields": ["id", "segment_id"], "id": ["s1", "s2"], "limit": 1000}
+    asked = {"service": "network", "method": "GET", "path": "/subnets", "params": params}
+    player.record({**asked, "status": 200, "answer": {"subnets": [{"id": "s1", "segment_id": "g"}, {"id": "s2"}]}})
+    read = cloud_reads.read_cloud(player, SCOPE)
+    assert {(tuple(port.subnets or ()), tuple(port.subports)) for port in read.ports or ()} == {
+        (("s1", "s2"), ("sub1",))
+    }
+    assert (read.routed_subnets, read.unread) == (["s1"], [])
+    player.edit("network", "/subnets", fail(403, {"forbidden": {"code": 403, "message": "no"}}))
+    read = cloud_reads.read_cloud(player, SCOPE)
+    assert read.routed_subnets is None
+    assert "403" in reasons(read)["routed_subnets"]
+    # Of a whole cloud nobody needs it.
+    assert cloud_reads.read_cloud(player, [], ["catalog"]).routed_subnets is None
+
+
+def test_agents_say_whether_they_route() -> None:
+    player = scoped()
+    agents = [
+        {"agent_type": "L3 agent", "configurations": {"agent_mode": "dvr_snat"}},
+        {"agent_type": "Open vSwitch agent", "configurations": {"enable_distributed_routing": True}},
+        {"agent_type": "Open vSwitch agent", "configurations": {}},
+    ]
+    rest = {"binary": "b", "host": "compute1", "alive": True, "admin_state_up": True, "id": "a"}
+    player.edit("network", "/agents", lambda entry: entry["answer"].update(agents=[{**rest, **row} for row in agents]))
+    read = cloud_reads.read_cloud(player, ["compute1"], ["agents"])
+    assert [(row.mode, row.distributed) for row in read.agents or ()] == [
+        ("dvr_snat", False),
+        (None, True),
+        (None, False),
+    ]
+
+
 def test_case_variants_of_a_service_are_kept() -> None:
     player = Player("read_scoped")
     player.edit(
