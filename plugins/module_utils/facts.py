@@ -270,6 +270,23 @@ class NameSpace:
 
 
 @dataclasses.dataclass(frozen=True)
+class Rehearsal:
+    """What libvirt would call the host after a rename, tried in namespaces of its own."""
+
+    #: The kernel's host name that was tried.
+    name: str
+    #: What libvirt would say; None: it could not be tried, and ``reason`` says why.
+    hostname: t.Optional[str]
+    reason: t.Optional[str] = None
+    #: Why the resolver gave no answer, so that libvirt would take the name as it is.
+    unresolved: t.Optional[str] = None
+    #: The same, asked of the host as it is: what libvirt should say now.
+    now: t.Optional[str] = None
+    #: What may answer otherwise once the host has its new name.
+    undecided: t.List[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
 class Resolution:
     """What a name resolves to *on this host*, through its own resolver (files, DNS)."""
 
@@ -478,6 +495,8 @@ class HostFacts:
     boot_id: t.Optional[str] = None
     #: By whose host name nova-compute, libvirt and the network agents go.
     name_spaces: t.Optional[t.List[NameSpace]] = None
+    #: Only before a rename.
+    rehearsal: t.Optional[Rehearsal] = None
 
 
 # --- read from Nova's databases -------------------------------------------------------------------------------

@@ -81,6 +81,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG121", "request-lost", WARNING, "A request was accepted, and nothing carries it out."),
     Code("SG122", "guest-unlocked", WARNING, "A guest that the operation had locked was unlocked while it was open."),
     Code("SG123", "frozen-host-name", BLOCKER, "A service has a host name of its own, and keeps it.", absolute=True),
+    Code("SG124", "rehearsal-failed", BLOCKER, "libvirt would not take the planned name, or that cannot be told."),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL."),
     Code("SG202", "service-id-dangling", WARNING, "compute_nodes.service_id names no live service."),

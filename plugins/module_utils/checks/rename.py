@@ -209,10 +209,10 @@ def _evidence(case: Case) -> Items:
             "Reach the host with Ansible: a rename reads and changes its files.",
         )
     for part, reason in [*_host_gaps(case), *_database_gaps(case), *_cloud_gaps(case)]:
-        yield _missing(case, part, reason)
+        yield missing(case, part, reason)
 
 
-def _missing(case: Case, part: str, reason: str, remedy: str = "Mend what the reason says, then run again.") -> Item:
+def missing(case: Case, part: str, reason: str, remedy: str = "Mend what the reason says, then run again.") -> Item:
     subject = Subject("host", f"{case.request.inventory_name}:{part}", part, case.old)
     return finding("SG709", subject, {"part": part, "reason": reason}, remedy)
 
@@ -404,7 +404,7 @@ def _name_spaces(case: Case) -> Items:
         elif entry.own is None:
             reason = f"whether {entry.service} goes by the host's own name is not known ({entry.what}): {entry.reason}"
             remedy = "Start it, and see it up, then run the same command again."
-            yield _missing(case, f"host name of {entry.service}", reason, remedy)
+            yield missing(case, f"host name of {entry.service}", reason, remedy)
 
 
 def _no_peers(case: Case) -> Items:
@@ -621,7 +621,7 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
     if host.units is not None and not _loaded(host.units, case.request.agent_units):
         reason = "an L2 agent is registered for this host, and no unit of it was found"
         remedy = "Name its unit with rename_agent_units: without one it would run on under the old name."
-        yield _missing(case, "agent unit", reason, remedy)
+        yield missing(case, "agent unit", reason, remedy)
 
 
 def _ports(case: Case) -> Items:
@@ -683,7 +683,7 @@ def _routed_unread(case: Case) -> Items:
     ports = [port for port in cloud.ports if port.binding_host_id == case.old]
     if ports and (cloud.routed_subnets is None or any(port.subnets is None for port in ports)):
         reason = next((entry.reason for entry in cloud.unread if entry.part == "routed_subnets"), "not read")
-        yield _missing(case, "cloud.routed_subnets", f"whether the host's ports are on routed networks: {reason}")
+        yield missing(case, "cloud.routed_subnets", f"whether the host's ports are on routed networks: {reason}")
 
 
 def _guest_ports(case: Case) -> Items:
@@ -695,7 +695,7 @@ def _guest_ports(case: Case) -> Items:
     unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
     if unasked:
         reason = f"ports of {len(unasked)} of the host's {len(guests)} servers were not asked for: {unasked[0]}, ..."
-        yield _missing(case, "cloud.ports.devices", reason, "Read the APIs and the databases again, together.")
+        yield missing(case, "cloud.ports.devices", reason, "Read the APIs and the databases again, together.")
     for port in cloud.ports:
         if port.device_id not in guests or not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
             continue
@@ -753,7 +753,7 @@ def _grants(case: Case) -> Items:
     tried = {(grant.database, grant.table) for grant in databases.grants if grant.action == "update"}
     for database, table in _needed_updates(case):
         if (database, table) not in tried:
-            yield _missing(case, f"grants.{database}.{table}", "whether it may be updated was not tried")
+            yield missing(case, f"grants.{database}.{table}", "whether it may be updated was not tried")
 
 
 def _concerns(case: Case, database: str) -> bool:
@@ -786,7 +786,7 @@ def unit_items(case: Case, host: HostFacts) -> Items:
     if not found:
         reason = "no systemd unit of nova-compute was found"
         remedy = "Give rename_stop_command and rename_start_command (and mask, unmask): containers, for example."
-        yield _missing(case, "compute unit", reason, remedy)
+        yield missing(case, "compute unit", reason, remedy)
     for unit in found:
         if unit.active_state != "active" or unit.blocked or unit.load_state == "masked":
             subject = Subject("service", unit.name, host=case.old)

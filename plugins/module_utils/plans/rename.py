@@ -105,6 +105,7 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     context = Context(bundle, request)
     _agents_can_follow(context)
     _ports_can_follow(context)
+    libvirt_will_follow(context)
     agents = agent_units_of(context)
     steps = [disable(context), *_before_the_stop(context)]
     steps.append(stop(context, "stop_compute", "nova-compute", compute_units_of(context), True))
@@ -504,6 +505,17 @@ def _agents_can_follow(context: Context) -> None:
         )
 
 
+def libvirt_will_follow(context: Context) -> None:
+    """Raise PlanError where a rehearsal has shown that libvirt would take another name than the plan's."""
+    tried = context.host.rehearsal
+    decided = tried is not None and tried.hostname is not None and not tried.undecided
+    if tried is not None and decided and tried.hostname != context.after.hypervisor_hostname:
+        raise PlanError(
+            f"libvirt would call this host {tried.hostname}, not {context.after.hypervisor_hostname}. An override of "
+            "SG124 does not change that: the rename would stop there, with the databases renamed"
+        )
+
+
 def _ports_can_follow(context: Context) -> None:
     """Raise PlanError for ports of routed provider networks, which neutron binds only where an agent has reported."""
     routed = set(context.cloud.routed_subnets or ())
@@ -629,6 +641,16 @@ def host_names(context: Context) -> Step:
     ]
     changes.append(Change(f"{where} libvirt", "host name (seen)", old.hypervisor_hostname, new.hypervisor_hostname))
     return Step("host_names", "the host's own name and files", HOST, "host_names", params, changes)
+
+
+def rehearsal(bundle: Bundle, request: RenameRequest) -> t.Optional[t.Dict[str, t.Any]]:
+    """Return what to try beforehand of the host's own names; None: no plan can be made, and other reasons say why."""
+    try:
+        context = Context(bundle, request)
+        lines = [edit for edit in _line_edits(context) if edit["path"] == ETC_HOSTS]
+    except (PlanError, naming.NamesError):
+        return None
+    return {"name": context.after.os or context.host.kernel_hostname, "line_edits": lines}
 
 
 def _line_edits(context: Context) -> t.List[t.Dict[str, t.Any]]:
