@@ -270,6 +270,35 @@ class NameSpace:
 
 
 @dataclasses.dataclass(frozen=True)
+class Resident:
+    """A kind of service on a compute host that goes by the host's name, and what gave it away."""
+
+    kind: str
+    seen: t.List[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """A certificate file's first certificate, as PEM."""
+
+    path: str
+    pem: str
+
+
+@dataclasses.dataclass(frozen=True)
+class NameUsers:
+    """What else on a compute host goes by its name. A part that is None was not read; ``unread`` says why."""
+
+    residents: t.Optional[t.List[Resident]]
+    #: Options of nova-compute whose values bear a name of the host, without the values.
+    options: t.Optional[t.List[str]]
+    #: What cloud-init is told of the host's name; empty: it is not here, or switched off.
+    cloud_init: t.Optional[t.Dict[str, str]]
+    certificates: t.Optional[t.List[Certificate]]
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
 class Rehearsal:
     """What libvirt would call the host after a rename, tried in namespaces of its own."""
 
@@ -495,6 +524,8 @@ class HostFacts:
     boot_id: t.Optional[str] = None
     #: By whose host name nova-compute, libvirt and the network agents go.
     name_spaces: t.Optional[t.List[NameSpace]] = None
+    #: None: not asked for.
+    name_users: t.Optional[NameUsers] = None
     #: Only before a rename.
     rehearsal: t.Optional[Rehearsal] = None
 
@@ -969,6 +1000,15 @@ class ApiPort:
 
 
 @dataclasses.dataclass(frozen=True)
+class HaHost:
+    """A host of a failover segment of Masakari, which knows hosts by name."""
+
+    id: str
+    name: str
+    segment: str
+
+
+@dataclasses.dataclass(frozen=True)
 class CloudFacts:
     """All that one call of C(cloud_info) reads. ``scope``: the host names it was narrowed to (empty: all)."""
 
@@ -993,6 +1033,8 @@ class CloudFacts:
     #: Those subnets of the ports that belong to a segment (routed provider networks). Asked for only where narrowed;
     #: None: not asked for, or unread.
     routed_subnets: t.Optional[t.List[str]] = None
+    #: Hosts of Masakari of the names in scope. Asked for only where narrowed; None: not asked for, or unread.
+    ha_hosts: t.Optional[t.List[HaHost]] = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -112,6 +112,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG310", "name-taken", BLOCKER, "The new name is already used somewhere."),
     Code("SG311", "database-access", BLOCKER, "The database user lacks a grant, or the database cannot be reached."),
     Code("SG312", "shared-configuration", WARNING, "Something outside Nova refers to the old name."),
+    Code("SG313", "name-bound-service", BLOCKER, "Another service on the machine goes by its host name."),
+    Code("SG314", "certificate-name", WARNING, "A certificate bears the old name and not the new one."),
     # SG4xx zones
     Code("SG401", "unpinned-server", WARNING, "The server is pinned to no availability zone."),
     Code("SG402", "pin-without-aggregate", BLOCKER, "The server's zone has no aggregate: no constraint at all."),

@@ -158,6 +158,14 @@ options:
       - Whether to read the definitions of all guests too, as they run and as their next start through libvirt would
         take them. With O(evidence_dir) each XML is kept on the controller as C(definitions/SHA256.xml), normalised and
         without secrets; otherwise they are returned under RV(definitions).
+  name_users:
+    type: bool
+    default: false
+    description:
+      - Whether to look for what else on the host goes by its name, which a rename does not change. These are other
+        services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), options of nova-compute, cloud-init, and the
+        certificates of libvirt, QEMU and nova-compute. Of options only the names leave the host, and of certificate
+        files only the first certificate.
 seealso:
   - module: stackguard.nova.compute_host_rename
 """
@@ -272,6 +280,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         "rbd_conf": {"type": "path"},
         "ceph_command": {**names, "default": []},
         "definitions": {"type": "bool", "default": False},
+        "name_users": {"type": "bool", "default": False},
     }
 
 
@@ -301,6 +310,7 @@ def main() -> None:
             rbd_conf=given["rbd_conf"],
             ceph_command=tuple(given["ceph_command"]),
             definitions=given["definitions"],
+            name_users=given["name_users"],
         ),
         texts,
     )

@@ -350,6 +350,7 @@ def _host(number, names, guests, release, l2_agents):
         unread=[] if l2_agents else [facts.Unread("ovs_external_ids", "no Open vSwitch here")],
         # Besides those that libvirt shows: none.
         qemu_processes={},
+        name_users=facts.NameUsers([], [], {}, []),
         name_spaces=[facts.NameSpace(service, "process 4711", False) for service in ("nova-compute", "libvirt")],
     )
 
@@ -582,6 +583,7 @@ def _cloud(names, guests, release, l2_agents):
             for index in range(1, guests + 1)
         ],
         routed_subnets=[],
+        ha_hosts=[],
     )
 
 

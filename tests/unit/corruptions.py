@@ -215,6 +215,11 @@ def with_trunk(fleet, parents_host):
     return cloud.add("ports", port(9, 9, parents_host, device_id=guest(9, 9), subports=[subport.id]))
 
 
+def resident(fleet, kind):
+    """Another service on the host that goes by its name."""
+    return fleet.cloud.part("name_users", residents=[facts.Resident(kind, ["process 7"])])
+
+
 @spoils("SG306")
 def port_binding_failed(fleet):
     return fleet.cloud.change("ports", {"device_id": G1}, binding_vif_type="binding_failed")
@@ -258,6 +263,21 @@ def whether_networks_are_routed_unread(fleet):
 @spoils("SG709")
 def subnets_of_a_port_unread(fleet):
     return fleet.cloud.change("ports", {"device_id": G1}, subnets=None)
+
+
+@spoils("SG313")
+def osd_on_the_host(fleet):
+    return resident(fleet, "ceph-osd")
+
+
+@spoils("SG709")
+def name_users_unread(fleet):
+    return fleet.cloud.host(name_users=None)
+
+
+@spoils("SG709")
+def residents_unread(fleet):
+    return fleet.cloud.part("name_users", residents=None)
 
 
 @spoils("SG305", agents=True)
@@ -660,6 +680,7 @@ HARMLESS = {
     ),
     "a_guest_with_a_trunk": (lambda fleet: with_trunk(fleet, fleet.old), set()),
     "a_routed_network_of_others": (lambda fleet: fleet.cloud.cloud(routed_subnets=["another-subnet"]), set()),
+    "telemetry_on_the_host": (lambda fleet: resident(fleet, "ceilometer"), {"SG313"}),
     "router_port_elsewhere": (
         lambda fleet: fleet.cloud.add("ports", port(1, 97, "host-9", device_owner="network:router_interface")),
         set(),

@@ -22,6 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
     flight,
     hostnames,
     identity,
+    name_users,
     names,
     resolution,
     taken,
@@ -72,6 +73,7 @@ _HOST_PARTS = (
     "etc_hosts",
     "open_operations",
     "name_spaces",
+    "name_users",
 )
 _CLOUD_PARTS = (
     "compute_max_microversion",
@@ -158,7 +160,7 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
     """Return every reason against a rename. ``in_place`` False: the host is drained and registers anew instead."""
     case = Case(bundle, request, in_place)
     items: t.List[Item] = [*_evidence(case), *_new_name(case), *_host_itself(case), *_home(case)]
-    items += [*_other_services(case), *_name_spaces(case)]
+    items += [*_other_services(case), *_name_spaces(case), *_name_users(case)]
     items += [*flight.release(case.index), *_release(case)]
     items += flight.host_items(case.index, case.old, case.host)
     items += names.host_items(case.index, case.old)
@@ -405,6 +407,22 @@ def _name_spaces(case: Case) -> Items:
             reason = f"whether {entry.service} goes by the host's own name is not known ({entry.what}): {entry.reason}"
             remedy = "Start it, and see it up, then run the same command again."
             yield missing(case, f"host name of {entry.service}", reason, remedy)
+
+
+def _name_users(case: Case) -> Items:
+    """SG312 to SG314: what else goes by the host's name, on it and in Masakari. SG709: what was not looked for."""
+    cloud = case.bundle.cloud
+    if cloud is not None:
+        yield from name_users.masakari(cloud, case.old, case.request.rename_to)
+    found = case.host.name_users if case.host else None
+    if case.host is None or found is None:
+        return  # SG114, SG709
+    reasons = {entry.part: entry.reason for entry in found.unread}
+    for part in ("residents", "options", "cloud_init", "certificates"):
+        if getattr(found, part) is None:
+            yield missing(case, f"name_users.{part}", reasons.get(part, "not read"))
+    names_of = case.told if isinstance(case.told, tuple) else None
+    yield from name_users.check(case.subject, found, names_of)
 
 
 def _no_peers(case: Case) -> Items:

@@ -44,6 +44,8 @@ PROVIDERS = "1.14"  # the tree: root and parent
 PROVIDER_AGGREGATES = "1.19"
 MEMBER_OF = "1.14"
 
+#: Service type of Masakari.
+HA = "instance-ha"
 #: Statuses in which a migration may still do something, of releases 26 to 34 (C(compute/manager.py),
 #: C(compute/api.py), C(conductor/)). The API can filter for one status, not for "unfinished".
 OPEN_STATUSES = (
@@ -112,6 +114,9 @@ def read_cloud(
     routed = None
     if hosts and ports is not None:
         routed = reader.attempt("routed_subnets", lambda: routed_subnets(connection, ports))
+    ha_hosts = None
+    if hosts and "agents" in reader.parts and catalog is not None:
+        ha_hosts = reader.attempt("ha_hosts", lambda: list_ha_hosts(connection, reader)) if HA in catalog else []
     return facts.CloudFacts(
         read_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         scope=list(hosts),
@@ -129,6 +134,7 @@ def read_cloud(
         unread=reader.unread,
         port_devices=devices if ports is not None else [],
         routed_subnets=routed,
+        ha_hosts=ha_hosts,
     )
 
 
@@ -464,6 +470,30 @@ def _with_members(
         None,
         members.get(provider.uuid, []),
     )
+
+
+# --- Masakari -------------------------------------------------------------------------------------------------
+
+
+def list_ha_hosts(connection: t.Any, reader: _Reader) -> t.List[facts.HaHost]:
+    """Return the hosts of all failover segments that bear one of the names in scope."""
+    return [
+        facts.HaHost(str(item["uuid"]), str(item["name"]), str(segment["name"]))
+        for segment in _all_of_masakari(connection, "/segments", "segments")
+        for item in _all_of_masakari(connection, f"/segments/{segment['uuid']}/hosts", "hosts")
+        if reader.wanted(item["name"])
+    ]
+
+
+def _all_of_masakari(connection: t.Any, path: str, key: str) -> t.Iterator[t.Dict[str, t.Any]]:
+    """Masakari pages without saying so: the next page is asked for until one is empty."""
+    params: t.Dict[str, t.Any] = {}
+    for _page in range(http.MAX_PAGES):
+        page = http.items(connection, http.HA, path, key, params=params)
+        if not page or page[-1]["uuid"] == params.get("marker"):
+            return
+        yield from page
+        params = {"marker": page[-1]["uuid"]}
 
 
 # --- neutron --------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import types
 import typing as t
 
 import pytest
@@ -358,3 +359,35 @@ def test_a_name_that_the_api_takes_for_no_pattern_is_found_among_all(monkeypatch
     monkeypatch.setattr(cloud_reads, "list_hypervisors", list_hypervisors)
     reader = cloud_reads._Reader(None, ["2001:db8::1", "<b>x</b>"], ["hypervisors"])
     assert (reader.hypervisors([]), asked) == ([mine], [None])
+
+
+class Masakari:
+    """Failover segments and their hosts; pages of one, without saying so."""
+
+    def __init__(self, segments: dict[str, list[str]]) -> None:
+        self.segments = segments
+
+    def request(self, path: str, _method: str, **arguments: t.Any) -> t.Any:
+        names = list(self.segments)
+        key = "segments"
+        if path != "/segments":
+            key, names = "hosts", self.segments[path.split("/")[2]]
+        marker = (arguments.get("params") or {}).get("marker")
+        rest = names[names.index(marker) + 1 :] if marker else names
+        answer = {key: [{"uuid": name, "name": name} for name in rest[:1]]}
+        return types.SimpleNamespace(status_code=200, content=b"x", json=lambda: answer)
+
+
+def test_records_of_masakari_of_the_names_in_scope_are_read_over_all_pages() -> None:
+    player = scoped()
+    player.service_catalog.append({"type": "instance-ha"})
+    player.instance_ha = Masakari({"rack1": ["compute2"], "rack7": ["compute9", "Compute1"], "rack8": []})
+    read = cloud_reads.read_cloud(player, SCOPE)
+    assert read.ha_hosts == [facts.HaHost("Compute1", "Compute1", "rack7")]
+    assert read.unread == []
+    # A cloud without it has none; one that does not answer is unread.
+    assert cloud_reads.read_cloud(scoped(), SCOPE).ha_hosts == []
+    del player.instance_ha
+    read = cloud_reads.read_cloud(player, SCOPE)
+    assert read.ha_hosts is None
+    assert "ha_hosts" in reasons(read)
