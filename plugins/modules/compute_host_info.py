@@ -191,7 +191,8 @@ host:
     - All that was read. The names are those of Nova and libvirt.
     - Kernel, static and canonical host name, addresses, machine-id, DMI uuid, C(compute_id_files), C(nova_conf),
       C(libvirt), C(domains), C(memory), C(hugepages), C(units), C(resolutions), C(etc_hosts), C(ovs_external_ids),
-      C(open_operations), C(nova_version), C(neutron_host), C(rbd) where it is asked for, and what stayed C(unread).
+      C(open_operations), C(nova_version), C(neutron_host), C(name_spaces), C(rbd) and C(name_users) where they are
+      asked for, and what stayed C(unread).
   returned: when O(evidence_dir) is not given
   type: dict
   sample:

@@ -405,7 +405,7 @@ def _name_spaces(case: Case) -> Items:
             yield finding("SG123", subject, evidence, remedy)
         elif entry.own is None:
             reason = f"whether {entry.service} goes by the host's own name is not known ({entry.what}): {entry.reason}"
-            remedy = "Start it, and see it up, then run the same command again."
+            remedy = "Start it, or let the engine of its container answer, then run the same command again."
             yield missing(case, f"host name of {entry.service}", reason, remedy)
 
 
