@@ -90,6 +90,18 @@ def test_a_name_that_libvirt_would_not_take_is_refused_before_the_first_store_wh
     assert answer["state"] == "planned", answer["msg"]
 
 
+def test_by_drain_a_name_that_libvirt_would_not_take_is_refused_before_the_service_is_deleted(begin, monkeypatch):
+    monkeypatch.setattr(action.drain_actions, "read_targets", lambda _systems: [])
+    monkeypatch.setattr(action.drain_actions, "other_nodes", lambda *_given: [])
+    said = [begin.says("renamed1.other.test", now="compute1"), begin.says("renamed1", undecided=["nscd"])]
+    for told in said:
+        answer = begin(fleet().cloud, told, strategy="drain", **PEERS)
+        assert (answer["failed"], answer["state"]) == (True, "refused")
+        assert "SG124" in {item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"}
+    answer = begin(fleet().cloud, strategy="drain", **PEERS)
+    assert "SG124" not in {item["code"] for item in answer["report"]["findings"]}
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
