@@ -10,6 +10,7 @@ what is to be done on the host itself travels there, as requests to compute_host
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import hashlib
 import time
@@ -26,7 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions import dra
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import guest_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import drain as drain_checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import identity, renamed
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import identity, rehearsal, renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import names as name_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import rename as rename_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.connection import database_spec, openstack_spec
@@ -35,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Bundle,
     FactsError,
     HostFacts,
+    Rehearsal,
     from_plain,
     to_plain,
 )
@@ -194,8 +196,9 @@ class ActionModule(ActionBase):
                 "evidence_dir is needed to begin a rename: the evidence that decides is read from it"
             )
         bundle = evidence.with_unread(evidence.load_dir(self._args["evidence_dir"]), self._args["peers"])
-        self._keep(bundle)
         request = self._request()
+        bundle = self._rehearsed(bundle, request)
+        self._keep(bundle)
         overrides = findings.parse_overrides(self._args["overrides"])
         if renamed.already_renamed(bundle, request.inventory_name, request.rename_from, request.rename_to):
             return self._already(bundle, request)
@@ -218,6 +221,19 @@ class ActionModule(ActionBase):
         host = bundle.hosts.get(request.inventory_name)
         return self._execute_plan(plan, request, report, host.machine_id if host else None)
 
+    def _rehearsed(self, bundle: Bundle, request: RenameRequest) -> Bundle:
+        """Return the evidence with what libvirt would call the host: asked on the host, before anything is changed."""
+        facts, wanted = bundle.hosts.get(request.inventory_name), rename_plan.rehearsal(bundle, request)
+        if facts is None or wanted is None:
+            return bundle
+        try:
+            (answer,) = self._host.call([{"op": "rehearse", **wanted}])
+            tried = from_plain(Rehearsal, answer["rehearsal"], "rehearsal")
+        except (steps.StepError, FactsError, KeyError) as error:
+            tried = Rehearsal(wanted["name"], None, f"no answer: {error}")
+        hosts = {**bundle.hosts, request.inventory_name: dataclasses.replace(facts, rehearsal=tried)}
+        return dataclasses.replace(bundle, hosts=hosts)
+
     def _keep(self, bundle: Bundle) -> None:
         """Leave what decides as one file, whatever comes of it: the operator keeps it beside the report."""
         try:
@@ -228,7 +244,7 @@ class ActionModule(ActionBase):
     def _judge(self, bundle: Bundle, request: RenameRequest) -> t.Tuple[findings.Checked, t.Callable[[], Plan]]:
         """Return what stands against the rename, and how its plan is made, by strategy."""
         if self._args["strategy"] == "in_place":
-            checked = rename_checks.preflight_rename(bundle, request)
+            checked = rename_checks.preflight_rename(bundle, request) + rehearsal.check(bundle, request)
             return checked, lambda: rename_plan.plan(bundle, request)
         args = self._args
         options = DrainOptions(
@@ -239,6 +255,7 @@ class ActionModule(ActionBase):
         targets = drain_actions.read_targets(systems)
         others = drain_actions.other_nodes(systems, bundle, request.rename_from)
         checked = drain_checks.preflight(bundle, targets, others, request, options)
+        checked += rehearsal.check(bundle, request, in_place=False)
         return checked, lambda: drain_plan.plan(bundle, targets, request, options)
 
     def _already(self, bundle: Bundle, request: RenameRequest) -> t.Dict[str, t.Any]:

@@ -256,6 +256,68 @@ class Unit:
 
 
 @dataclasses.dataclass(frozen=True)
+class NameSpace:
+    """By whose host name a service of the host goes: a process of it, or what would start where none runs."""
+
+    #: nova-compute, libvirt, or neutron agent.
+    service: str
+    #: ``process 4711``, ``podman container nova_compute``, ``unit nova-compute.service``, or ``not running``.
+    what: str
+    #: Whether it has a UTS namespace of its own: a host name that does not follow the host's. None: not known.
+    own: t.Optional[bool]
+    #: The name in there, where it was read.
+    hostname: t.Optional[str] = None
+    #: Why it is not known.
+    reason: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Resident:
+    """A kind of service on a compute host that goes by the host's name, and what gave it away."""
+
+    kind: str
+    seen: t.List[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """A certificate file's first certificate, as PEM."""
+
+    path: str
+    pem: str
+
+
+@dataclasses.dataclass(frozen=True)
+class NameUsers:
+    """What else on a compute host goes by its name. A part that is None was not read; ``unread`` says why."""
+
+    residents: t.Optional[t.List[Resident]]
+    #: Options of nova-compute whose values bear a name of the host, without the values.
+    options: t.Optional[t.List[str]]
+    #: What cloud-init is told of the host's name; empty: it is not here, or switched off.
+    cloud_init: t.Optional[t.Dict[str, str]]
+    certificates: t.Optional[t.List[Certificate]]
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rehearsal:
+    """What libvirt would call the host after a rename, tried in namespaces of its own."""
+
+    #: The kernel's host name that was tried.
+    name: str
+    #: What libvirt would say; None: it could not be tried, and ``reason`` says why.
+    hostname: t.Optional[str]
+    reason: t.Optional[str] = None
+    #: Why the resolver gave no answer, so that libvirt would take the name as it is.
+    unresolved: t.Optional[str] = None
+    #: The same, asked of the host as it is: what libvirt should say now.
+    now: t.Optional[str] = None
+    #: What may answer otherwise once the host has its new name.
+    undecided: t.List[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
 class Resolution:
     """What a name resolves to *on this host*, through its own resolver (files, DNS)."""
 
@@ -462,6 +524,12 @@ class HostFacts:
     qemu_processes: t.Optional[t.Dict[str, int]] = None
     #: The kernel's id of this boot: another one, and the host rebooted.
     boot_id: t.Optional[str] = None
+    #: By whose host name nova-compute, libvirt and the network agents go.
+    name_spaces: t.Optional[t.List[NameSpace]] = None
+    #: None: not asked for.
+    name_users: t.Optional[NameUsers] = None
+    #: Only before a rename.
+    rehearsal: t.Optional[Rehearsal] = None
 
 
 # --- read from Nova's databases -------------------------------------------------------------------------------
@@ -910,6 +978,10 @@ class ApiAgent:
     alive: bool
     admin_state_up: bool
     heartbeat_timestamp: t.Optional[str] = None
+    #: ``agent_mode`` of an L3 agent: legacy, dvr, dvr_snat, dvr_no_external.
+    mode: t.Optional[str] = None
+    #: Whether an Open vSwitch agent does distributed routing (``enable_distributed_routing``).
+    distributed: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -923,6 +995,19 @@ class ApiPort:
     device_id: t.Optional[str]
     device_owner: t.Optional[str]
     mac_address: t.Optional[str] = None
+    #: Subnets of its fixed addresses; None: unread.
+    subnets: t.Optional[t.List[str]] = None
+    #: Ports that are subports of the trunk whose parent this port is.
+    subports: t.List[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class HaHost:
+    """A host of a failover segment of Masakari, which knows hosts by name."""
+
+    id: str
+    name: str
+    segment: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -947,6 +1032,11 @@ class CloudFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: Narrowed: servers whose ports were asked for wherever those are bound. Unnarrowed, all ports were.
     port_devices: t.List[str] = dataclasses.field(default_factory=list)
+    #: Those subnets of the ports that belong to a segment (routed provider networks). Asked for only where narrowed;
+    #: None: not asked for, or unread.
+    routed_subnets: t.Optional[t.List[str]] = None
+    #: Hosts of Masakari of the names in scope. Asked for only where narrowed; None: not asked for, or unread.
+    ha_hosts: t.Optional[t.List[HaHost]] = None
 
 
 @dataclasses.dataclass(frozen=True)

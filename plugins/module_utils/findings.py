@@ -80,6 +80,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG120", "guest-changed", BLOCKER, "A guest is not what it was when the operation began."),
     Code("SG121", "request-lost", WARNING, "A request was accepted, and nothing carries it out."),
     Code("SG122", "guest-unlocked", WARNING, "A guest that the operation had locked was unlocked while it was open."),
+    Code("SG123", "frozen-host-name", BLOCKER, "A service has a host name of its own, and keeps it.", absolute=True),
+    Code("SG124", "rehearsal-failed", BLOCKER, "libvirt would not take the planned name, or that cannot be told."),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL."),
     Code("SG202", "service-id-dangling", WARNING, "compute_nodes.service_id names no live service."),
@@ -110,6 +112,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG310", "name-taken", BLOCKER, "The new name is already used somewhere."),
     Code("SG311", "database-access", BLOCKER, "The database user lacks a grant, or the database cannot be reached."),
     Code("SG312", "shared-configuration", WARNING, "Something outside Nova refers to the old name."),
+    Code("SG313", "name-bound-service", BLOCKER, "Another service on the machine goes by its host name."),
+    Code("SG314", "certificate-name", WARNING, "A certificate bears the old name and not the new one."),
     # SG4xx zones
     Code("SG401", "unpinned-server", WARNING, "The server is pinned to no availability zone."),
     Code("SG402", "pin-without-aggregate", BLOCKER, "The server's zone has no aggregate: no constraint at all."),

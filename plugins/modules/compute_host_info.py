@@ -158,6 +158,14 @@ options:
       - Whether to read the definitions of all guests too, as they run and as their next start through libvirt would
         take them. With O(evidence_dir) each XML is kept on the controller as C(definitions/SHA256.xml), normalised and
         without secrets; otherwise they are returned under RV(definitions).
+  name_users:
+    type: bool
+    default: false
+    description:
+      - Whether to look for what else on the host goes by its name, which a rename does not change. These are other
+        services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), options of nova-compute, cloud-init, and the
+        certificates of libvirt, QEMU and nova-compute. Of options only the names leave the host, and of certificate
+        files only the first certificate.
 seealso:
   - module: stackguard.nova.compute_host_rename
 """
@@ -183,7 +191,8 @@ host:
     - All that was read. The names are those of Nova and libvirt.
     - Kernel, static and canonical host name, addresses, machine-id, DMI uuid, C(compute_id_files), C(nova_conf),
       C(libvirt), C(domains), C(memory), C(hugepages), C(units), C(resolutions), C(etc_hosts), C(ovs_external_ids),
-      C(open_operations), C(nova_version), C(neutron_host), C(rbd) where it is asked for, and what stayed C(unread).
+      C(open_operations), C(nova_version), C(neutron_host), C(name_spaces), C(rbd) and C(name_users) where they are
+      asked for, and what stayed C(unread).
   returned: when O(evidence_dir) is not given
   type: dict
   sample:
@@ -272,6 +281,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         "rbd_conf": {"type": "path"},
         "ceph_command": {**names, "default": []},
         "definitions": {"type": "bool", "default": False},
+        "name_users": {"type": "bool", "default": False},
     }
 
 
@@ -301,6 +311,7 @@ def main() -> None:
             rbd_conf=given["rbd_conf"],
             ceph_command=tuple(given["ceph_command"]),
             definitions=given["definitions"],
+            name_users=given["name_users"],
         ),
         texts,
     )

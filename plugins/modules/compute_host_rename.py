@@ -62,7 +62,9 @@ options:
     type: path
     description:
       - Directory on the controller that M(stackguard.nova.compute_host_info), M(stackguard.nova.cloud_info) and
-        M(stackguard.nova.cell_info) wrote. Needed to begin. All of it is left there as one file, C(evidence.json), too.
+        M(stackguard.nova.cell_info) wrote, of the host that is renamed with
+        O(stackguard.nova.compute_host_info#module:name_users). Needed to begin. All of it is left there as one file,
+        C(evidence.json), too.
   peers:
     type: list
     elements: str

@@ -46,6 +46,8 @@ options:
       - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units) and divide its C(apply), since a stop may
         take minutes.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
+      - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns what libvirt would call the host then. It
+        is tried in UTS and mount namespaces of its own, and changes nothing.
       - C(probe_tcp) takes C(targets), each with C(address) and C(port), and C(timeout); it connects and sends nothing.
   state_dir:
     type: path

@@ -350,6 +350,8 @@ def _host(number, names, guests, release, l2_agents):
         unread=[] if l2_agents else [facts.Unread("ovs_external_ids", "no Open vSwitch here")],
         # Besides those that libvirt shows: none.
         qemu_processes={},
+        name_users=facts.NameUsers([], [], {}, []),
+        name_spaces=[facts.NameSpace(service, "process 4711", False) for service in ("nova-compute", "libvirt")],
     )
 
 
@@ -580,6 +582,8 @@ def _cloud(names, guests, release, l2_agents):
             for number, name in names.items()
             for index in range(1, guests + 1)
         ],
+        routed_subnets=[],
+        ha_hosts=[],
     )
 
 
@@ -624,5 +628,6 @@ def port(number, index, host, vif_type="ovs", **changes):
         status="ACTIVE",
         device_id=guest(number, index),
         device_owner=f"compute:az{zone_of(number)}",
+        subnets=[uid("subnet")],
     )
     return dataclasses.replace(row, **changes)

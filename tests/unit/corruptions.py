@@ -206,6 +206,20 @@ def api_and_database_differ_on_an_aggregate(fleet):
     return fleet.cloud.drop("aggregate_hosts", {"host": fleet.old})
 
 
+def with_trunk(fleet, parents_host):
+    """A trunk of the first guest, with a subport here; the parent of it is bound to a host."""
+    subport = port(1, 96, fleet.old, device_owner="trunk:subport", device_id=uid("trunk"))
+    cloud = fleet.cloud.add("ports", subport)
+    if parents_host == fleet.old:
+        return cloud.change("ports", {"device_id": G1}, subports=[subport.id])
+    return cloud.add("ports", port(9, 9, parents_host, device_id=guest(9, 9), subports=[subport.id]))
+
+
+def resident(fleet, kind):
+    """Another service on the host that goes by its name."""
+    return fleet.cloud.part("name_users", residents=[facts.Resident(kind, ["process 7"])])
+
+
 @spoils("SG306")
 def port_binding_failed(fleet):
     return fleet.cloud.change("ports", {"device_id": G1}, binding_vif_type="binding_failed")
@@ -231,6 +245,41 @@ def port_of_a_guest_bound_to_no_host(fleet):
     return fleet.cloud.change("ports", {"device_id": G1}, binding_host_id=None, binding_vif_type="unbound")
 
 
+@spoils("SG306")
+def subport_of_a_trunk_that_is_elsewhere(fleet):
+    return with_trunk(fleet, "host-9")
+
+
+@spoils("SG306")
+def port_on_a_routed_provider_network(fleet):
+    return fleet.cloud.cloud(routed_subnets=[uid("subnet")])
+
+
+@spoils("SG709")
+def whether_networks_are_routed_unread(fleet):
+    return fleet.cloud.cloud(routed_subnets=None)
+
+
+@spoils("SG709")
+def subnets_of_a_port_unread(fleet):
+    return fleet.cloud.change("ports", {"device_id": G1}, subnets=None)
+
+
+@spoils("SG313")
+def osd_on_the_host(fleet):
+    return resident(fleet, "ceph-osd")
+
+
+@spoils("SG709")
+def name_users_unread(fleet):
+    return fleet.cloud.host(name_users=None)
+
+
+@spoils("SG709")
+def residents_unread(fleet):
+    return fleet.cloud.part("name_users", residents=None)
+
+
 @spoils("SG305", agents=True)
 def agent_dead(fleet):
     return fleet.cloud.change("agents", {"host": fleet.old}, alive=False)
@@ -244,6 +293,16 @@ def agent_unknown_to_neutrons_database(fleet):
 @spoils("SG305")
 def dhcp_agent(fleet):
     return fleet.cloud.add("agents", agent(1, fleet.old, "DHCP agent", "neutron-dhcp-agent"))
+
+
+@spoils("SG305")
+def l3_agent_of_distributed_routing(fleet):
+    return fleet.cloud.add("agents", agent(1, fleet.old, "L3 agent", "neutron-l3-agent", mode="dvr"))
+
+
+@spoils("SG305", agents=True)
+def l2_agent_of_distributed_routing(fleet):
+    return fleet.cloud.change("agents", {"host": fleet.old}, distributed=True)
 
 
 @spoils("SG305")
@@ -619,6 +678,9 @@ HARMLESS = {
         ),
         set(),
     ),
+    "a_guest_with_a_trunk": (lambda fleet: with_trunk(fleet, fleet.old), set()),
+    "a_routed_network_of_others": (lambda fleet: fleet.cloud.cloud(routed_subnets=["another-subnet"]), set()),
+    "telemetry_on_the_host": (lambda fleet: resident(fleet, "ceilometer"), {"SG313"}),
     "router_port_elsewhere": (
         lambda fleet: fleet.cloud.add("ports", port(1, 97, "host-9", device_owner="network:router_interface")),
         set(),

@@ -61,12 +61,19 @@ def _agents(case: rename.Case) -> Items:
     """SG305, SG306: agents and ports that a drain does not take along would keep the old name in neutron."""
     for agent in case.agents:
         if agent.agent_type not in L2_AGENTS and agent.agent_type not in OVN_AGENTS:
+            why = "a network node's agent: it would go on under the old name"
             remedy = "Move its networks and routers away, then stop the agent and delete its record."
-            yield rename.agent_item(agent, "a network node's agent: it would go on under the old name", remedy)
+            if rename.is_distributed(agent):
+                why, remedy = rename.DISTRIBUTED, rename.DRAIN_DISTRIBUTED
+            yield rename.agent_item(agent, why, remedy)
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
         yield from rename.agent_on_host(case, case.host)
     for port in (case.bundle.cloud.ports if case.bundle.cloud else None) or []:
-        if port.binding_host_id == case.old and not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+        if port.binding_host_id != case.old:
+            continue
+        if port.device_owner == rename.SUBPORT:
+            yield from rename.subport_items(case, port)
+        elif not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = "Move what owns it to another host: only guests are moved by a drain."
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)

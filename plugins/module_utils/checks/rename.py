@@ -22,6 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
     flight,
     hostnames,
     identity,
+    name_users,
     names,
     resolution,
     taken,
@@ -38,6 +39,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ApiAgent,
+    ApiPort,
     Bundle,
     CellFacts,
     ComputeNodeRow,
@@ -58,6 +60,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
 from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
 
+#: Owner of the ports that a trunk carries (neutron-lib, services/trunk/constants.py).
+SUBPORT = "trunk:subport"
 _HOST_PARTS = (
     "addresses",
     "compute_id_files",
@@ -68,6 +72,8 @@ _HOST_PARTS = (
     "resolutions",
     "etc_hosts",
     "open_operations",
+    "name_spaces",
+    "name_users",
 )
 _CLOUD_PARTS = (
     "compute_max_microversion",
@@ -154,7 +160,7 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
     """Return every reason against a rename. ``in_place`` False: the host is drained and registers anew instead."""
     case = Case(bundle, request, in_place)
     items: t.List[Item] = [*_evidence(case), *_new_name(case), *_host_itself(case), *_home(case)]
-    items += _other_services(case)
+    items += [*_other_services(case), *_name_spaces(case), *_name_users(case)]
     items += [*flight.release(case.index), *_release(case)]
     items += flight.host_items(case.index, case.old, case.host)
     items += names.host_items(case.index, case.old)
@@ -171,6 +177,7 @@ def _in_place(case: Case) -> Items:
     yield from _links(case)
     yield from _network(case)
     yield from _ports(case)
+    yield from _routed_unread(case)
     yield from _guest_ports(case)
     yield from _child_providers(case)
     yield from _grants(case)
@@ -204,10 +211,10 @@ def _evidence(case: Case) -> Items:
             "Reach the host with Ansible: a rename reads and changes its files.",
         )
     for part, reason in [*_host_gaps(case), *_database_gaps(case), *_cloud_gaps(case)]:
-        yield _missing(case, part, reason)
+        yield missing(case, part, reason)
 
 
-def _missing(case: Case, part: str, reason: str, remedy: str = "Mend what the reason says, then run again.") -> Item:
+def missing(case: Case, part: str, reason: str, remedy: str = "Mend what the reason says, then run again.") -> Item:
     subject = Subject("host", f"{case.request.inventory_name}:{part}", part, case.old)
     return finding("SG709", subject, {"part": part, "reason": reason}, remedy)
 
@@ -384,6 +391,40 @@ def _host_itself(case: Case) -> Items:
     yield from _duplicate_node_name(case)
 
 
+def _name_spaces(case: Case) -> Items:
+    """SG123: a service that keeps the old name whatever the host is called; SG709: one of which it is not known."""
+    for entry in (case.host.name_spaces if case.host else None) or []:
+        subject = Subject("host", f"{case.request.inventory_name}:{entry.service}", entry.service, case.old)
+        if entry.own:
+            evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
+            remedy = (
+                "It would go by the old name until its container is made anew, or its unit starts without "
+                "ProtectHostname=. A rename of such a host is not supported yet: keep its name, or let it share the "
+                "host's (UTS namespace of the host), see docs/guides/deployments.md."
+            )
+            yield finding("SG123", subject, evidence, remedy)
+        elif entry.own is None:
+            reason = f"whether {entry.service} goes by the host's own name is not known ({entry.what}): {entry.reason}"
+            remedy = "Start it, or let the engine of its container answer, then run the same command again."
+            yield missing(case, f"host name of {entry.service}", reason, remedy)
+
+
+def _name_users(case: Case) -> Items:
+    """SG312 to SG314: what else goes by the host's name, on it and in Masakari. SG709: what was not looked for."""
+    cloud = case.bundle.cloud
+    if cloud is not None:
+        yield from name_users.masakari(cloud, case.old, case.request.rename_to)
+    found = case.host.name_users if case.host else None
+    if case.host is None or found is None:
+        return  # SG114, SG709
+    reasons = {entry.part: entry.reason for entry in found.unread}
+    for part in ("residents", "options", "cloud_init", "certificates"):
+        if getattr(found, part) is None:
+            yield missing(case, f"name_users.{part}", reasons.get(part, "not read"))
+    names_of = case.told if isinstance(case.told, tuple) else None
+    yield from name_users.check(case.subject, found, names_of)
+
+
 def _no_peers(case: Case) -> Items:
     """An inventory pattern that matches nothing is no error to Ansible: then nothing was compared."""
     if not {*case.bundle.hosts, *case.bundle.unreachable} - {case.request.inventory_name}:
@@ -532,6 +573,8 @@ def _network(case: Case) -> Items:
             remedy = "Use rename_strategy=drain: no override makes a rename in place possible here."
             why = "OVN: its agents are no rows to rename, and ports bind only to a chassis of the host's new name"
             yield agent_item(agent, why, remedy)
+        elif is_distributed(agent):
+            yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED)
         else:
             remedy = "Move its networks and routers away and delete the agent first, or use rename_strategy=drain."
             why = "a network node's agent: its names live in places that a rename does not reach"
@@ -549,7 +592,25 @@ def agent_item(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str]
     return finding("SG305", subject, {"type": agent.agent_type, "why": why, "alive": agent.alive}, remedy, severity)
 
 
+#: neutron db/dvr_mac_db.py, db/models/l3ha and ml2 models.py: rows by host name that no API shows.
+DISTRIBUTED = (
+    "distributed routing: the MAC address of this host's routers (dvr_host_macs) and the bindings of their ports "
+    "(ml2_distributed_port_bindings) go by the host's name, and a rename does not reach them"
+)
+DRAIN_DISTRIBUTED = (
+    "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then use "
+    "rename_strategy=drain, and start the agent afterwards: it registers under the new name."
+)
+
+
+def is_distributed(agent: ApiAgent) -> bool:
+    """Whether an agent does distributed routing: an L3 agent of a compute host, or an L2 agent for it."""
+    return agent.distributed or (agent.mode or "").startswith("dvr")
+
+
 def _l2_agent(case: Case, agent: ApiAgent) -> Items:
+    if is_distributed(agent):
+        yield agent_item(agent, DISTRIBUTED, "Use rename_strategy=drain: the agent registers anew there.")
     if not case.request.has_neutron_db:
         why = (
             "without neutron's database the agent's record cannot be renamed: it registers anew, and the host's guests "
@@ -578,7 +639,7 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
     if host.units is not None and not _loaded(host.units, case.request.agent_units):
         reason = "an L2 agent is registered for this host, and no unit of it was found"
         remedy = "Name its unit with rename_agent_units: without one it would run on under the old name."
-        yield _missing(case, "agent unit", reason, remedy)
+        yield missing(case, "agent unit", reason, remedy)
 
 
 def _ports(case: Case) -> Items:
@@ -587,7 +648,10 @@ def _ports(case: Case) -> Items:
         if port.binding_host_id != case.old:
             continue
         yield from names.port_items(case.index, port)
-        if not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+        yield from _routed(case, port)
+        if port.device_owner == SUBPORT:
+            yield from subport_items(case, port)
+        elif not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = "Move what owns it to another host: its identity follows from the host's name (DHCP, routers)."
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
@@ -596,6 +660,48 @@ def _ports(case: Case) -> Items:
             remedy = "It is bound to the new name with the others. Find out whether its server lives elsewhere."
             subject = Subject("port", port.id, host=port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)
+
+
+def subport_items(case: Case, port: ApiPort) -> Items:
+    """SG306: a trunk's subport goes where its parent is (neutron, services/trunk/rpc/server.py); one without is odd."""
+    parents = [
+        entry for entry in (case.bundle.cloud.ports if case.bundle.cloud else None) or [] if port.id in entry.subports
+    ]
+    if any(entry.binding_host_id == case.old for entry in parents):
+        return
+    evidence = {
+        "device_owner": port.device_owner,
+        "trunk": port.device_id,
+        "parent": {entry.id: entry.binding_host_id for entry in parents},
+    }
+    remedy = "A subport is where its trunk's parent port is. Find the trunk's server (openstack network trunk show)."
+    yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+
+
+def _routed(case: Case, port: ApiPort) -> Items:
+    """SG306: neutron binds an address of a segment only to a host that the segment is mapped to.
+
+    neutron, db/ipam_backend_mixin.py: 409 where segmenthostmappings has no row of the host, and that row is made when
+    an agent of the new name reports its bridge mappings, which is after the ports.
+    """
+    routed = case.bundle.cloud.routed_subnets if case.bundle.cloud else None
+    if routed is None or port.subnets is None:
+        return  # SG709
+    found = sorted(set(routed) & set(port.subnets))
+    if found:
+        evidence = {"subnets of a segment": found, "device": port.device_id}
+        remedy = "It is on a routed provider network, whose segments know hosts by name. Use rename_strategy=drain."
+        yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+
+
+def _routed_unread(case: Case) -> Items:
+    cloud = case.bundle.cloud
+    if cloud is None or cloud.ports is None:
+        return  # SG709
+    ports = [port for port in cloud.ports if port.binding_host_id == case.old]
+    if ports and (cloud.routed_subnets is None or any(port.subnets is None for port in ports)):
+        reason = next((entry.reason for entry in cloud.unread if entry.part == "routed_subnets"), "not read")
+        yield missing(case, "cloud.routed_subnets", f"whether the host's ports are on routed networks: {reason}")
 
 
 def _guest_ports(case: Case) -> Items:
@@ -607,7 +713,7 @@ def _guest_ports(case: Case) -> Items:
     unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
     if unasked:
         reason = f"ports of {len(unasked)} of the host's {len(guests)} servers were not asked for: {unasked[0]}, ..."
-        yield _missing(case, "cloud.ports.devices", reason, "Read the APIs and the databases again, together.")
+        yield missing(case, "cloud.ports.devices", reason, "Read the APIs and the databases again, together.")
     for port in cloud.ports:
         if port.device_id not in guests or not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
             continue
@@ -665,7 +771,7 @@ def _grants(case: Case) -> Items:
     tried = {(grant.database, grant.table) for grant in databases.grants if grant.action == "update"}
     for database, table in _needed_updates(case):
         if (database, table) not in tried:
-            yield _missing(case, f"grants.{database}.{table}", "whether it may be updated was not tried")
+            yield missing(case, f"grants.{database}.{table}", "whether it may be updated was not tried")
 
 
 def _concerns(case: Case, database: str) -> bool:
@@ -698,7 +804,7 @@ def unit_items(case: Case, host: HostFacts) -> Items:
     if not found:
         reason = "no systemd unit of nova-compute was found"
         remedy = "Give rename_stop_command and rename_start_command (and mask, unmask): containers, for example."
-        yield _missing(case, "compute unit", reason, remedy)
+        yield missing(case, "compute unit", reason, remedy)
     for unit in found:
         if unit.active_state != "active" or unit.blocked or unit.load_state == "masked":
             subject = Subject("service", unit.name, host=case.old)

@@ -91,6 +91,7 @@ def plan(
     """Return the plan of a rename by draining. Raises :class:`PlanError` or C(names.NamesError)."""
     drain = _Drain(bundle, targets, request, options or moving.DrainOptions())
     base = drain.base
+    in_place.libvirt_will_follow(base)
     compute_units, agent_units = in_place.compute_units_of(base), in_place.agent_units_of(base)
     steps = [_home(drain), in_place.disable(base), _move(drain), _empty(drain)]
     steps.append(in_place.stop(base, "stop_compute", "nova-compute", compute_units, True))

@@ -104,6 +104,8 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     """Return the plan of a rename in place. Raises :class:`PlanError` or :class:`naming.NamesError`."""
     context = Context(bundle, request)
     _agents_can_follow(context)
+    _ports_can_follow(context)
+    libvirt_will_follow(context)
     agents = agent_units_of(context)
     steps = [disable(context), *_before_the_stop(context)]
     steps.append(stop(context, "stop_compute", "nova-compute", compute_units_of(context), True))
@@ -478,7 +480,9 @@ def _own_agents(context: Context) -> t.List[ApiAgent]:
 
 def _own_ports(context: Context) -> t.List[ApiPort]:
     ports = _needed(context.cloud.ports, "ports")
-    return [port for port in ports if port.binding_host_id == context.before.host]
+    own = [port for port in ports if port.binding_host_id == context.before.host]
+    # Subports follow the parent of their trunk: that comes first.
+    return sorted(own, key=lambda port: any(port.id in other.subports for other in own))
 
 
 def _port_changes(ports: t.Sequence[ApiPort], old: str, new: str) -> t.List[Change]:
@@ -508,6 +512,29 @@ def _agents_can_follow(context: Context) -> None:
         raise PlanError(
             f"neutron_db_url leads to a database that has no such agent of {context.before.host}: {', '.join(strange)}"
             ". An override of SG305 does not change that"
+        )
+
+
+def libvirt_will_follow(context: Context) -> None:
+    """Raise PlanError where a rehearsal has shown that libvirt would take another name than the plan's."""
+    tried = context.host.rehearsal
+    decided = tried is not None and tried.hostname is not None and not tried.undecided
+    if tried is not None and decided and tried.hostname != context.after.hypervisor_hostname:
+        raise PlanError(
+            f"libvirt would call this host {tried.hostname}, not {context.after.hypervisor_hostname}. An override of "
+            "SG124 does not change that: the rename would stop there, with the databases renamed"
+        )
+
+
+def _ports_can_follow(context: Context) -> None:
+    """Raise PlanError for ports of routed provider networks, which neutron binds only where an agent has reported."""
+    routed = set(context.cloud.routed_subnets or ())
+    found = [port.id for port in _own_ports(context) if routed & set(port.subnets or ())]
+    if found and context.before.host != context.after.host:
+        raise PlanError(
+            f"ports on routed provider networks: {', '.join(sorted(found))}. Their segments are mapped to hosts by "
+            "name, and to the new one only when an agent of that name reports. An override of SG306 does not change "
+            "that: use rename_strategy=drain"
         )
 
 
@@ -624,6 +651,16 @@ def host_names(context: Context) -> Step:
     ]
     changes.append(Change(f"{where} libvirt", "host name (seen)", old.hypervisor_hostname, new.hypervisor_hostname))
     return Step("host_names", "the host's own name and files", HOST, "host_names", params, changes)
+
+
+def rehearsal(bundle: Bundle, request: RenameRequest) -> t.Optional[t.Dict[str, t.Any]]:
+    """Return what to try beforehand of the host's own names; None: no plan can be made, and other reasons say why."""
+    try:
+        context = Context(bundle, request)
+        lines = [edit for edit in _line_edits(context) if edit["path"] == ETC_HOSTS]
+    except (PlanError, naming.NamesError):
+        return None
+    return {"name": context.after.os or context.host.kernel_hostname, "line_edits": lines}
 
 
 def _line_edits(context: Context) -> t.List[t.Dict[str, t.Any]]:

@@ -44,6 +44,8 @@ PROVIDERS = "1.14"  # the tree: root and parent
 PROVIDER_AGGREGATES = "1.19"
 MEMBER_OF = "1.14"
 
+#: Service type of Masakari.
+HA = "instance-ha"
 #: Statuses in which a migration may still do something, of releases 26 to 34 (C(compute/manager.py),
 #: C(compute/api.py), C(conductor/)). The API can filter for one status, not for "unfinished".
 OPEN_STATUSES = (
@@ -62,10 +64,10 @@ OPEN_STATUSES = (
 #: "done" is an end for all but evacuations.
 EVACUATION = "evacuation"
 
-#: Servers whose ports one request asks for: its address stays below 4 KiB, which uWSGI takes by default.
+#: Servers whose ports one request asks for, and subnets: its address stays below 4 KiB, which uWSGI takes by default.
 PORT_DEVICES = 50
 
-_PORT_FIELDS = (
+PORT_FIELDS = (
     "id",
     "binding:host_id",
     "binding:vif_type",
@@ -73,6 +75,8 @@ _PORT_FIELDS = (
     "device_id",
     "device_owner",
     "mac_address",
+    "fixed_ips",
+    "trunk_details",
 )
 _T = t.TypeVar("_T")
 Item = t.Mapping[str, t.Any]
@@ -107,6 +111,12 @@ def read_cloud(
     providers = reader.part("providers", lambda: reader.providers(hypervisors, aggregates))
     devices = sorted({server.id for server in servers or ()}) if hosts else []
     ports = reader.part("ports", lambda: reader.ports(devices))
+    routed = None
+    if hosts and ports is not None:
+        routed = reader.attempt("routed_subnets", lambda: routed_subnets(connection, ports))
+    ha_hosts = None
+    if hosts and "agents" in reader.parts and catalog is not None:
+        ha_hosts = reader.attempt("ha_hosts", lambda: list_ha_hosts(connection, reader)) if HA in catalog else []
     return facts.CloudFacts(
         read_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         scope=list(hosts),
@@ -123,6 +133,8 @@ def read_cloud(
         ports=ports,
         unread=reader.unread,
         port_devices=devices if ports is not None else [],
+        routed_subnets=routed,
+        ha_hosts=ha_hosts,
     )
 
 
@@ -149,10 +161,14 @@ class _Reader:
         self.node_uuids: t.Set[str] = set()
 
     def part(self, name: str, read: t.Callable[[], _T]) -> t.Optional[_T]:
-        """Read one part, or say why not."""
+        """Read one part if it is asked for, or say why not."""
         if name not in self.parts:
             self.unread.append(facts.Unread(name, NOT_ASKED_FOR))
             return None
+        return self.attempt(name, read)
+
+    def attempt(self, name: str, read: t.Callable[[], _T]) -> t.Optional[_T]:
+        """Read, or say why not."""
         try:
             return read()
         except ApiError as error:
@@ -456,6 +472,30 @@ def _with_members(
     )
 
 
+# --- Masakari -------------------------------------------------------------------------------------------------
+
+
+def list_ha_hosts(connection: t.Any, reader: _Reader) -> t.List[facts.HaHost]:
+    """Return the hosts of all failover segments that bear one of the names in scope."""
+    return [
+        facts.HaHost(str(item["uuid"]), str(item["name"]), str(segment["name"]))
+        for segment in _all_of_masakari(connection, "/segments", "segments")
+        for item in _all_of_masakari(connection, f"/segments/{segment['uuid']}/hosts", "hosts")
+        if reader.wanted(item["name"])
+    ]
+
+
+def _all_of_masakari(connection: t.Any, path: str, key: str) -> t.Iterator[t.Dict[str, t.Any]]:
+    """Masakari pages without saying so: the next page is asked for until one is empty."""
+    params: t.Dict[str, t.Any] = {}
+    for _page in range(http.MAX_PAGES):
+        page = http.items(connection, http.HA, path, key, params=params)
+        if not page or page[-1]["uuid"] == params.get("marker"):
+            return
+        yield from page
+        params = {"marker": page[-1]["uuid"]}
+
+
 # --- neutron --------------------------------------------------------------------------------------------------
 
 
@@ -472,14 +512,20 @@ def list_agents(connection: t.Any, host: t.Optional[str] = None) -> t.List[facts
             alive=bool(item["alive"]),
             admin_state_up=bool(item["admin_state_up"]),
             heartbeat_timestamp=item.get("heartbeat_timestamp"),
+            mode=_configured(item).get("agent_mode"),
+            distributed=bool(_configured(item).get("enable_distributed_routing")),
         )
         for item in items
     ]
 
 
+def _configured(agent: Item) -> Item:
+    return agent.get("configurations") or {}
+
+
 def list_ports(connection: t.Any, host: t.Optional[str] = None, devices: t.Sequence[str] = ()) -> t.List[facts.ApiPort]:
     """Return all ports, those bound to one host, or those of servers (neutron takes a filter's values as "or")."""
-    params: t.Dict[str, t.Any] = {"fields": list(_PORT_FIELDS)}
+    params: t.Dict[str, t.Any] = {"fields": list(PORT_FIELDS)}
     if host:
         params["binding:host_id"] = host
     if devices:
@@ -497,4 +543,17 @@ def port_of(item: Item) -> facts.ApiPort:
         device_id=item.get("device_id") or None,
         device_owner=item.get("device_owner") or None,
         mac_address=item.get("mac_address"),
+        subnets=sorted({str(entry["subnet_id"]) for entry in item["fixed_ips"]}) if "fixed_ips" in item else None,
+        subports=[str(entry["port_id"]) for entry in (item.get("trunk_details") or {}).get("sub_ports") or ()],
     )
+
+
+def routed_subnets(connection: t.Any, ports: t.Iterable[facts.ApiPort]) -> t.List[str]:
+    """Return those subnets of the ports that belong to a segment: addresses of theirs are bound to hosts it reaches."""
+    wanted = sorted({subnet for port in ports for subnet in port.subnets or ()})
+    found = []
+    for start in range(0, len(wanted), PORT_DEVICES):
+        params = {"fields": ["id", "segment_id"], "id": wanted[start : start + PORT_DEVICES]}
+        found += list(http.pages(connection, http.NETWORK, "/subnets", "subnets", None, params))
+    # Without the extension "segment" no subnet says anything of one.
+    return [str(item["id"]) for item in found if item.get("segment_id")]

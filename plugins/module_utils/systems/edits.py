@@ -71,6 +71,11 @@ def apply(edits: t.Sequence[LineEdit], state_dir: str) -> int:
     return changed
 
 
+def planned(edits: t.Sequence[LineEdit], state_dir: str) -> t.Dict[str, bytes]:
+    """Return each file's content as the edits would leave it. Raises :class:`EditError` as :func:`check` does."""
+    return {path: _changed(path, read(path, state_dir), group)[0] for path, group in _by_file(edits).items()}
+
+
 def _by_file(edits: t.Sequence[LineEdit]) -> t.Dict[str, t.List[LineEdit]]:
     result: t.Dict[str, t.List[LineEdit]] = {}
     for edit in edits:

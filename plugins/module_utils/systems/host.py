@@ -30,6 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     HugePages,
     Libvirt,
     Memory,
+    NameUsers,
     NovaConf,
     OpenOperation,
     RbdFacts,
@@ -42,6 +43,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     host_names,
     identity_file,
     libvirt,
+    name_spaces,
+    name_users,
     network_agent,
     processes,
     rbd,
@@ -94,6 +97,8 @@ class HostOptions:
     ceph_command: t.Tuple[str, ...] = ()
     #: Whether the guests' definitions are read.
     definitions: bool = False
+    #: Whether to look for what else goes by the host's name.
+    name_users: bool = False
 
 
 def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) -> HostFacts:
@@ -138,6 +143,11 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         else None,
         qemu_processes=parts.read("qemu_processes", qemu_processes),
         boot_id=parts.read("boot_id", lambda: _text("/proc/sys/kernel/random/boot_id")),
+        # After libvirt was asked: its daemon may have been started by that.
+        name_users=parts.read("name_users", lambda: _name_users(kernel, conf, nova, about))
+        if options.name_users
+        else None,
+        name_spaces=parts.read("name_spaces", lambda: name_spaces.read(options.compute_units)),
     )
 
 
@@ -170,6 +180,18 @@ def _nova(
     if conf is not None:
         compute_service.note_odd_options(parts, conf)
     return conf, nova
+
+
+def _name_users(
+    kernel: str,
+    conf: t.Optional[compute_service.Loaded],
+    nova: t.Optional[NovaConf],
+    about: t.Optional[Libvirt],
+) -> NameUsers:
+    own = [kernel, host_names.static_name(), nova.host if nova else None, about.hostname if about else None]
+    names = [name for name in own if name]
+    both = dict.fromkeys([*names, *(name.split(".", 1)[0] for name in names)])
+    return name_users.read(list(both), conf.config if conf else None)
 
 
 def _rbd(options: HostOptions, nova: t.Optional[NovaConf]) -> RbdFacts:

@@ -18,7 +18,7 @@ import time
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import batches, journal
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Domain
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Domain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     commands,
     edits,
@@ -28,6 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     logs,
     probes,
     processes,
+    rehearsal,
     units,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError
@@ -563,6 +564,11 @@ class Runner:
             "stop_poll": lambda request: self.stop.stop_poll(request["params"], settle=not check_mode),
             "log_mark": lambda request: {"mark": logs.mark(request.get("log_file"), request.get("unit"))},
             "log_find": lambda request: {"found": logs.find(request["mark"], request["needles"])},
+            "rehearse": lambda request: {
+                "rehearsal": to_plain(
+                    rehearsal.rehearse(str(request["name"]), _line_edits(request, "after"), state_dir)
+                )
+            },
             "probe_tcp": lambda request: {
                 "probes": probes.probe_tcp(request["targets"], float(request.get("timeout", 5)))
             },

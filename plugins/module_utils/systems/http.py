@@ -26,6 +26,7 @@ Params = t.Mapping[str, t.Any]
 COMPUTE = "compute"
 PLACEMENT = "placement"
 NETWORK = "network"
+HA = "instance_ha"
 
 #: Nova's [api] max_limit and neutron's usual pagination_max_limit; a server that allows less gives less.
 PAGE = 1000

@@ -22,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 import glob
 import os
+import re
 import string
 import typing as t
 
@@ -288,6 +289,29 @@ class Config:
             for item in assignments
             if normal_section(item.section) == section and item.key == option
         ]
+
+    def options_with(self, names: t.Sequence[str]) -> t.List[str]:
+        """Return the options whose value bears one of the names as a word of its own, but for the host's own name.
+
+        Only what they are called: a value may hold a password.
+        """
+        wanted = "|".join(re.escape(name) for name in names if name)
+        pattern = re.compile(rf"(?<![A-Za-z0-9_.-])(?:{wanted})(?![A-Za-z0-9_-])", re.IGNORECASE)
+        found = []
+        for section, option in self._given():
+            value = self.raw(section, option)
+            if (section, option) != ("DEFAULT", "host") and wanted and value and pattern.search(value):
+                found.append(f"[{section}] {option}")
+        return found
+
+    def values_of(self, options: t.Container[str]) -> t.List[str]:
+        """Return the values of options of these names, of whatever section."""
+        values = [self.get(section, option) for section, option in self._given() if option in options]
+        return [value for value in values if value]
+
+    def _given(self) -> t.List[t.Tuple[str, str]]:
+        keys = ((normal_section(item.section), item.key) for _path, items in self._layers for item in items)
+        return list(dict.fromkeys(keys))
 
     def _get(self, section: str, option: str, depth: int) -> t.Optional[str]:
         if depth > _DEPTH:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils import findings
+from ansible_collections.stackguard.nova.plugins.module_utils import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import hostnames, renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.rename import preflight_rename
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
@@ -422,3 +422,27 @@ def test_providers_of_guaranteed_bandwidth_are_a_blocker_and_say_why():
     (blocker,) = [item for item in found if item.severity == "blocker"]
     assert blocker.object.name == "compute1:NIC Switch agent:eth1"
     assert "rename_strategy=drain" in blocker.remedy
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("service", ["nova-compute", "libvirt", "neutron agent"])
+def test_a_service_that_would_keep_the_old_name_is_refused_whatever_is_overridden(service, in_place):
+    """The review, A1: kolla's containers keep the name that they were made with; four stores were renamed by then."""
+    some = fleet()
+    entry = facts.NameSpace(service, "podman container x", True, some.old)
+    cloud = some.cloud.host(name_spaces=[*some.cloud.bundle.hosts["compute1"].name_spaces, entry])
+    checked = preflight_rename(cloud.bundle, some.request, in_place=in_place)
+    (found,) = [item for item in checked.findings if item.code == "SG123"]
+    assert (found.object.name, found.evidence["its host name"], found.absolute) == (service, some.old, True)
+    with pytest.raises(findings.OverrideError, match="absolute"):
+        findings.parse_overrides([{"code": "SG123", "object": service, "reason": "a trial"}])
+    shared = some.cloud.host(name_spaces=[dataclasses.replace(entry, own=False)])
+    assert blockers(shared, some.request) == set()
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_service_whose_host_name_is_not_known_is_not_taken_for_the_hosts(in_place):
+    some = fleet()
+    entry = facts.NameSpace("nova-compute", "not running", None, reason="docker ps: no answer")
+    for spaces in ([entry], None):
+        assert "SG709" in blockers(some.cloud.host(name_spaces=spaces), some.request, in_place=in_place)

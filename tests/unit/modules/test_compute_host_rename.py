@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 
 import pytest
@@ -22,7 +23,15 @@ def begin(tmp_path):
     """Begin the rename of a fleet's first host, with its evidence as readers leave it."""
     some = fleet()
 
-    def run(cloud, **options):
+    def says(hostname, **more):
+        """What the host answers when it is asked what libvirt would call it."""
+        return lambda request: {
+            "results": [{"ok": True, "rehearsal": {"name": request["name"], "hostname": hostname, **more}}]
+        }
+
+    sound = says(some.new, now=some.old)
+
+    def run(cloud, rehearsed=sound, **options):
         for name, facts in cloud.bundle.hosts.items():
             evidence.save_host(str(tmp_path), name, facts)
         for name, reason in cloud.bundle.unreachable.items():
@@ -34,15 +43,91 @@ def begin(tmp_path):
         connection = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir="/tmp"))
         made = action.ActionModule(task, connection, types.SimpleNamespace(diff=False), None, None, None)
         host = to_plain(cloud.bundle.hosts["compute1"])
-        made._execute_module = lambda **_given: {"results": [{"ok": True, "journal": None}], "host": host}
+
+        def execute(module_args, **_given):
+            for request in module_args.get("requests", ()):
+                run.asked.append(request)
+                if request["op"] == "rehearse":
+                    return rehearsed(request) if callable(rehearsed) else rehearsed
+            return {"results": [{"ok": True, "journal": None}], "host": host}
+
+        made._execute_module = execute
         return made.run(task_vars={"inventory_hostname": "compute1"})
 
+    run.asked, run.says = [], says
     return run
 
 
 def test_sound_evidence_is_planned(begin):
     answer = begin(fleet().cloud, peers=["compute2", "compute3"])
     assert (answer["state"], answer["report"]["verdict"]) == ("planned", "pass"), answer
+
+
+PEERS = {"peers": ["compute2", "compute3"]}
+
+
+def test_libvirt_is_asked_for_the_planned_name_with_the_planned_lines(begin, tmp_path):
+    begin(fleet().cloud, **PEERS)
+    (asked,) = [request for request in begin.asked if request["op"] == "rehearse"]
+    assert asked["name"] == "renamed1"
+    assert [(edit["path"], edit["after"]) for edit in asked["line_edits"]] == [("/etc/hosts", "192.0.2.2 renamed1")]
+    # What decided is in the evidence, and decides the same again.
+    kept = json.loads((tmp_path / "evidence.json").read_text())
+    assert kept["hosts"]["compute1"]["rehearsal"]["hostname"] == "renamed1"
+
+
+def test_a_name_that_libvirt_would_not_take_is_refused_before_the_first_store_whatever_is_overridden(begin):
+    said = begin.says("renamed1.other.test", now="compute1")
+    answer = begin(fleet().cloud, said, **PEERS)
+    assert (answer["failed"], answer["state"]) == (True, "refused")
+    (found,) = [item for item in answer["report"]["findings"] if item["code"] == "SG124"]
+    assert "rename_hypervisor_hostname=renamed1.other.test" in found["remedy"]
+    passed = [{"code": "SG124", "object": "compute1", "reason": "a trial"}]
+    answer = begin(fleet().cloud, said, overrides=passed, **PEERS)
+    assert (answer["failed"], answer["state"], answer["report"]["verdict"]) == (True, "refused", "block")
+    assert "libvirt would call this host renamed1.other.test, not renamed1" in answer["msg"]
+    answer = begin(fleet().cloud, said, hypervisor_hostname="renamed1.other.test", **PEERS)
+    assert answer["state"] == "planned", answer["msg"]
+
+
+def test_by_drain_a_name_that_libvirt_would_not_take_is_refused_before_the_service_is_deleted(begin, monkeypatch):
+    monkeypatch.setattr(action.drain_actions, "read_targets", lambda _systems: [])
+    monkeypatch.setattr(action.drain_actions, "other_nodes", lambda *_given: [])
+    said = [begin.says("renamed1.other.test", now="compute1"), begin.says("renamed1", undecided=["nscd"])]
+    for told in said:
+        answer = begin(fleet().cloud, told, strategy="drain", **PEERS)
+        assert (answer["failed"], answer["state"]) == (True, "refused")
+        assert "SG124" in {item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"}
+    answer = begin(fleet().cloud, strategy="drain", **PEERS)
+    assert "SG124" not in {item["code"] for item in answer["report"]["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"failed": True, "msg": "no python"}, "no answer: on the compute host: no python"),
+        ({"unreachable": True, "msg": "gone"}, "no answer: the compute host does not answer: gone"),
+        ({"results": [{"ok": True}]}, "no answer: 'rehearsal'"),
+        (
+            {"results": [{"ok": True, "rehearsal": {"name": "renamed1", "hostname": None, "reason": "no root"}}]},
+            "no root",
+        ),
+    ],
+)
+def test_a_rehearsal_that_cannot_be_refuses(begin, answer, reason):
+    refused = begin(fleet().cloud, answer, **PEERS)
+    assert refused["state"] == "refused"
+    (found,) = [item for item in refused["report"]["findings"] if item["code"] == "SG709"]
+    assert found["evidence"]["part"] == "rehearsal"
+    assert found["evidence"]["reason"].endswith(reason)
+
+
+def test_what_cannot_be_rehearsed_is_undecided_and_told(begin):
+    """systemd-resolved answers from outside, and for the old name."""
+    for told in ({"now": "compute1", "undecided": ["systemd-resolved"]}, {"now": "compute1.dc1.test"}):
+        answer = begin(fleet().cloud, begin.says("renamed1", **told), **PEERS)
+        assert (answer["state"], answer["report"]["verdict"]) == ("planned", "warn")
+        assert [item["code"] for item in answer["report"]["unchecked"]] == ["SG124"]
 
 
 def test_a_peer_that_left_no_trace_is_told_and_the_rename_stays_possible(begin):

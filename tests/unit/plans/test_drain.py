@@ -290,6 +290,33 @@ def test_what_a_network_node_has_here_is_in_the_way():
     assert blockers(cloud) == ["SG305", "SG306"]
 
 
+def test_no_plan_deletes_a_service_whose_host_libvirt_would_call_otherwise():
+    def tried(hostname, **more):
+        return make.facts.Rehearsal(REQUEST.rename_to, hostname, **more)
+
+    with pytest.raises(drain.PlanError, match="would call this host other"):
+        plan_of(a_cloud().host(rehearsal=tried("other")))
+    # Undecided, it is the operator's word that counts.
+    assert plan_of(a_cloud().host(rehearsal=tried("other", undecided=["nscd"]))).steps
+    assert plan_of(a_cloud().host(rehearsal=tried(REQUEST.rename_to))).steps
+
+
+def test_a_trunks_subport_leaves_with_its_guest_and_distributed_routing_says_its_own_reason():
+    """The review, A16: any host with one trunk guest was refused, as if a DHCP server were on it."""
+    subport = make.port(1, 9, "compute1", device_owner="trunk:subport", device_id=make.uid("trunk"))
+    cloud = a_cloud().add("ports", subport)
+    assert blockers(cloud) == ["SG306"]
+    assert blockers(cloud.change("ports", {"device_id": make.guest(1, 1)}, subports=[subport.id])) == []
+    # Guests leave, and the new host registers: routed networks are no matter for a drain.
+    assert blockers(a_cloud().cloud(routed_subnets=[make.uid("subnet")])) == []
+    agent = make.agent(1, "compute1", "L3 agent", "neutron-l3-agent", mode="dvr_no_external")
+    cloud = a_cloud().add("agents", agent)
+    checked = checks.preflight(cloud.bundle, targets_of(cloud), [], REQUEST, moving.DrainOptions())
+    (found,) = [item for item in checked.findings if item.code == "SG305"]
+    assert "dvr_host_macs" in found.evidence["why"]
+    assert "drain_host" in found.remedy
+
+
 # --- afterwards -----------------------------------------------------------------------------------------------
 
 EXPECTED = checks.Expected(

@@ -313,3 +313,21 @@ def test_providers_of_guaranteed_bandwidth_are_refused_and_nova_s_own_are_rename
             rename.plan(bundle, some.request)
     else:
         assert len(named(rename.plan(bundle, some.request))["placement"].params["providers"]) == 2
+
+
+def test_a_trunks_subports_follow_their_parent():
+    some = fleet()
+    mine = [port for port in some.cloud.bundle.cloud.ports if port.binding_host_id == some.old]
+    subport = builders.port(1, 96, some.old, device_owner="trunk:subport", device_id=builders.uid("trunk"))
+    cloud = some.cloud.change("ports", {"id": mine[-1].id}, subports=[subport.id])
+    cloud = cloud.put("ports", [subport, *cloud.bundle.cloud.ports])
+    step = named(rename.plan(cloud.bundle, some.request))["neutron"]
+    assert [entry["id"] for entry in step.params["ports"]] == [*(port.id for port in mine), subport.id]
+
+
+def test_no_plan_is_made_for_ports_that_neutron_would_not_bind_to_the_new_name():
+    some = fleet()
+    cloud = some.cloud.cloud(routed_subnets=[builders.uid("subnet")])
+    with pytest.raises(rename.PlanError, match=r"routed provider networks.*rename_strategy=drain"):
+        rename.plan(cloud.bundle, some.request)
+    assert rename.plan(some.cloud.cloud(routed_subnets=["another"]).bundle, some.request).steps

@@ -23,6 +23,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     host_names,
     identity_file,
     libvirt,
+    name_spaces,
+    name_users,
     network_agent,
     processes,
     reading,
@@ -61,18 +63,21 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
     monkeypatch.setattr(compute_service, "_nova_metadata", lambda _service: None)
     for name in ("_text", "dmi_uuid", "memory", "hugepages", "etc_hosts", "resolve"):
         monkeypatch.setattr(host, name, broken)
+    monkeypatch.setattr(name_spaces, "read", broken)
+    monkeypatch.setattr(name_users, "read", broken)
     for name in ("static_name", "ovs_external_ids"):
         monkeypatch.setattr(host_names, name, broken)
     read = host.read_host(
-        host.HostOptions("h", nova_conf_files=(str(tmp_path / "nowhere"),), rbd=True, definitions=True)
+        host.HostOptions("h", nova_conf_files=(str(tmp_path / "nowhere"),), rbd=True, definitions=True, name_users=True)
     )
     plain = facts.to_plain(read)
-    none = {name for name, value in plain.items() if value is None}
+    # A rehearsal is no reading: it belongs to a rename.
+    none = {name for name, value in plain.items() if value is None} - {"rehearsal"}
     told = {item.part for item in read.unread}
     assert none == {
         "static_hostname", "fqdn", "addresses", "machine_id", "dmi_uuid", "compute_id_files", "nova_conf", "libvirt",
         "domains", "memory", "hugepages", "units", "resolutions", "etc_hosts", "ovs_external_ids", "open_operations",
-        "nova_version", "neutron_host", "rbd", "definitions", "boot_id",
+        "nova_version", "neutron_host", "rbd", "definitions", "boot_id", "name_spaces", "name_users",
     }  # fmt: skip
     assert none == told
     assert {item.reason for item in read.unread if item.part == "addresses"} == {"ip: No such file or directory"}

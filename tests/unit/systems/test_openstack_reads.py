@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import types
 import typing as t
 
 import pytest
@@ -214,6 +215,48 @@ def test_services_and_servers_of_a_cell_that_does_not_answer() -> None:
     assert (read.servers or ())[-1].name == ""
 
 
+def test_ports_say_their_subnets_and_trunks_and_subnets_their_segments() -> None:
+    player = scoped()
+
+    def trunk(entry: dict[str, t.Any]) -> None:
+        for port in entry["answer"]["ports"]:
+            port["fixed_ips"] = [{"subnet_id": "s1", "ip_address": "x"}, {"subnet_id": "s2", "ip_address": "y"}]
+            port["trunk_details"] = {"trunk_id": "t", "sub_ports": [{"port_id": "sub1"}]}
+
+    player.edit("network", "/ports", trunk)
+    params = {"fields": ["id", "segment_id"], "id": ["s1", "s2"], "limit": 1000}
+    asked = {"service": "network", "method": "GET", "path": "/subnets", "params": params}
+    player.record({**asked, "status": 200, "answer": {"subnets": [{"id": "s1", "segment_id": "g"}, {"id": "s2"}]}})
+    read = cloud_reads.read_cloud(player, SCOPE)
+    assert {(tuple(port.subnets or ()), tuple(port.subports)) for port in read.ports or ()} == {
+        (("s1", "s2"), ("sub1",))
+    }
+    assert (read.routed_subnets, read.unread) == (["s1"], [])
+    player.edit("network", "/subnets", fail(403, {"forbidden": {"code": 403, "message": "no"}}))
+    read = cloud_reads.read_cloud(player, SCOPE)
+    assert read.routed_subnets is None
+    assert "403" in reasons(read)["routed_subnets"]
+    # Of a whole cloud nobody needs it.
+    assert cloud_reads.read_cloud(player, [], ["catalog"]).routed_subnets is None
+
+
+def test_agents_say_whether_they_route() -> None:
+    player = scoped()
+    agents = [
+        {"agent_type": "L3 agent", "configurations": {"agent_mode": "dvr_snat"}},
+        {"agent_type": "Open vSwitch agent", "configurations": {"enable_distributed_routing": True}},
+        {"agent_type": "Open vSwitch agent", "configurations": {}},
+    ]
+    rest = {"binary": "b", "host": "compute1", "alive": True, "admin_state_up": True, "id": "a"}
+    player.edit("network", "/agents", lambda entry: entry["answer"].update(agents=[{**rest, **row} for row in agents]))
+    read = cloud_reads.read_cloud(player, ["compute1"], ["agents"])
+    assert [(row.mode, row.distributed) for row in read.agents or ()] == [
+        ("dvr_snat", False),
+        (None, True),
+        (None, False),
+    ]
+
+
 def test_case_variants_of_a_service_are_kept() -> None:
     player = Player("read_scoped")
     player.edit(
@@ -316,3 +359,35 @@ def test_a_name_that_the_api_takes_for_no_pattern_is_found_among_all(monkeypatch
     monkeypatch.setattr(cloud_reads, "list_hypervisors", list_hypervisors)
     reader = cloud_reads._Reader(None, ["2001:db8::1", "<b>x</b>"], ["hypervisors"])
     assert (reader.hypervisors([]), asked) == ([mine], [None])
+
+
+class Masakari:
+    """Failover segments and their hosts; pages of one, without saying so."""
+
+    def __init__(self, segments: dict[str, list[str]]) -> None:
+        self.segments = segments
+
+    def request(self, path: str, _method: str, **arguments: t.Any) -> t.Any:
+        names = list(self.segments)
+        key = "segments"
+        if path != "/segments":
+            key, names = "hosts", self.segments[path.split("/")[2]]
+        marker = (arguments.get("params") or {}).get("marker")
+        rest = names[names.index(marker) + 1 :] if marker else names
+        answer = {key: [{"uuid": name, "name": name} for name in rest[:1]]}
+        return types.SimpleNamespace(status_code=200, content=b"x", json=lambda: answer)
+
+
+def test_records_of_masakari_of_the_names_in_scope_are_read_over_all_pages() -> None:
+    player = scoped()
+    player.service_catalog.append({"type": "instance-ha"})
+    player.instance_ha = Masakari({"rack1": ["compute2"], "rack7": ["compute9", "Compute1"], "rack8": []})
+    read = cloud_reads.read_cloud(player, SCOPE)
+    assert read.ha_hosts == [facts.HaHost("Compute1", "Compute1", "rack7")]
+    assert read.unread == []
+    # A cloud without it has none; one that does not answer is unread.
+    assert cloud_reads.read_cloud(scoped(), SCOPE).ha_hosts == []
+    del player.instance_ha
+    read = cloud_reads.read_cloud(player, SCOPE)
+    assert read.ha_hosts is None
+    assert "ha_hosts" in reasons(read)
