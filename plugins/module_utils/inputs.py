@@ -78,7 +78,7 @@ def _alike(letters: t.Counter[str], other: str, allowed: int) -> bool:
 
 
 def _distance(one: str, other: str) -> int:
-    """Return how many characters must be put in, left out, replaced or swapped with the next (restricted edit distance)."""
+    """Return how many characters to put in, leave out, replace or swap: the restricted edit distance."""
     before: t.List[int] = []
     row = list(range(len(other) + 1))
     for i, left in enumerate(one, 1):

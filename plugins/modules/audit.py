@@ -51,8 +51,8 @@ options:
     type: dict
     default: {}
     description:
-      - Why nothing of a source (V(api), V(databases), V(operations)) could be read. It is kept with the evidence, and is a
-        blocker.
+      - Why nothing of a source (V(api), V(databases), V(operations)) could be read. It is kept with the evidence, and
+        is a blocker.
   journals:
     type: dict
     description:

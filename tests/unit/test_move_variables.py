@@ -62,7 +62,11 @@ def test_a_drain_has_every_variable_of_a_migration_under_its_own_name():
         ),
         ("drain_host", {"drain_host": "compute1", "migrate_liv": False}, "migrate_liv: did you mean migrate_live?"),
         ("drain_host", {"drain_host": "compute1", "drain_action": "back"}, "drain_action"),
-        ("migrate_server", {"migrate_servers": ["web1"], "drain_action": "rollback"}, "drain_action: for drain_host, and not read here. Did you mean migrate_action?"),
+        (
+            "migrate_server",
+            {"migrate_servers": ["web1"], "drain_action": "rollback"},
+            "drain_action: for drain_host, and not read here. Did you mean migrate_action?",
+        ),
     ],
 )
 def test_what_nobody_reads_is_refused_before_anything_is_read(playbook, given, told, tmp_path):

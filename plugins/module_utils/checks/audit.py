@@ -39,7 +39,12 @@ _FROM_HOSTS = (
 def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
     """Check everything that was read. ``at_most``: wrong links of one code that are listed; None: all."""
     index = Index(bundle)
-    checked = identity.check(bundle, coverage.host_gaps) + names.check(bundle) + flight.check(bundle) + links.check(bundle, at_most)
+    checked = (
+        identity.check(bundle, coverage.host_gaps)
+        + names.check(bundle)
+        + flight.check(bundle)
+        + links.check(bundle, at_most)
+    )
     checked += definition.check(bundle)
     checked += (
         host_zones.check(bundle, at_most)

@@ -195,9 +195,7 @@ def _host(facts: HostFacts) -> Items:
 
 
 def _rbd_gaps(rbd: RbdFacts) -> _Gaps:
-    gaps = {
-        f"rbd.{part}": reason for part, reason in _gaps(rbd).items() if part.partition(" ")[0] not in _FENCE_ONLY
-    }
+    gaps = {f"rbd.{part}": reason for part, reason in _gaps(rbd).items() if part.partition(" ")[0] not in _FENCE_ONLY}
     # An image that was deleted after it was listed is no gap.
     images = {
         image.name: entry.reason
