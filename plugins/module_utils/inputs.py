@@ -73,6 +73,8 @@ def _misspelt(name: str, known: t.Collection[str]) -> t.Optional[str]:
 
 def _alike(letters: t.Counter[str], other: str, allowed: int) -> bool:
     """Whether the names may be so near: an inventory has thousands of names, and the distance takes its time."""
+    if abs(sum(letters.values()) - len(other)) > allowed:
+        return False
     theirs = collections.Counter(other)
     return max(sum((letters - theirs).values()), sum((theirs - letters).values())) <= allowed
 
