@@ -15,6 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.module_utils import audits, evidence, findings, operation_records
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, FactsError
 
 Result = t.Dict[str, t.Any]
@@ -26,6 +27,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evidence_dir": {"type": "path"},
     "evidence": {"type": "list", "elements": "path", "default": []},
     "inventory_hosts": {"type": "list", "elements": "str", "default": []},
+    "sources": {"type": "list", "elements": "str", "default": [], "choices": list(coverage.SOURCES)},
     "failures": {"type": "dict", "default": {}},
     "journals": {"type": "dict"},
     "report_dir": {"type": "path", "required": True},
@@ -101,6 +103,8 @@ class ActionModule(ActionBase):
             whole = audits.whole([self._on_controller(path) for path in args["evidence"]])
             return evidence.with_unread(whole, args["inventory_hosts"])
         directory = self._on_controller(args["evidence_dir"])
+        if args["sources"]:
+            evidence.save_part(directory, evidence.REQUESTED, sorted(args["sources"]))
         if args["failures"]:
             reasons = {str(source): str(reason) for source, reason in args["failures"].items()}
             evidence.save_part(directory, evidence.FAILURES, reasons)

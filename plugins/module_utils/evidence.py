@@ -12,6 +12,7 @@
     definitions/<SHA-256>.xml           the XML of a guest, normalised, without secrets
     operations.json                     [to_plain(OperationRecord)] of the journal directory
     failures.json                       {source: reason} of sources of which nothing could be read
+    requested.json                      [source] that an audit was to read
     evidence.json                       to_plain(Bundle): all of it, to be kept; nothing is decided by it
 
 Facts of many hosts never pass through Ansible variables. A part is written to a temporary file and takes its name in
@@ -59,6 +60,7 @@ DATABASES = "databases.json"
 LINKS = "links.json"
 OPERATIONS = "operations.json"
 FAILURES = "failures.json"
+REQUESTED = "requested.json"
 DEFINITIONS = "definitions"
 GUESTS = "guests"
 WHOLE = "evidence.json"
@@ -204,7 +206,11 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     whole = Bundle(
         SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links, failures
     )
-    return dataclasses.replace(whole, operations=_load_operations(os.path.join(directory, OPERATIONS)))
+    return dataclasses.replace(
+        whole,
+        operations=_load_operations(os.path.join(directory, OPERATIONS)),
+        requested=_load_requested(os.path.join(directory, REQUESTED)),
+    )
 
 
 def remove_stale(journal: t.Mapping[str, t.Any], current: t.Optional[str]) -> t.Optional[str]:
@@ -270,7 +276,8 @@ def merge(bundles: t.Sequence[Bundle]) -> Bundle:
         for parts in zip(*((bundle.cloud, bundle.databases, bundle.links) for bundle in bundles))
     )
     failures = sorted((source, reason) for bundle in bundles for source, reason in bundle.failures.items())
-    read = {"api": cloud, "databases": databases}
+    # What one slice has read wholly repairs another's failure; one that failed half way has left a part as well.
+    read = {source for bundle in bundles for source in _read_of(bundle) if source not in bundle.failures}
     return Bundle(
         SCHEMA,
         min((bundle.collected_at for bundle in bundles if bundle.collected_at), default=""),
@@ -279,10 +286,16 @@ def merge(bundles: t.Sequence[Bundle]) -> Bundle:
         cloud,
         databases,
         links,
-        {source: reason for source, reason in failures if read.get(source) is None},
+        {source: reason for source, reason in failures if source not in read},
         _merged_records([bundle.recorded for bundle in bundles]),
         _merged_operations([bundle.operations for bundle in bundles]),
+        sorted({source for bundle in bundles for source in bundle.requested}),
     )
+
+
+def _read_of(bundle: Bundle) -> t.List[str]:
+    parts = {"api": bundle.cloud, "databases": bundle.databases, "operations": bundle.operations}
+    return [source for source, part in parts.items() if part is not None]
 
 
 def _merged_operations(
@@ -398,6 +411,15 @@ def _load_operations(path: str) -> t.Optional[t.List[OperationRecord]]:
     if not isinstance(data, list):
         raise FactsError(f"{path}: expected a list of operations")
     return [from_plain(OperationRecord, item, f"{path}[{index}]") for index, item in enumerate(data)]
+
+
+def _load_requested(path: str) -> t.List[str]:
+    if not os.path.exists(path):
+        return []
+    data = _load_json(path)
+    if not isinstance(data, list) or not all(isinstance(source, str) for source in data):
+        raise FactsError(f"{path}: expected a list of sources")
+    return sorted(str(source) for source in data)
 
 
 def _load_optional(path: str, cls: t.Type[_T]) -> t.Optional[_T]:

@@ -25,6 +25,12 @@ import typing as t
 #: Version of the evidence bundle's JSON. A reader refuses a bundle it does not know.
 SCHEMA = 1
 
+#: Reasons of an :class:`Unread` that is no failure: whoever read left the part out on purpose.
+NOT_ASKED_FOR = "not asked for"
+NOT_OPENED = "not opened"
+NO_API_DATABASE = "nova_api_db_url is not set"
+ONLY_NAMED_CELLS = f"{NO_API_DATABASE}: only nova_cell_db_urls were read"
+
 
 class FactsError(ValueError):
     """An evidence file that cannot be understood: which file or field, and why."""
@@ -1151,6 +1157,9 @@ class Bundle:
     recorded: t.Optional[t.Dict[str, GuestDefinition]] = None
     #: Operations by the journal directory; None: it was not read.
     operations: t.Optional[t.List[OperationRecord]] = None
+    #: What an audit was to read: C(hosts), C(api), C(databases), C(ceph). Empty: evidence of an operation, or of a
+    #: version that did not note it.
+    requested: t.List[str] = dataclasses.field(default_factory=list)
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

@@ -13,9 +13,6 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence, facts
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
 
-#: The reason of a part that was left out on purpose.
-NOT_ASKED_FOR = "not asked for"
-
 Unread = t.Sequence[t.Mapping[str, str]]
 
 
@@ -35,7 +32,7 @@ def info_result(
     plain = facts.to_plain(read)
     result: t.Dict[str, t.Any] = {
         "changed": False,
-        "complete": all(item["reason"] == NOT_ASKED_FOR for item in unread),
+        "complete": all(item["reason"] == facts.NOT_ASKED_FOR for item in unread),
         "unread": list(unread),
         "counts": dict(counts),
         "digest": digest(plain),

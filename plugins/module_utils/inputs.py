@@ -11,6 +11,7 @@ dot is an option or a path to somebody. Servers and flavors are called anything 
 
 from __future__ import annotations
 
+import collections
 import difflib
 import json
 import string
@@ -32,17 +33,65 @@ ACCEPTED = {
 ACCEPTED["hosts"] = ACCEPTED["host"]
 
 
-def unknown_variables(given: t.Sequence[str], known: t.Sequence[str]) -> t.List[str]:
-    """Return a sentence for each variable that nobody reads, with the known one that is nearest to it.
+#: From this length on a name with so many wrong characters is a known one that was misspelt.
+_TYPOS = ((12, 2), (8, 1))
+_SUGGESTED = 3
 
-    What differs in its beginning only (C(migrate_servers), C(drain_servers)) is near to it, too.
+
+def unknown_variables(
+    extra: t.Iterable[str], inventory: t.Iterable[str], known: t.Collection[str], prefixes: t.Collection[str]
+) -> t.List[str]:
+    """Return a sentence for each variable that no role reads, with the known names that are nearest to it.
+
+    Extra variables are meant for this run: none with one of our prefixes may be unknown. An inventory serves other
+    playbooks as well: there only misspelt names are refused.
     """
+    given = set(extra)
     found = []
-    for name in sorted(set(given) - set(known)):
-        near = difflib.get_close_matches(name, sorted(known), 1, 0.5)
-        hint = f": did you mean {near[0]}?" if near else "."
-        found.append(f"There is no variable {name}{hint}")
+    for name in sorted(given - set(known)):
+        typo = _misspelt(name, known)
+        if typo:
+            found.append(f"There is no variable {name}: did you mean {typo}?")
+        elif name.partition("_")[0] in prefixes and "_" in name:
+            near = difflib.get_close_matches(name, sorted(known), _SUGGESTED, 0.0)
+            found.append(f"There is no variable {name}. The nearest names are {', '.join(near)}.")
+    for name in sorted(set(inventory) - given - set(known)):
+        typo = _misspelt(name, known)
+        if typo:
+            found.append(f"There is no variable {name}, which the inventory sets: did you mean {typo}?")
     return found
+
+
+def _misspelt(name: str, known: t.Collection[str]) -> t.Optional[str]:
+    """Return the known name that this one differs from in a character or two; None: it is a name of its own."""
+    allowed = next((typos for length, typos in _TYPOS if len(name) >= length), 0)
+    letters = collections.Counter(name)
+    near = [(_distance(name, other), other) for other in sorted(known) if allowed and _alike(letters, other, allowed)]
+    distance, nearest = min(near, default=(allowed + 1, ""))
+    return nearest if distance <= allowed else None
+
+
+def _alike(letters: t.Counter[str], other: str, allowed: int) -> bool:
+    """Whether the names may be so near: an inventory has thousands of names, and the distance takes its time."""
+    if abs(sum(letters.values()) - len(other)) > allowed:
+        return False
+    theirs = collections.Counter(other)
+    return max(sum((letters - theirs).values()), sum((theirs - letters).values())) <= allowed
+
+
+def _distance(one: str, other: str) -> int:
+    """Return how many characters to put in, leave out, replace or swap: the restricted edit distance."""
+    before: t.List[int] = []
+    row = list(range(len(other) + 1))
+    for i, left in enumerate(one, 1):
+        after = [i]
+        for j, right in enumerate(other, 1):
+            best = min(row[j] + 1, after[j - 1] + 1, row[j - 1] + (left != right))
+            if i > 1 and j > 1 and left == other[j - 2] and one[i - 2] == right:
+                best = min(best, before[j - 2] + 1)
+            after.append(best)
+        before, row = row, after
+    return row[-1]
 
 
 def problems(variables: t.Mapping[str, t.Any], kind: str) -> t.List[str]:

@@ -40,11 +40,19 @@ options:
     default: []
     description:
       - Hosts that were to be read. One that left no trace in O(evidence_dir) or O(evidence) is told as not read.
+  sources:
+    type: list
+    elements: str
+    choices: [hosts, api, databases, ceph]
+    default: []
+    description:
+      - What was to be read. It is kept with the evidence. A source that left no evidence and no reason is a blocker.
   failures:
     type: dict
     default: {}
     description:
-      - Why nothing of a source (V(api), V(databases)) could be read. It is kept with the evidence.
+      - Why nothing of a source (V(api), V(databases), V(operations)) could be read. It is kept with the evidence, and
+        is a blocker.
   journals:
     type: dict
     description:

@@ -73,6 +73,29 @@ def test_hosts_that_do_not_answer_and_sources_that_fail_are_told_and_end_nothing
     assert kept(tmp_path / "again") == files
 
 
+@pytest.mark.parametrize("url", ["mysql+pymysql://user:secret@127.0.0.1:1/nova_api", "bogus://user:secret@db/nova_api"])
+def test_a_database_that_is_down_or_mistyped_is_no_success_now_or_from_the_saved_evidence(run, tmp_path, url):
+    """It was `verdict warn`, exit 0."""
+    done = run(audit_sources=["databases"], nova_api_db_url=url)
+    told = done.stdout + done.stderr
+    assert done.returncode not in (0, 250), told
+    report = json.loads((tmp_path / "reports" / "report.json").read_text())
+    assert [(item["code"], item["object"]["id"]) for item in report["findings"]] == [("SG311", "databases")], told
+    assert report["verdict"] == "block"
+    again = run(audit_evidence=str(tmp_path / "reports" / "evidence.json"), reports="again")
+    assert again.returncode not in (0, 250), again.stdout + again.stderr
+    assert kept(tmp_path / "again") == kept(tmp_path / "reports")
+
+
+def test_journals_that_cannot_be_read_are_a_blocker(run, tmp_path):
+    state = tmp_path / "state"
+    state.write_text("no directory")
+    done = run(audit_sources=["databases"], stackguard_state_dir=str(state / "below"))
+    report = json.loads((tmp_path / "reports" / "report.json").read_text())
+    assert done.returncode not in (0, 250)
+    assert ("SG709", "operations") in {(item["code"], item["object"]["id"]) for item in report["findings"]}, done.stdout
+
+
 def test_saved_evidence_is_judged_without_any_host_or_cloud(run, tmp_path):
     done = run(audit_evidence=saved(tmp_path, healthy()), audit_fail_on="blocker", hosts={"compute1": GONE})
     assert done.returncode == 0, done.stdout + done.stderr

@@ -221,10 +221,37 @@ def test_a_report_directory_may_be_called_anything(tmp_path, short_tmp):
     assert (tmp_path / name / "report.html").exists()
 
 
-def test_a_variable_that_nobody_reads_is_named_with_the_nearest_one():
-    known = ["drain_host", "drain_action", "migrate_action"]
-    assert inputs.unknown_variables(["drain_host", "migrate_action"], known) == []
-    assert inputs.unknown_variables(["drain_acton", "drain_host"], known) == [
-        "There is no variable drain_acton: did you mean drain_action?"
-    ]
-    assert inputs.unknown_variables(["migrate_x" * 9], known) == [f"There is no variable {'migrate_x' * 9}."]
+KNOWN = ["drain_host", "drain_action", "evacuate_peers", "migrate_action", "nova_cell_db_urls", "rename_strategy"]
+PREFIXES = {"drain", "evacuate", "migrate", "rename"}
+
+
+def unknown(extra=(), inventory=()):
+    return inputs.unknown_variables(extra, inventory, KNOWN, PREFIXES)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("rename_stratgy", "rename_strategy"),
+        ("rename_startegy", "rename_strategy"),
+        ("drain_acton", "drain_action"),
+        ("evacute_peers", "evacuate_peers"),
+        ("nova_cell_db_url", "nova_cell_db_urls"),
+    ],
+)
+def test_a_misspelt_variable_is_named_with_the_one_that_was_meant(name, meant):
+    assert unknown([name]) == [f"There is no variable {name}: did you mean {meant}?"]
+    assert unknown([], [name]) == [f"There is no variable {name}, which the inventory sets: did you mean {meant}?"]
+    # Extra variables are variables of every host as well.
+    assert unknown([name], [name]) == unknown([name])
+
+
+def test_an_unknown_variable_with_one_of_our_prefixes_is_refused_as_an_extra_variable_only():
+    (told,) = unknown(["rename_everything_at_once"])
+    assert told.startswith("There is no variable rename_everything_at_once. The nearest names are rename_strategy, ")
+    assert unknown([], ["rename_everything_at_once", "drain_hook"]) == []
+
+
+def test_known_variables_and_those_of_others_are_taken():
+    assert unknown(KNOWN, KNOWN) == []
+    assert unknown(["cloud", "nova_tenant_name", "rename", "ansible_user"], ["kolla_base_distro", "nova_console"]) == []

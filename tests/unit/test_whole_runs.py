@@ -156,6 +156,51 @@ def test_a_run_that_starts_in_the_middle_is_refused(run, name, options):
     assert "TASK" not in done.stdout
 
 
+# --- every playbook, every option that leaves something out -------------------------------------------------------
+
+NO_TAGS, NO_MIDDLE, NO_LIMIT = "run it without --tags", "run it without --start-at-task", "run it without --limit"
+#: The option to what the refusal says. With `-e`, whoever launches the run contradicts what Ansible itself knows of it.
+PART_OF_A_RUN = {
+    "skip-tags": (("--skip-tags", "foo"), NO_TAGS),
+    "tags-contradicted": (
+        ("--tags", "foo", "-e", '{"ansible_run_tags": ["all"], "ansible_skip_tags": []}'),
+        NO_TAGS,
+    ),
+    "skip-always-contradicted": (("--skip-tags", "always", "-e", '{"ansible_skip_tags": []}'), NO_TAGS),
+    "start": (("--start-at-task", None), NO_MIDDLE),
+    "start-nowhere": (("--start-at-task", "no such task"), NO_MIDDLE),
+    "step": (("--step",), NO_MIDDLE),
+    "limit-controller": (("--limit", "localhost"), NO_LIMIT),
+    "limit-hosts": (("--limit", "compute2", "-e", '{"ansible_limit": ""}'), NO_LIMIT),
+}
+#: All of its work is on the controller, so that this limit leaves nothing out.
+WHOLE_WITH_IT = {("resize_server", "limit-controller")}
+
+
+def last_task(name):
+    """A task of the playbook's last play."""
+    play = plays(f"{name}.yml")[-1]
+    return play["tasks"][-1]["name"] if "tasks" in play else "Publish the outcome to the workflow"
+
+
+@pytest.mark.parametrize("option", PART_OF_A_RUN)
+@pytest.mark.parametrize("name", ASKED)
+def test_no_option_makes_a_run_a_success_without_its_work(run, name, option):
+    words, refusal = PART_OF_A_RUN[option]
+    # A limit can name the controller where the inventory does.
+    inventory = {"compute": {"hosts": {"compute1": HERE, "compute2": HERE}}, "other": {"hosts": {"localhost": HERE}}}
+    options = (last_task(name) if word is None else word for word in words)
+    done = run(name, *options, inventory=inventory, **asked(name))
+    refused(done, "no-such-cloud" if (name, option) in WHOLE_WITH_IT else refusal)
+    assert "Look for the journal" not in done.stdout, "no host is asked for anything"
+
+
+@pytest.mark.parametrize(("variable", "words"), [("ANSIBLE_RUN_TAGS", "foo"), ("ANSIBLE_SKIP_TAGS", "always")])
+def test_tags_of_the_configuration_are_refused_like_those_of_the_command(run, monkeypatch, variable, words):
+    monkeypatch.setenv(variable, words)
+    refused(run("rename_host", **asked("rename_host")), NO_TAGS)
+
+
 # --- which hosts ------------------------------------------------------------------------------------------------
 
 
@@ -308,3 +353,71 @@ def test_no_task_sets_a_variable_that_an_operator_may_have_too():
         if not name.startswith(("stackguard_", "ansible_")) and name not in known
     }
     assert not wrong
+
+
+# --- variables that do not exist ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "told"),
+    [
+        ("rename_host", {"rename_stratgy": "drain"}, "no variable rename_stratgy: did you mean rename_strategy?"),
+        ("audit", {"audit_fails_on": "warning"}, "did you mean audit_fail_on?"),
+        ("repair_links", {"repair_host": "compute1"}, "did you mean repair_hosts?"),
+        ("resize_server", {"resize_flavour": "big"}, "did you mean resize_flavor?"),
+        ("return_host", {"return_everything": True}, "no variable return_everything. The nearest names are return_"),
+        ("evacuate_host", {"evacute_servers": ["web1"]}, "did you mean evacuate_servers?"),
+        ("drain_host", {"stackguard_overides": []}, "did you mean stackguard_overrides?"),
+        ("migrate_server", {"refuse_reason": ""}, "no variable refuse_reason"),
+    ],
+)
+def test_an_extra_variable_that_does_not_exist_is_refused_with_the_nearest_name(run, passed, name, given, told):
+    """It was ignored: with `rename_stratgy=drain` a rename in place followed."""
+    done = run(name, **asked(name), **given)
+    refused(done, told)
+    assert json.loads(passed.read_text())["verdict"] == "block"
+    assert done.stdout.count("TASK [") == done.stdout.count("TASK [stackguard.nova.refuse") + 1
+
+
+@pytest.mark.parametrize("where", ["all", "compute"])
+def test_in_an_inventory_a_misspelt_name_is_refused_and_another_one_is_taken(run, tmp_path, where):
+    def inventory(**variables):
+        hosts = {"compute1": HERE, "compute2": HERE}
+        if where == "all":
+            return {"all": {"vars": variables, "children": {"compute": {"hosts": hosts}}}}
+        return {"compute": {"hosts": hosts}}
+
+    def group_vars(**variables):
+        (tmp_path / "group_vars").mkdir(exist_ok=True)
+        (tmp_path / "group_vars" / "compute.json").write_text(json.dumps(variables if where == "compute" else {}))
+        return inventory(**variables)
+
+    refused(run("audit", inventory=group_vars(audit_ceph_comand=["x"])), "did you mean audit_ceph_command?")
+    done = run("audit", audit_sources=["hosts"], inventory=group_vars(audit_log_retention=7, rename_me="no"))
+    assert "There is no variable" not in done.stdout
+    assert "Read the host" in done.stdout
+
+
+def test_one_file_of_variables_serves_all_playbooks(run):
+    shared = {"rename_strategy": "drain", "evacuate_max_parallel": 3, "resize_confirm": True, "neutron_db_url": "x"}
+    done = run("audit", audit_sources=["hosts"], stackguard_awx_dir="/x", **shared)
+    assert "There is no variable" not in done.stdout
+    assert "Read the host" in done.stdout
+
+
+def test_the_variables_of_the_job_templates_of_awx_exist():
+    templates = yaml.load((ROOT / "playbooks" / "awx" / "vars" / "job_templates.yml").read_text(), Loader=_Unsafe)
+
+    def named(node):
+        if isinstance(node, dict):
+            yield from [node["variable"]] if isinstance(node.get("variable"), str) else []
+            yield from node.get("extra_vars") or {}
+            for item in node.values():
+                yield from named(item)
+        elif isinstance(node, list):
+            for item in node:
+                yield from named(item)
+
+    names = {name for name in named(templates) if not name.startswith("awx_")}
+    assert len(names) > 30
+    assert names <= set(documented())

@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
+    coverage,
     definition,
     flight,
     forecast,
@@ -25,23 +26,25 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import COMPUTE, Index, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Unchecked
 from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 
-SOURCES = ("hosts", "api", "databases")
 #: Codes that nothing can be said of without the compute hosts; the other sources' checks say so themselves.
 _FROM_HOSTS = (
     *("SG101", "SG102", "SG103", "SG104", "SG105", "SG106", "SG107", "SG108", "SG109", "SG110", "SG113", "SG115"),
     *("SG502", "SG507", "SG508", "SG515", "SG706"),
 )
-#: Codes of a whole source, for one that failed.
-_OF_SOURCE = {"api": "SG709", "databases": "SG311"}
 
 
 def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
     """Check everything that was read. ``at_most``: wrong links of one code that are listed; None: all."""
     index = Index(bundle)
-    checked = identity.check(bundle) + names.check(bundle) + flight.check(bundle) + links.check(bundle, at_most)
+    checked = (
+        identity.check(bundle, coverage.host_gaps)
+        + names.check(bundle)
+        + flight.check(bundle)
+        + links.check(bundle, at_most)
+    )
     checked += definition.check(bundle)
     checked += (
         host_zones.check(bundle, at_most)
@@ -94,7 +97,7 @@ def _gone(index: Index) -> t.Optional[t.Set[str]]:
 def _unread(index: Index) -> Items:
     """What a source that was not read, or a host that is missing, leaves undecided."""
     bundle = index.bundle
-    yield from _failed(bundle)
+    yield from coverage.check(bundle)
     if not bundle.hosts and not bundle.unreachable:
         for code in _FROM_HOSTS:
             yield Unchecked(code, "all", "no compute host was read")
@@ -103,17 +106,6 @@ def _unread(index: Index) -> Items:
         for code in ("SG113", "SG502"):
             yield Unchecked(code, name, f"the host was not read: {bundle.unreachable[name]}")
     yield from _strangers(index)
-
-
-def _failed(bundle: Bundle) -> Items:
-    """SG311, SG709: a source that was to be read and could not be: no gate may open on the rest of them alone."""
-    remedy = "Repair what the reason says, then run again; what is not wanted is left out by audit_sources."
-    for source, reason in sorted(bundle.failures.items()):
-        yield finding(_OF_SOURCE.get(source, "SG709"), Subject("service", source), {"reason": reason}, remedy)
-    for cell in (bundle.databases.cells if bundle.databases else None) or []:
-        if cell.services is None and cell.unread:
-            reasons = {"read from": cell.location, "unread": {entry.part: entry.reason for entry in cell.unread}}
-            yield finding("SG311", Subject("service", f"cell:{cell.name}"), reasons, remedy)
 
 
 def _strangers(index: Index) -> Items:

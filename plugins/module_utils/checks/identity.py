@@ -63,13 +63,16 @@ _NO_DOMAIN = ("building", "shelved_offloaded", "deleted")
 _LEAVE_STOPPED = "Keep nova-compute from starting (systemctl mask nova-compute) until it is clear who is right."
 
 
-def check(bundle: Bundle) -> Checked:
-    """Check every host of the bundle, and every compute service and node of the databases."""
+def check(bundle: Bundle, elsewhere: t.Callable[[HostFacts], t.Container[str]] = lambda _facts: ()) -> Checked:
+    """Check every host of the bundle, and every compute service and node of the databases.
+
+    ``elsewhere``: unread parts of a host that another check reports.
+    """
     index = Index(bundle)
     items: t.List[Item] = [*_unreachable(bundle), *duplicates(index)]
     for key in sorted(bundle.hosts):
         facts = bundle.hosts[key]
-        items += [*unread_parts(facts), *host_items(index, facts)]
+        items += [*unread_parts(facts, elsewhere(facts)), *host_items(index, facts)]
     items += [*_services_without_node(index), *_unmapped(index)]
     return gather(items)
 
@@ -98,7 +101,7 @@ def _unreachable(bundle: Bundle) -> Items:
         yield finding("SG114", Subject("host", name), evidence, f"Reach {name} with Ansible, then run again.")
 
 
-def unread_parts(facts: HostFacts) -> Items:
+def unread_parts(facts: HostFacts, elsewhere: t.Container[str] = ()) -> Items:
     """SG114: an essential part of the host's facts is missing; others are told as undecided."""
     reasons = {entry.part: entry.reason for entry in facts.unread}
     missing = {part: reasons.get(part, "not read") for part in IDENTITY_PARTS if getattr(facts, part) is None}
@@ -113,7 +116,7 @@ def unread_parts(facts: HostFacts) -> Items:
     local = facts.nova_conf is not None and facts.nova_conf.images_type != "rbd"
     expected = {"ovs_external_ids", "rbd"} if local else {"ovs_external_ids"}
     for entry in facts.unread:
-        if entry.part not in missing and entry.part not in expected:
+        if entry.part not in missing and entry.part not in expected and entry.part not in elsewhere:
             yield Unchecked("SG114", facts.inventory_name, f"{entry.part}: {entry.reason}")
 
 

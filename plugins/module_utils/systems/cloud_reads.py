@@ -16,7 +16,6 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.info import NOT_ASKED_FOR
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import http
 
 #: What can be read, in the order it is.
@@ -163,7 +162,7 @@ class _Reader:
     def part(self, name: str, read: t.Callable[[], _T]) -> t.Optional[_T]:
         """Read one part if it is asked for, or say why not."""
         if name not in self.parts:
-            self.unread.append(facts.Unread(name, NOT_ASKED_FOR))
+            self.unread.append(facts.Unread(name, facts.NOT_ASKED_FOR))
             return None
         return self.attempt(name, read)
 

@@ -50,7 +50,7 @@ def read_links(options: nova_db.Options, hosts: t.Sequence[str] = (), keep: int 
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     unread: t.List[facts.Unread] = []
     if not given.nova_api_db_url:
-        unread.append(facts.Unread("cells", "nova_api_db_url is not set: only nova_cell_db_urls were read"))
+        unread.append(facts.Unread("cells", facts.ONLY_NAMED_CELLS))
     try:
         cells = nova_db.list_cells(given)
     except DatabaseError as error:

@@ -150,7 +150,7 @@ def _read_api(options: DatabaseOptions, hosts: t.Sequence[str]) -> facts.ApiDbFa
 
 def _api_url(options: DatabaseOptions) -> str:
     if not options.nova_api_db_url:
-        raise DatabaseError("nova_api_db_url is not set")
+        raise DatabaseError(facts.NO_API_DATABASE)
     return options.nova_api_db_url
 
 
@@ -162,7 +162,7 @@ def _read_cells(
 ) -> t.List[facts.CellFacts]:
     cells = list_cells(options)
     if not options.nova_api_db_url:
-        unread.append(facts.Unread("cells", "nova_api_db_url is not set: only nova_cell_db_urls were read"))
+        unread.append(facts.Unread("cells", facts.ONLY_NAMED_CELLS))
     if not cells:
         return []
     with futures.ThreadPoolExecutor(min(PARALLEL_CELLS, len(cells))) as threads:
@@ -265,7 +265,7 @@ def list_cells(options: Options) -> t.List[Cell]:
     overrides = options.nova_cell_db_urls
     if not options.nova_api_db_url:
         if not overrides:
-            raise DatabaseError("nova_api_db_url is not set")
+            raise DatabaseError(facts.NO_API_DATABASE)
         return [Cell(name, "", url) for name, url in sorted(overrides.items())]
     with database.snapshot(options.nova_api_db_url) as connection:
         mappings = schema.table(schema.API, "cell_mappings")
@@ -302,7 +302,7 @@ def url_of(options: Options, name: str) -> str:
 def _urls(options: DatabaseOptions, *names: str) -> t.Dict[str, t.Tuple[t.Optional[str], t.Optional[str]]]:
     """URL, or reason why there is none. Cells are looked up only where one is asked for."""
     found: t.Dict[str, t.Tuple[t.Optional[str], t.Optional[str]]] = {
-        "api": (options.nova_api_db_url, "nova_api_db_url is not set"),
+        "api": (options.nova_api_db_url, facts.NO_API_DATABASE),
         "neutron": (options.neutron_db_url, "neutron_db_url is not set"),
     }
     if any(name.startswith("cell:") for name in names):

@@ -36,6 +36,8 @@ import typing as t
 from concurrent import futures
 
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    NOT_ASKED_FOR,
+    NOT_OPENED,
     BlocklistEntry,
     CephRights,
     RbdFacts,
@@ -56,9 +58,6 @@ PATIENCE = 600
 PARALLEL_CALLS = 8
 PARALLEL_PROCESSES = 4
 _PROBE_SECONDS = 1
-
-#: Why an image that was listed by name has no parts.
-NOT_OPENED = "not opened"
 
 AUTO, LIBRARY, COMMAND = "auto", "library", "command"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
@@ -814,7 +813,7 @@ def parse_long_listing(answer: Json) -> t.List[RbdImage]:
             id=None if entry.get("id") is None else str(entry["id"]),
             size=int(entry["size"]),
             snapshots=snapshots.get(name, []),
-            unread=[Unread("watchers", "not asked for"), Unread("locks", "not asked for")],
+            unread=[Unread("watchers", NOT_ASKED_FOR), Unread("locks", NOT_ASKED_FOR)],
         )
         for name, entry in sorted(images.items())
     ]

@@ -200,8 +200,8 @@ def test_a_cell_that_did_not_answer_is_a_blocker():
     some = healthy().cell(1, services=None, compute_nodes=None, instances=None, migrations=None, unread=unread)
     (item,) = audit.check(some.bundle).findings
     assert (item.code, item.object.id) == ("SG311", "cell:cell1")
-    # What was left out on purpose is none.
-    assert told(healthy().cell(1, services=None)) == set()
+    # What is missing without a reason was not read either.
+    assert told(healthy().cell(1, services=None)) == {("SG311", "cell:cell1:services")}
 
 
 def test_no_evidence_at_all_passes_nothing():

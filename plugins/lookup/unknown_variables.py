@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""unknown_variables: variables that look like this collection's and that no role reads."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: unknown_variables
+author:
+  - stackguard.nova contributors (@stackguard)
+version_added: 0.1.0
+short_description: Name variables that look like this collection's and that no role reads
+description:
+  - Ansible ignores a variable that no task reads, such as one that is misspelt, and the run goes on without it.
+  - Returns a sentence for each such variable, with the names that are nearest to it. The known names are those of the
+    argument specifications of all roles of this collection. So one file of variables serves all playbooks.
+  - Of extra variables each is returned that begins like those of a role (C(rename_), C(stackguard_)) and is unknown, or
+    that is misspelt. Of the inventory, which serves other playbooks as well, those only that are misspelt.
+options: {}
+"""
+
+EXAMPLES = r"""
+- name: Refuse variables that do not exist
+  ansible.builtin.assert:
+    that: query('stackguard.nova.unknown_variables') | length == 0
+"""
+
+RETURN = r"""
+_raw:
+  description: The sentences. Nothing is wrong where there is none.
+  type: list
+  elements: str
+"""
+
+import glob
+import os
+import typing as t
+
+from ansible.plugins.lookup import LookupBase
+from ansible.utils.vars import load_extra_vars
+
+from ansible_collections.stackguard.nova.plugins.module_utils import inputs
+
+ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "roles")
+#: What all playbooks share begins with it; all else with the first word of its role.
+SHARED = "stackguard"
+#: The role that the others refuse with. Only they set its variables.
+INTERNAL = "refuse"
+
+
+class LookupModule(LookupBase):
+    """What Ansible loads."""
+
+    def run(self, terms: t.List[str], variables: t.Any = None, **_kwargs: t.Any) -> t.List[str]:
+        """Return the sentences."""
+        specs = sorted(glob.glob(os.path.join(ROLES, "*", "meta", "argument_specs.yml")))
+        roles = {path.split(os.sep)[-3] for path in specs}
+        prefixes = {SHARED, *(role.partition("_")[0] for role in roles)}
+        known = {name for path in specs for name in self._specified(path) if not name.startswith(f"{INTERNAL}_")}
+        extra = [str(name) for name in load_extra_vars(self._loader)]
+        return inputs.unknown_variables(extra, _of_inventory(variables), known, prefixes)
+
+    def _specified(self, path: str) -> t.Iterator[str]:
+        for entry in self._loader.load_from_file(path)["argument_specs"].values():
+            yield from (str(name) for name in entry.get("options") or {})
+
+
+def _of_inventory(variables: t.Any) -> t.Set[str]:
+    """The names of all that is set for any host, wherever it is set."""
+    hostvars = variables["hostvars"]
+    return {str(name) for host in variables["groups"]["all"] for name in hostvars[host]}

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every variable that a message, a remedy, a code's page or a guide names is one that a role takes.
+
+An operator types what he has read there. What begins like our variables and is none is listed here, with what it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+
+import pytest
+import yaml
+
+from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
+
+#: What begins like a variable and is something else.
+NO_VARIABLES = {
+    # Kinds of steps, as journals keep them, and rights of a rename.
+    "drain_audit": "a step of a drain",
+    "return_guests": "a step of a drain",
+    "rename_agents": "a statement on neutron's database",
+    "rename_provider": "a step of a rename",
+    "rename_rights": "what a rename may do in a database",
+    # Options of the module compute_host_rename, which the role fills from rename_drain_*.
+    "drain_return": "an option of a module",
+    "drain_parallel": "an option of a module",
+    "drain_timeout": "an option of a module",
+    # Nova's own words.
+    "resize_prep": "a task_state",
+    "resize_migrating": "a task_state",
+    # Metrics.
+    "stackguard_audit_": "what the names of metrics begin with",
+    "stackguard_audit_verdict": "a metric",
+    "stackguard_audit_generated_timestamp_seconds": "a metric",
+}
+#: Variables that tasks set for themselves, by the role. Messages of plugins name none.
+OWN = re.compile(r"stackguard_(?:audit|evacuate|migrate|refuse|rename|repair|resize|return)_|stackguard_refused$")
+DOCUMENTS = sorted([*(ROOT / "docs" / "codes").glob("*.md"), *(ROOT / "docs" / "guides").glob("*.md")])
+DOCUMENTS += sorted([ROOT / "README.md", *(ROOT / "roles").glob("*/README.md")])
+SOURCES = sorted((ROOT / "plugins").rglob("*.py"))
+TASKS = sorted([*(ROOT / "roles").glob("*/tasks/*.yml"), *(ROOT / "playbooks").glob("*.yml")])
+
+
+@functools.cache
+def valid():
+    specs = [yaml.safe_load(path.read_text()) for path in sorted((ROOT / "roles").glob("*/meta/argument_specs.yml"))]
+    return {name for spec in specs for entry in spec["argument_specs"].values() for name in entry.get("options") or {}}
+
+
+@functools.cache
+def roles_and_modules():
+    """Names of playbooks, roles and plugins, which messages name as well."""
+    found = {path.name for path in (ROOT / "roles").iterdir()}
+    plugins = [path for folder in ("modules", "filter", "lookup") for path in (ROOT / "plugins" / folder).glob("*.py")]
+    return found | {path.stem for path in plugins}
+
+
+@functools.cache
+def pattern():
+    prefixes = {"stackguard", *(path.name.partition("_")[0] for path in (ROOT / "roles").iterdir())}
+    words = "|".join(sorted(prefixes))
+    # Not a part of a longer word, of a path or of Python's dotted names, and no call.
+    return re.compile(rf"(?<![\w./-])((?:{words})_[a-z0-9_]+)(?![\w/(-]|\.\w)")
+
+
+def named(text):
+    return set(pattern().findall(text))
+
+
+def strings(path):
+    """All strings of a module but the docstrings of its code, which no operator sees."""
+    tree = ast.parse(path.read_text())
+    hidden = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in hidden:
+            yield node.value
+
+
+def unknown(names):
+    return names - valid() - roles_and_modules() - set(NO_VARIABLES)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_variable_that_a_message_names_exists(path):
+    assert not {name for text in strings(path) for name in unknown(named(text))}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_variable_that_a_page_names_exists(path):
+    assert not {name for name in unknown(named(path.read_text())) if not OWN.match(name)}
+
+
+@pytest.mark.parametrize("path", TASKS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_variable_that_a_task_reads_or_names_exists(path):
+    of_all_roles = {"stackguard_report_path", "stackguard_state_connection"}
+    assert not {name for name in unknown(named(path.read_text())) - of_all_roles if not OWN.match(name)}
+
+
+def endings(path):
+    """What a message puts after the prefix of the playbook that runs: `option("partial")`, of drains and migrations."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        called = node.func if isinstance(node, ast.Call) else None
+        name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+        if name in ("option", "_option") and isinstance(node.args[-1], ast.Constant):
+            yield node.args[-1].value
+
+
+def test_a_variable_whose_beginning_a_message_fills_in_exists_for_drains_and_migrations():
+    found = {ending for path in SOURCES for ending in endings(path)}
+    assert {"action", "partial", "live"} <= found, "nothing is looked at"
+    assert {f"{role}_{ending}" for ending in found for role in ("drain", "migrate")} <= valid()
+
+
+def test_what_is_listed_as_no_variable_is_still_somewhere_and_is_none():
+    everywhere = {name for path in SOURCES for text in strings(path) for name in named(text)}
+    everywhere |= {name for path in DOCUMENTS for name in named(path.read_text())}
+    assert set(NO_VARIABLES) <= everywhere
+    assert not set(NO_VARIABLES) & valid()
+
+
+@pytest.mark.parametrize("name", ["rename_stratgy", "evacuate_max_parralel", "drain_paralel", "stackguard_reports_dir"])
+def test_a_name_that_is_wrong_by_a_letter_is_found(name):
+    assert unknown(named(f"Set {name}=1, then run it again.")) == {name}
+    assert unknown(named(f"see `{name}`: it decides.")) == {name}
