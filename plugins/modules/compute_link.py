@@ -54,7 +54,7 @@ options:
   batch_size:
     type: int
     default: 1000
-    description: Rows in one transaction. At most 10 where it locks rows of C(services), for heartbeats wait meanwhile.
+    description: Rows in one transaction. At most 10 where it locks rows of C(services), since heartbeats wait for them.
   limit:
     type: int
     default: 1000

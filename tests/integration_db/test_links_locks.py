@@ -82,7 +82,7 @@ def during_update(monkeypatch: pytest.MonkeyPatch, do: t.Callable[[], None]) -> 
     monkeypatch.setattr(row_changes, "update", disturbed)
 
 
-# --- nobody waits for the journal -----------------------------------------------------------------------------
+# --- no row is locked while the journal is written ------------------------------------------------------------
 
 
 def test_heartbeats_come_through_while_the_journal_hangs(unlinked: World, state: State) -> None:

@@ -81,7 +81,7 @@ class Tally:
         word: str,
         doubtful: t.Sequence[t.Tuple[plans.Repair, str]] = (),
     ) -> None:
-        """Count a batch, and keep some of its rows to tell. ``doubtful``: changed, but not what was wanted any more."""
+        """Count a batch, and keep some of its rows to show. ``doubtful``: changed, and not what was wanted any more."""
         self.changed += len(outcome.changed)
         self.already += len(outcome.already)
         self.gone += len(outcome.gone)

@@ -29,7 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import
 
 KIND = "repair_links"
 
-#: Rows in one transaction that links nodes to services. It locks their services, whose heartbeats wait meanwhile.
+#: Rows in one transaction that links nodes to services. It locks their services, and heartbeats wait for them.
 SERVICE_ROWS = 10
 
 _TABLES = (NODES, INSTANCES, MIGRATIONS)

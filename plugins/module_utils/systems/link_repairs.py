@@ -82,7 +82,7 @@ def rehearse(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
 def recheck(url: str, made: t.Sequence[Repair]) -> t.List[t.Tuple[Repair, str]]:
     """Return the repairs whose link leads to a row that is not what it was, and what it is now. For after the commit.
 
-    In a Galera cluster a lock holds on one node: another one may have let the row be deleted or renamed meanwhile.
+    In a Galera cluster a lock holds on one node: another one may have let the row be deleted or renamed.
 
     Raises :class:`DatabaseError`.
     """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whoever may launch a template answers its survey, and runs nothing of his own on controller or hosts.
+"""Whoever may launch a template answers its survey, and runs nothing else on controller or hosts.
 
 AWX itself is not here: what it takes of a launch is done as its source does it (jobs.py, accepted), with what
 configure.yml sets. The jobs that follow are real ones.
@@ -86,7 +86,7 @@ def test_an_override_that_is_a_structure_is_no_answer(name):
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
-def test_no_node_of_a_workflow_gets_what_nobody_asked(name, tmp_path):
+def test_no_node_of_a_workflow_gets_what_no_survey_asked(name, tmp_path):
     """AWX gives a workflow's variables to each node, past the survey of the node's template."""
     workflow = WORKFLOWS[name]
     answers = {key: value for key, value in ANSWERS.items() if key in workflow["survey"]}
