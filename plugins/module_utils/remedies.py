@@ -200,8 +200,9 @@ def merged(
     for item in items:
         groups.setdefault(known.all_of(_names_of(item)), []).append(item)
     elsewhere = _stopped_elsewhere(items, known)
+    said = {name.casefold(): why for name, why in starts.items()}
     return [
-        _host(names, groups[names], elsewhere.get(names, set()), _why_no_start(names, starts))
+        _host(names, groups[names], elsewhere.get(names, set()), _why_no_start(names, said))
         for names in sorted(groups, key=lambda names: (not names, names))
     ]
 
@@ -244,11 +245,10 @@ class _Names:
         return tuple(sorted(self._groups[names[0].casefold()])) if names else ()
 
 
-def _why_no_start(names: t.Sequence[str], starts: t.Mapping[str, t.Optional[str]]) -> t.Optional[str]:
+def _why_no_start(names: t.Sequence[str], said: t.Mapping[str, t.Optional[str]]) -> t.Optional[str]:
     """Why nova-compute is not to be started. None: every host of this name is known to start and destroy nothing."""
     if not names:
         return None  # it is about no host
-    said = {name.casefold(): why for name, why in starts.items()}
     mine = [said[name.casefold()] for name in names if name.casefold() in said]
     if not mine:
         return "it is not known what a start of nova-compute would do: the host was not read"

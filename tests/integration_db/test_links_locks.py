@@ -362,12 +362,17 @@ def test_on_galera_the_result_says_what_its_locks_do_not_guarantee(
 ) -> None:
     """Another node deletes a service that is locked on this one: not prevented, and never a silent green."""
     world, second = cluster
-    shown = links.apply(run(world.options(), State(tmp_path / "state", check_mode=True)), request("SG201"))
+    # Without any right on the server: what bounds and orders a session is everybody's to set.
+    world.server.run(f"CREATE USER repairer@'%' IDENTIFIED BY '{servers.PLAIN_PASSWORD}'")
+    for kind in ("cell", "api"):
+        world.server.run(f"GRANT SELECT, UPDATE ON {world.names[kind]}.* TO repairer@'%'")
+    options = world.options("repairer")
+    shown = links.apply(run(options, State(tmp_path / "state", check_mode=True)), request("SG201"))
     assert service_ids(world) == [None, None]
     taken: list[object] = []
     delete = "UPDATE services SET deleted = id WHERE id = 1"
     during_update(monkeypatch, lambda: taken.append(second.run(delete, world.names["cell"])))
-    done = links.apply(run(world.options(), State(tmp_path / "state")), request("SG201"))
+    done = links.apply(run(options, State(tmp_path / "state")), request("SG201"))
     assert taken == [[]], "the other node knew of no lock"
     for result in (shown, done):
         (said,) = result["not_guaranteed"]
@@ -375,7 +380,7 @@ def test_on_galera_the_result_says_what_its_locks_do_not_guarantee(
         assert said in result["msg"]
     left_alone = (service_ids(world), done["counts"]["skipped"]) == ([None, 2], 1)
     assert left_alone or done["counts"]["doubtful"] == 1, done
-    with database.transaction(world.url("cell"), database.BRIEF) as held:
+    with database.transaction(world.url("cell", "repairer"), database.BRIEF) as held:
         assert held.exec_driver_sql("SELECT @@wsrep_sync_wait").scalar() == 7
 
 
