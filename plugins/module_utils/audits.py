@@ -17,7 +17,7 @@ import hashlib
 import json
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, fleet
+from ansible_collections.stackguard.nova.plugins.module_utils import evidence, fleet, remedies
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.forecast import REFUSES, STARTS, UNKNOWN, Start
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, to_plain
@@ -35,6 +35,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     overridden,
     report,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
 #: What is failed for: at least this verdict.
@@ -59,6 +60,8 @@ class Audit:
     starts: t.Tuple[Start, ...]
     zones: t.Tuple[fleet.Zone, ...]
     overrides: t.Tuple[Override, ...]
+    #: What to do, host by host, in an order in which nothing contradicts what came before.
+    remedies: t.Tuple[remedies.HostRemedies, ...]
 
     @property
     def verdict(self) -> str:
@@ -82,13 +85,52 @@ def audited(bundle: Bundle, overrides: t.Sequence[Override] = (), at_most: t.Opt
     """Decide everything from the evidence."""
     checked = audit.check(bundle, at_most)
     hosts = len({*bundle.hosts, *bundle.unreachable})
+    starts = tuple(audit.starts(bundle))
+    standing = [item for item in checked.findings if not overridden(item, overrides)]
+    ways = tuple(remedies.merged(standing, _known_starts(starts), _same_hosts(bundle)))
+    told = report(checked, bundle.collected_at, hosts, servers(bundle), overrides)
     return Audit(
-        report(checked, bundle.collected_at, hosts, servers(bundle), overrides),
+        {**told, "remedies": [_ways_plain(way) for way in ways]},
         checked,
-        tuple(audit.starts(bundle)),
+        starts,
         tuple(fleet.zones(bundle)),
         tuple(overrides),
+        ways,
     )
+
+
+def _known_starts(starts: t.Sequence[Start]) -> t.Dict[str, t.Optional[str]]:
+    """By inventory name, None where a start of nova-compute is known to destroy nothing, else what is known."""
+    return {
+        start.inventory_name: None
+        if start.outcome == STARTS and not start.destroys and not start.unread
+        else f"a start of nova-compute: {start.told}"
+        for start in starts
+    }
+
+
+def _same_hosts(bundle: Bundle) -> t.Iterator[t.List[str]]:
+    """Names of one host: in the inventory, of Nova, of libvirt."""
+    for name, facts in sorted(bundle.hosts.items()):
+        libvirt = facts.libvirt.hostname if facts.libvirt else None
+        yield [one for one in (name, conf_host(facts), libvirt) if one]
+
+
+def _ways_plain(way: remedies.HostRemedies) -> t.Dict[str, t.Any]:
+    """One host's entry of C(remedies) in C(report.json)."""
+    return {
+        "names": list(way.names),
+        "keep_stopped": list(way.keep_stopped),
+        "steps": [_step_plain(step) for step in way.steps],
+        "put_off": [
+            {**_step_plain(entry.step), "until": list(entry.until), "because": entry.because} for entry in way.put_off
+        ],
+    }
+
+
+def _step_plain(step: remedies.Step) -> t.Dict[str, t.Any]:
+    objects = [{"kind": item.object.kind, "id": item.object.id} for item in step.findings]
+    return {"code": step.code, "severity": step.severity, "remedy": step.remedy, "objects": objects}
 
 
 def servers(bundle: Bundle) -> int:
@@ -215,13 +257,46 @@ def _seconds(moment: str) -> t.Optional[int]:
 
 
 def to_do(found: Audit) -> t.List[Entry]:
-    """Return what to do, what destroys first: each remedy once, with whom it concerns."""
+    """Return what to do now, what destroys first: each remedy once, with the objects that it concerns.
+
+    What is put off on a host is not among it: none of these contradicts another one.
+    """
     groups: t.Dict[t.Tuple[str, str, str], t.List[Finding]] = {}
-    for item in ordered(found.checked.findings):
-        if item.severity != INFO and not overridden(item, found.overrides):
-            groups.setdefault((item.code, item.severity, item.remedy), []).append(item)
+    for way in found.remedies:
+        for step in way.steps:
+            groups.setdefault((step.code, step.severity, step.remedy), []).extend(step.findings)
     order = sorted(groups, key=lambda key: (key[1] != BLOCKER, not CATALOGUE[key[0]].absolute, key[0], key[2]))
     return [_entry(key, groups[key]) for key in order]
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """One host on which the order matters, for people."""
+
+    names: str
+    keep_stopped: str
+    steps: t.Tuple[Entry, ...]
+    #: Each with when it may be done.
+    put_off: t.Tuple[t.Tuple[Entry, str], ...]
+
+
+def ways(found: Audit) -> t.List[Way]:
+    """Return the hosts whose findings order opposite things, each with its one order."""
+    return [_way(way) for way in found.remedies if way.contested]
+
+
+def _way(way: remedies.HostRemedies) -> Way:
+    return Way(
+        visible(", ".join(way.names)) or "no host",
+        remedies.KEEP_STOPPED if way.keep_stopped else "",
+        tuple(_entry((step.code, step.severity, step.remedy), step.findings) for step in way.steps),
+        tuple((_entry((e.step.code, e.step.severity, e.step.remedy), e.step.findings), _when(e)) for e in way.put_off),
+    )
+
+
+def _when(entry: remedies.PutOff) -> str:
+    parts = [f"{' and '.join(entry.until)} must be settled first"] if entry.until else []
+    return visible("; ".join([*parts, *([entry.because] if entry.because else [])]))
 
 
 def _entry(key: t.Tuple[str, str, str], items: t.Sequence[Finding]) -> Entry:
@@ -239,6 +314,7 @@ def table(found: Audit) -> str:
         names = list(dict.fromkeys(label(item.object) for item in items))
         named = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         lines.append(f"{severity:8} {code} {CATALOGUE[code].slug:28} {len(items):6}  {named}")
+    lines += _ways_lines(found)
     undecided = collections.Counter((item["code"], item["reason"]) for item in found.report["unchecked"])
     lines += [
         f"unread   {code} {number:>4}x  {visible(reason)}" for (code, reason), number in sorted(undecided.items())
@@ -248,6 +324,19 @@ def table(found: Audit) -> str:
     if len(lost) > TO_DO:
         lines.append(f"and on {count(len(lost) - TO_DO, 'more host')}: see forecast.json")
     return "\n".join(lines)
+
+
+def _ways_lines(found: Audit) -> t.List[str]:
+    """A line for each host on which the order matters: what is done, and what is not done yet."""
+    lines = []
+    contested = ways(found)
+    for way in contested[:TO_DO]:
+        done = [*(["keep nova-compute stopped"] if way.keep_stopped else []), *[entry.code for entry in way.steps]]
+        later = ", ".join(dict.fromkeys(entry.code for entry, _when in way.put_off))
+        lines.append(f"order    {way.names}: {', '.join(done) or 'nothing now'}; not yet: {later} (see report.html)")
+    if len(contested) > TO_DO:
+        lines.append(f"order    and {count(len(contested) - TO_DO, 'more host')}: see report.json, remedies")
+    return lines
 
 
 def _counted(found: Audit) -> str:
@@ -277,11 +366,15 @@ def page(found: Audit, render: t.Callable[..., str], style: str, script: str) ->
     for item in found.report["unchecked"]:
         undecided.setdefault(item["code"], []).append(item)
     entries = to_do(found)
+    contested = ways(found)
     return render(
         report=found.report,
         meaning=VERDICTS[found.verdict],
         to_do=entries[:TO_DO],
         to_do_more=max(0, len(entries) - TO_DO),
+        ways=contested[:TO_DO],
+        ways_more=max(0, len(contested) - TO_DO),
+        again=remedies.AGAIN,
         groups=_groups(found),
         undecided=sorted(undecided.items()),
         catalogue=CATALOGUE,

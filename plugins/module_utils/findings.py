@@ -11,6 +11,7 @@ depends on it. Codes are stable and never reused. Pure: no I/O, no clock, no Ans
 from __future__ import annotations
 
 import dataclasses
+import json
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
@@ -252,6 +253,45 @@ def parse_overrides(raw: t.Any) -> t.List[Override]:
     if not isinstance(raw, (list, tuple)):
         raise OverrideError("stackguard_overrides: expected a list of {code, object, reason}")
     return [_parse_override(item, f"stackguard_overrides[{index}]") for index, item in enumerate(raw)]
+
+
+def overrides_of_text(text: t.Any) -> t.List[t.Dict[str, str]]:
+    """Read overrides that were typed into one field: a JSON list, or C(CODE OBJECT: REASON) on each line.
+
+    Raises :class:`OverrideError`, also for codes and entries that :func:`parse_overrides` refuses.
+    """
+    if not isinstance(text, str):
+        raise OverrideError(f"overrides: text was expected, not {type(text).__name__}")
+    if text.lstrip()[:1] in ("[", "{"):
+        found = _overrides_of_json(text)
+    else:
+        lines = enumerate(text.splitlines(), 1)
+        found = [_override_of_line(line.strip(), number) for number, line in lines if line.strip()]
+    return [dataclasses.asdict(entry) for entry in parse_overrides(found)]
+
+
+def _overrides_of_json(text: str) -> t.Any:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise OverrideError(f"overrides: it begins like JSON and is none: {error}") from None
+    if not isinstance(found, list):
+        raise OverrideError("overrides: a JSON list of {code, object, reason} was expected")
+    for index, item in enumerate(found):
+        if isinstance(item, dict) and not all(isinstance(value, str) for value in item.values()):
+            raise OverrideError(f"overrides[{index}]: code, object and reason are text")
+    return found
+
+
+def _override_of_line(line: str, number: int) -> t.Dict[str, str]:
+    code, _space, rest = line.partition(" ")
+    subject, colon, reason = rest.partition(": ")
+    if not colon or not line.isprintable():
+        raise OverrideError(
+            f"overrides, line {number}: CODE OBJECT: REASON was expected, such as "
+            "SG110 guest1: a domain of the backup team"
+        )
+    return {"code": code, "object": subject, "reason": reason}
 
 
 def _parse_override(item: t.Any, where: str) -> Override:

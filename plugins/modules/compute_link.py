@@ -54,7 +54,7 @@ options:
   batch_size:
     type: int
     default: 1000
-    description: Rows in one transaction.
+    description: Rows in one transaction. At most 10 where it locks rows of C(services), since heartbeats wait for them.
   limit:
     type: int
     default: 1000
@@ -121,9 +121,19 @@ counts:
       meanwhile.
     - C(unproven) are rows of a batch that was being written when a run was killed, and that others have written since.
       It is not known whether the repair was committed, and a rollback leaves them alone.
+    - C(doubtful) are rows that were changed, and whose service or node was not what it was when it was read again after
+      the commit.
   returned: when it was not refused
   type: dict
-  sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0}
+  sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
+not_guaranteed:
+  description:
+    - A sentence for each database of which it cannot be guaranteed that the service or node that a link leads to stays
+      as it is until the link is committed. That is a Galera cluster, whose locks hold on one node.
+  returned: with O(action=apply), when it was not refused
+  type: list
+  elements: str
+  sample: []
 remaining:
   description:
     - How many links are wrong in the end (in check mode, would be). C(asked) are of O(codes), C(other) of other codes,

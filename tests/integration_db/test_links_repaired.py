@@ -11,7 +11,6 @@ import typing as t
 import link_clouds
 import pytest
 import servers
-import sqlalchemy as sa
 from link_runs import Killed, State, request, run, witness
 from world import World, uid
 
@@ -279,32 +278,6 @@ def test_two_at_once(mixed: World, state: State) -> None:
     with nova_db.advisory_lock(mixed.url("api"), links.LOCK), pytest.raises(StackguardError, match="SG707"):
         links.apply(run(mixed.options(), state), request())
     assert ids(mixed) == [None, 4711, 2]
-
-
-def test_what_a_link_is_to_lead_to_stays_until_it_is_committed(mixed: World, state: State) -> None:
-    """Another transaction, in the middle of a batch, cannot delete the node; a reader is not held up."""
-    refused: list[str] = []
-
-    def meddle() -> None:
-        with mixed.server.admin(mixed.names["cell"]) as connection:
-            assert connection.exec_driver_sql("SELECT host FROM compute_nodes WHERE id = 1").scalar() == "compute1"
-            connection.exec_driver_sql(
-                "SET lock_timeout = '1s'"
-                if mixed.server.backend == "postgresql"
-                else "SET SESSION innodb_lock_wait_timeout = 1"
-            )
-            try:
-                connection.exec_driver_sql("UPDATE compute_nodes SET deleted = 1 WHERE id = 1")
-            except sa.exc.DBAPIError as error:
-                refused.append(str(error))
-
-    state.between = ("batch_write", meddle)
-    links.apply(run(mixed.options(), state), request())
-    assert len(refused) == 1, refused
-    assert "lock" in refused[0].lower()
-    assert ids(mixed) == [1, 1, 2]
-    meddle()
-    assert len(refused) == 1, "nothing is held any more"
 
 
 # --- what remains ---------------------------------------------------------------------------------------------

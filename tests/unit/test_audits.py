@@ -46,7 +46,8 @@ def test_the_order_of_hosts_and_rows_does_not_matter():
 def test_the_report_has_the_agreed_shape():
     found = audited(troubled())
     report = json.loads(audits.report_json(found))
-    assert set(report) == {"schema", "verdict", "generated_at", "hosts", "servers", "findings", "unchecked", "counts"}
+    agreed = {"schema", "verdict", "generated_at", "hosts", "servers", "findings", "unchecked", "counts"}
+    assert set(report) == agreed | {"remedies"}
     assert (report["verdict"], report["hosts"], report["servers"]) == ("block", 9, 27)
     order = [(item["code"], item["object"]["id"]) for item in report["findings"]]
     assert order == sorted(order)

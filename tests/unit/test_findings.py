@@ -126,6 +126,53 @@ def test_an_override_that_cannot_be_taken_says_which(raw, message):
         parse_overrides(raw)
 
 
+DOMAIN = {"code": "SG110", "object": "guest1", "reason": "a domain: the backup team's"}
+AGENT = {"code": "SG305", "object": "Open vSwitch agent", "reason": "announced"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \n\n", []),
+        ("SG110 guest1: a domain: the backup team's", [DOMAIN]),
+        ("\n SG110 guest1: a domain: the backup team's\r\nSG305 Open vSwitch agent: announced\n", [DOMAIN, AGENT]),
+        ("SG705 cell:cell1: the others", [{"code": "SG705", "object": "cell:cell1", "reason": "the others"}]),
+        (json.dumps([DOMAIN, AGENT]), [DOMAIN, AGENT]),
+        ("SG110 x: {{ 7 * 6 }}", [{"code": "SG110", "object": "x", "reason": "{{ 7 * 6 }}"}]),
+    ],
+)
+def test_overrides_may_be_typed_into_one_field(text, expected):
+    assert findings.overrides_of_text(text) == expected
+    assert [entry.code for entry in parse_overrides(findings.overrides_of_text(text))] == [e["code"] for e in expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ([DOMAIN], "text was expected, not list"),
+        (None, "text was expected, not NoneType"),
+        ("SG110 guest1", "line 1: CODE OBJECT: REASON was expected"),
+        ("SG110 guest1: known\nSG110", "line 2: CODE"),
+        ("SG110 guest1:known", "line 1: CODE"),
+        ("SG110 guest1: \x1b[2Jknown", "line 1: CODE"),
+        ("SG110 guest1:  ", "line 1: CODE"),
+        ("SG110 : known", "must not be empty"),
+        ("sg110 guest1: known", "not a finding code"),
+        ("SG113 guest1: known", "absolute"),
+        ('[{"code": "SG110"', "begins like JSON and is none"),
+        ("{{ 7 * 6 }}", "begins like JSON and is none"),
+        (json.dumps(DOMAIN), "a JSON list"),
+        (json.dumps(["SG110"]), "exactly the keys"),
+        (json.dumps([{**DOMAIN, "force": "yes"}]), "exactly the keys"),
+        (json.dumps([{**DOMAIN, "object": ["a", "b"]}]), "are text"),
+    ],
+)
+def test_text_that_is_no_override_is_refused_with_the_place(text, message):
+    with pytest.raises(OverrideError, match=message):
+        findings.overrides_of_text(text)
+
+
 def test_overrides_name_code_and_object():
     (entry,) = parse_overrides([{"code": "SG102", "object": "uuid-1", "reason": "known"}])
     assert parse_overrides(None) == []

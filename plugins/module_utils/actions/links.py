@@ -4,9 +4,10 @@
 
 """Carries out a repair of links: read, judge, refuse or write in batches; take it back; go on after a kill.
 
-The databases are reached from here; the journal is kept where :class:`State` keeps it. Before a batch is committed,
-its rows are in the journal with what was there. A run that was killed is gone on with by the same command: what the
-last batch came to is read from its rows, and the rest is planned anew from what the databases hold by then.
+The databases are reached from here; the journal is kept where :class:`State` keeps it. Before a transaction begins,
+the rows of its batch are in the journal with what was there: no row is locked while the journal is written. A run that
+was killed is resumed by the same command: what the last batch came to is read from its rows, and the rest is planned
+again from what the databases hold by then.
 """
 
 from __future__ import annotations
@@ -70,11 +71,17 @@ class Tally:
     gone: int = 0
     skipped: int = 0
     unproven: int = 0
+    doubtful: t.List[t.Tuple[plans.Repair, str]] = dataclasses.field(default_factory=list)
     told: t.List[Result] = dataclasses.field(default_factory=list)
     repairs: t.List[plans.Repair] = dataclasses.field(default_factory=list)
 
-    def add(self, outcome: link_repairs.BatchOutcome, word: str) -> None:
-        """Count a batch, and keep some of its rows to tell."""
+    def add(
+        self,
+        outcome: link_repairs.BatchOutcome,
+        word: str,
+        doubtful: t.Sequence[t.Tuple[plans.Repair, str]] = (),
+    ) -> None:
+        """Count a batch, and keep some of its rows to show. ``doubtful``: changed, and not what was wanted any more."""
         self.changed += len(outcome.changed)
         self.already += len(outcome.already)
         self.gone += len(outcome.gone)
@@ -82,7 +89,10 @@ class Tally:
         # First what somebody has to look at: only so many are told.
         self.tell((made, f"skipped: {why}") for made, why in outcome.skipped)
         self.tell((made, "skipped: it was deleted meanwhile") for made in outcome.gone)
-        self.tell((made, word) for made in outcome.changed)
+        self.doubtful += doubtful
+        self.tell((made, f"{word}, but what it leads to changed in the meantime: {why}") for made, why in doubtful)
+        known = {made.change.key for made, _why in doubtful}
+        self.tell((made, word) for made in outcome.changed if made.change.key not in known)
         self.repairs += outcome.changed[: max(0, LISTED - len(self.repairs))]
 
     def add_unproven(self, rows: t.Sequence[plans.Repair]) -> None:
@@ -116,6 +126,7 @@ def apply(run: Run, request: plans.LinkRequest) -> Result:
             run.say(f"resuming operation {journal['operation_id']}")
             _settle(run, journal)
         links, plan, report = _judge(run, request)
+        limits = _not_guaranteed(run, plan)
         if plan and journal is None:
             journal = _journal(run, request)
             run.state.call([{"op": "journal_open", "journal": journal}])
@@ -124,16 +135,47 @@ def apply(run: Run, request: plans.LinkRequest) -> Result:
             _tell_unproven(run, journal, tally)
             _close(run, journal, journals.FINISHED)
     if journal is None:
-        return {**_result(tally, "none"), **_what_remains("nothing was repaired", run, request, links, report)}
-    return _repaired(run, request, journal, tally)
+        told = _what_remains("nothing was repaired", run, request, links, report)
+        return {**_result(tally, "none"), **_with_limits(told, limits)}
+    return _with_limits(_repaired(run, request, journal, tally), limits)
+
+
+def _not_guaranteed(run: Run, plan: t.Sequence[Wrong]) -> t.List[str]:
+    """Say of which databases it cannot be guaranteed that nothing moves between the check of a link and its commit."""
+    names = sorted({f"cell:{wrong.cell.name}" for wrong in plan})
+    return [
+        f"{name} is a Galera cluster, where a lock holds on one node: another node can delete or rename the service or "
+        "node that a link leads to before the link is committed. Each is read again after the commit."
+        for name in names
+        if link_repairs.is_cluster(nova_db.url_of(run.options, name))
+    ]
+
+
+def _with_limits(result: Result, limits: t.List[str]) -> Result:
+    return {**result, "not_guaranteed": limits, "msg": "\n".join([result["msg"], *limits])}
 
 
 def _repaired(run: Run, request: plans.LinkRequest, journal: Result, tally: Tally) -> Result:
     links = _links(run, request)
-    report = _report(run, checks.check(links.bundle, LISTED), links)
+    checked = checks.check(links.bundle, LISTED)
+    report = _report(run, checked + findings.Checked(tuple(_doubtful(tally, checked))), links)
     report["counts"].update(repaired=tally.changed, skipped=tally.skipped)
     told = _what_remains(f"{count(tally.changed, 'row')} repaired{_aside(tally)}", run, request, links, report)
+    told["incomplete"] = bool(told["incomplete"] or tally.doubtful)
     return {**_result(tally, journals.FINISHED), **told, "operation_id": journal["operation_id"]}
+
+
+def _doubtful(tally: Tally, checked: findings.Checked) -> t.Iterator[findings.Finding]:
+    """A finding for each link that led to a changed row right after its commit, where the last look has none."""
+    found = {item.object.id for item in checked.findings}
+    for made, why in tally.doubtful[:LISTED]:
+        if made.subject.id not in found:
+            evidence = {"repaired": made.change.label, "after the commit": why}
+            remedy = (
+                "What the repaired link leads to was changed while the repair was committed. Run the repair again; it "
+                "reads everything again."
+            )
+            yield findings.finding(made.code, made.subject, evidence, remedy)
 
 
 def _aside(tally: Tally) -> str:
@@ -142,6 +184,7 @@ def _aside(tally: Tally) -> str:
         (tally.skipped, "left alone because it is not what it was"),
         (tally.gone, "deleted meanwhile"),
         (tally.unproven, "left alone because it is not proven that this operation wrote it"),
+        (len(tally.doubtful), "repaired whose target changed in the meantime"),
     ]
     return "".join(f", {count(number, 'row')} {what}" for number, what in said if number)
 
@@ -154,7 +197,7 @@ def _rehearse(run: Run, request: plans.LinkRequest, journal: t.Optional[Result])
     report["counts"].update(repairable=len(plan))
     going_on = f" (operation {journal['operation_id']} would be gone on with)" if journal else ""
     did = f"{count(len(plan), 'row')} would be repaired{going_on}"
-    told = _what_remains(did, run, request, links, report, plan)
+    told = _with_limits(_what_remains(did, run, request, links, report, plan), _not_guaranteed(run, plan))
     return {**_result(tally, "planned" if plan else "none"), **told}
 
 
@@ -168,6 +211,7 @@ def _result(tally: Tally, state: str) -> Result:
             "gone": tally.gone,
             "skipped": tally.skipped,
             "unproven": tally.unproven,
+            "doubtful": len(tally.doubtful),
         },
         "repairs": tally.told,
         "diff": plans.diff(tally.repairs),
@@ -208,17 +252,17 @@ def _write(
     number = max([int(entry[0]) for entry in found["states"]], default=0)
     done = 0
     for batch in work:
-        if not lock.still_held():
-            raise StackguardError(
-                "the database connection that holds the lock was lost: run the same command again to go on"
-            )
+        _refuse_lost(lock)
         number += 1
         written: t.List[int] = []
-
-        outcome = _commit(run, batch, functools.partial(_write_down, run, operation, number, written))
+        url = nova_db.url_of(run.options, batch[0].change.database)
+        write_down = functools.partial(_write_down, run, operation, number, written, lock)
+        outcome = link_repairs.apply_batch(url, batch, write_down)
         if written:
-            run.state.call([{**_batch(operation, "batch_mark"), "number": number, "state": batches.DONE}])
-        tally.add(outcome, "repaired")
+            # What was written down, and then found changed by others, was not committed.
+            ended = batches.DONE if outcome.changed else batches.VOID
+            run.state.call([{**_batch(operation, "batch_mark"), "number": number, "state": ended}])
+        tally.add(outcome, "repaired", link_repairs.recheck(url, outcome.changed))
         done += len(batch)
         change = batch[0].change
         run.say(
@@ -227,16 +271,26 @@ def _write(
         )
 
 
-def _write_down(run: Run, operation: str, number: int, written: t.List[int], made: t.Sequence[plans.Repair]) -> None:
+def _write_down(
+    run: Run,
+    operation: str,
+    number: int,
+    written: t.List[int],
+    lock: nova_db.AdvisoryLock,
+    made: t.Sequence[plans.Repair],
+) -> None:
+    """Write a batch into the journal, before its transaction begins."""
     kept = [plans.to_journal(one) for one in made]
-    # Once more where another transaction was in the way: what was not committed is overwritten.
+    # Once more where others were in the way: what was not committed is overwritten.
     run.state.call([{**_batch(operation, "batch_write"), "number": number, "rows": kept}])
     written.append(number)
+    # The journal may have hung for long. By now another run may have found this batch, and called it void.
+    _refuse_lost(lock)
 
 
-def _commit(run: Run, batch: t.List[plans.Repair], write_down: link_repairs.Journal) -> link_repairs.BatchOutcome:
-    url = nova_db.url_of(run.options, batch[0].change.database)
-    return link_repairs.apply_batch(url, batch, write_down)
+def _refuse_lost(lock: nova_db.AdvisoryLock) -> None:
+    if not lock.still_held():
+        raise StackguardError("the database connection that holds the lock was lost: run the same command again")
 
 
 # --- what stands against it -----------------------------------------------------------------------------------
@@ -415,7 +469,9 @@ def _settle(run: Run, journal: Result) -> None:
 
 
 def _fate(run: Run, rows: t.Sequence[plans.Repair]) -> str:
-    return link_repairs.fate(nova_db.url_of(run.options, rows[0].change.database), rows)
+    # A rehearsal locks nothing.
+    url = nova_db.url_of(run.options, rows[0].change.database)
+    return link_repairs.fate(url, rows, lock=not run.check_mode)
 
 
 def _tell_unproven(run: Run, journal: Result, tally: Tally) -> None:
@@ -505,8 +561,7 @@ def _take_back(run: Run, journal: Result, lock: nova_db.AdvisoryLock) -> Tally:
     tally = Tally()
     todo = [number for number, state in _states(run, journal).items() if state == batches.DONE]
     for number in reversed(todo):
-        if not lock.still_held():
-            raise StackguardError("the database connection that holds the lock was lost: run the same command again")
+        _refuse_lost(lock)
         rows = _rows(run, journal, number)
         outcome = link_repairs.take_back(nova_db.url_of(run.options, rows[0].change.database), rows)
         run.state.call([{**_batch(journal["operation_id"], "batch_mark"), "number": number, "state": batches.UNDONE}])

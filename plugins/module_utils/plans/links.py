@@ -29,6 +29,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import
 
 KIND = "repair_links"
 
+#: Rows in one transaction that links nodes to services. It locks their services, and heartbeats wait for them.
+SERVICE_ROWS = 10
+
 _TABLES = (NODES, INSTANCES, MIGRATIONS)
 #: Columns that a change is guarded by, beside those that it changes.
 _GUARDS: t.Mapping[str, t.Tuple[str, ...]] = {
@@ -104,11 +107,15 @@ def repair(links: Links, wrong: Wrong) -> Repair:
 
 
 def batches(links: Links, plan: t.Sequence[Wrong], size: int) -> t.Iterator[t.List[Repair]]:
-    """Yield the repairs of a plan in batches of at most ``size`` rows, each of one cell and table."""
+    """Yield the repairs of a plan in batches of at most ``size`` rows, each of one cell and table.
+
+    Of those that lock rows of C(services), at most SERVICE_ROWS.
+    """
     batch: t.List[Repair] = []
     for wrong in plan:
         made = repair(links, wrong)
-        if batch and (len(batch) >= size or _home(batch[0]) != _home(made)):
+        most = min(size, SERVICE_ROWS) if made.change.table == NODES else size
+        if batch and (len(batch) >= most or _home(batch[0]) != _home(made)):
             yield batch
             batch = []
         batch.append(made)

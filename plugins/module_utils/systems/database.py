@@ -11,7 +11,9 @@ are constants that no dialect-neutral construct exists for; none is built from a
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
+import time
 import traceback
 import typing as t
 
@@ -32,6 +34,24 @@ STATEMENT_TIMEOUT = 300
 LOCK_TIMEOUT = 20
 #: The driver gives up on a silent server somewhat later than the server gives up on a statement.
 SOCKET_TIMEOUT = STATEMENT_TIMEOUT + 30
+#: A write transaction whose client says nothing for so long (it was stopped, its network was cut) is rolled back by the
+#: server, and its locks are gone.
+IDLE_TIMEOUT = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What bounds a write transaction, in seconds. ``whole``: no statement is begun later than this after the first."""
+
+    lock: int
+    statement: int
+    idle: int
+    whole: t.Optional[int] = None
+
+
+#: For transactions that lock rows which a running nova-compute writes: its heartbeat (each 10 s by default) waits for
+#: them, and Nova calls it down after 60 s.
+BRIEF = Limits(lock=3, statement=5, idle=5, whole=15)
 
 #: Server error codes that say "somebody else is changing this": deadlock, lock wait timeout, and MariaDB's
 #: "record has changed since last read" (innodb_snapshot_isolation).
@@ -125,7 +145,8 @@ def _read_only(connection: sa.Connection) -> t.Iterator[sa.Connection]:
         options["postgresql_readonly"] = True
     connection = connection.execution_options(**options)
     with connection.begin() as transaction:
-        _timeouts(connection)
+        _timeouts(connection, STATEMENT_TIMEOUT, LOCK_TIMEOUT)
+        _newest(connection)
         if mysql:
             connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
         try:
@@ -135,19 +156,26 @@ def _read_only(connection: sa.Connection) -> t.Iterator[sa.Connection]:
 
 
 @contextlib.contextmanager
-def transaction(url: str) -> t.Iterator[sa.Connection]:
+def transaction(url: str, limits: t.Optional[Limits] = None) -> t.Iterator[sa.Connection]:
     """A write transaction: committed at the end, rolled back on any exception.
 
     READ COMMITTED: each statement sees the newest committed rows, and rows that are only looked at are not locked;
     what guards is SELECT ... FOR UPDATE. Raises :class:`DatabaseError` or :class:`Conflict` with nothing changed;
     where the connection is lost during the commit, a DatabaseError with C(unknown_outcome).
+
+    Nothing but SQL belongs inside: the server ends a transaction whose client is silent for long (C(limits)).
     """
+    limits = limits or Limits(LOCK_TIMEOUT, STATEMENT_TIMEOUT, IDLE_TIMEOUT)
     committing = False
     try:
         with engine(url).connect() as plain:
             connection = plain.execution_options(isolation_level="READ COMMITTED")
             begun = connection.begin()
-            _timeouts(connection)
+            _timeouts(connection, limits.statement, limits.lock)
+            _newest(connection)
+            _bound_silence(connection, limits.idle)
+            if limits.whole is not None:
+                _bound_whole(connection, limits.whole, url)
             try:
                 yield connection
             except BaseException:
@@ -174,7 +202,8 @@ def rehearsal(url: str) -> t.Iterator[sa.Connection]:
             connection = plain.execution_options(isolation_level="READ COMMITTED")
             begun = connection.begin()
             try:
-                _timeouts(connection)
+                _timeouts(connection, STATEMENT_TIMEOUT, LOCK_TIMEOUT)
+                _bound_silence(connection, IDLE_TIMEOUT)
                 yield connection
             finally:
                 _quiet_rollback(begun)
@@ -188,18 +217,58 @@ def _quiet_rollback(begun: sa.RootTransaction) -> None:
         begun.rollback()
 
 
-def _timeouts(connection: sa.Connection) -> None:
+def _timeouts(connection: sa.Connection, statement: int, lock: int) -> None:
     """Bound statements and lock waits on the server, for this session only."""
     dialect = connection.dialect
     if dialect.name != "mysql":
-        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT * 1000:d}")
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {LOCK_TIMEOUT * 1000:d}")
+        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {statement * 1000:d}")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {lock * 1000:d}")
         return
-    connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT:d}")
+    connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {lock:d}")
     if getattr(dialect, "is_mariadb", False):
-        connection.exec_driver_sql(f"SET SESSION max_statement_time = {STATEMENT_TIMEOUT:d}")
+        connection.exec_driver_sql(f"SET SESSION max_statement_time = {statement:d}")
     else:
-        connection.exec_driver_sql(f"SET SESSION max_execution_time = {STATEMENT_TIMEOUT * 1000:d}")
+        # MySQL bounds statements that only read; one that writes is bounded by its lock waits.
+        connection.exec_driver_sql(f"SET SESSION max_execution_time = {statement * 1000:d}")
+
+
+def _bound_silence(connection: sa.Connection, seconds: int) -> None:
+    """Let the server end the session, and so the transaction, where the client says nothing for so long."""
+    dialect = connection.dialect
+    if dialect.name != "mysql":
+        connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = {seconds * 1000:d}")
+        return
+    # MySQL has no such bound for transactions: the one for sessions does it, since this session has but one of them.
+    connection.exec_driver_sql(f"SET SESSION wait_timeout = {seconds:d}")
+    if getattr(dialect, "is_mariadb", False):
+        # Where the administrator has set these, they count, and not wait_timeout.
+        for name in ("idle_transaction_timeout", "idle_write_transaction_timeout", "idle_readonly_transaction_timeout"):
+            connection.exec_driver_sql(f"SET SESSION {name} = {seconds:d}")
+
+
+def _bound_whole(connection: sa.Connection, seconds: int, url: str) -> None:
+    """Begin no further statement after so long: many slow ones add up, each within its own bound."""
+    end = time.monotonic() + seconds
+
+    def in_time(*_arguments: t.Any) -> None:
+        if time.monotonic() > end:
+            raise Conflict(f"database {urls.location(url)}: the transaction took longer than {seconds} s: rolled back")
+
+    sa.event.listen(connection, "before_cursor_execute", in_time)
+
+
+def is_cluster(connection: sa.Connection) -> bool:
+    """Whether this is a node of a Galera cluster: row locks hold on this node only, and others are written, too."""
+    if connection.dialect.name != "mysql":
+        return False
+    row = connection.exec_driver_sql("SHOW VARIABLES LIKE 'wsrep_on'").first()
+    return row is not None and str(row[1]).upper() in ("ON", "1")
+
+
+def _newest(connection: sa.Connection) -> None:
+    """On a node of a Galera cluster, see all that other nodes had committed when a statement begins."""
+    if is_cluster(connection):
+        connection.exec_driver_sql("SET SESSION wsrep_sync_wait = 7")
 
 
 def utc_now(connection: sa.Connection) -> sa.ColumnElement[t.Any]:

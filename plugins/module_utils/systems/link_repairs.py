@@ -5,7 +5,12 @@
 """Writes repaired links: a batch of rows of one table, in one transaction, each guarded by what was read.
 
 A row that is no longer what was read, that something is in progress on, or whose target is no longer what it was, is
-left alone and reported; the others are changed. What was there is handed to the journal before the commit.
+left alone and reported; the others are changed.
+
+What is about to be changed is handed to the journal before the transaction begins: while rows are locked, only SQL
+runs. A repair of C(compute_nodes) locks rows of C(services), which every nova-compute updates each few seconds; a
+journal that hangs must not let Nova call them down. The transaction then changes exactly what was journaled, or nothing
+at all: where a row was written in between, it ends, and the batch is read, journaled and tried again.
 """
 
 from __future__ import annotations
@@ -24,8 +29,8 @@ try:
 except ImportError:
     SQLALCHEMY = False  # reported by the module, see systems/database.py
 
-#: Times that a batch is tried again when another transaction was in the way.
-TRIES = 3
+#: Times that a batch is tried where another transaction was in the way, or wrote a row after the journal was written.
+TRIES = 10
 
 Journal = t.Callable[[t.Sequence[Repair]], None]
 
@@ -41,15 +46,21 @@ class BatchOutcome:
 
 
 def apply_batch(url: str, batch: t.Sequence[Repair], journal: Journal) -> BatchOutcome:
-    """Change the rows of a batch. ``journal`` is called once, before the commit, with what is about to be committed.
+    """Change the rows of a batch. ``journal`` is called before each try, with what is about to be changed.
+
+    What was handed to its last call was committed, if anything was. It is not called where nothing is to be changed.
 
     Raises :class:`DatabaseError` (C(unknown_outcome): the journal tells which rows to look at) or :class:`Conflict`
     where another transaction stayed in the way; nothing was changed then. ValueError for a change never made here.
     """
     _refuse_strange(batch)
     for attempt in range(1, TRIES + 1):
+        expected = _expected(url, batch)
+        if not expected.changed:
+            return expected
+        journal(expected.changed)
         try:
-            return _apply(url, batch, journal)
+            return _apply(url, batch, expected.changed)
         except Conflict:
             if attempt == TRIES:
                 raise
@@ -68,7 +79,28 @@ def rehearse(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
         return _compared(connection, batch, lock=False)
 
 
-def fate(url: str, batch: t.Sequence[Repair]) -> str:
+def recheck(url: str, made: t.Sequence[Repair]) -> t.List[t.Tuple[Repair, str]]:
+    """Return the repairs whose link leads to a row that is not what it was, and what it is now. For after the commit.
+
+    In a Galera cluster a lock holds on one node: another one may have let the row be deleted or renamed.
+
+    Raises :class:`DatabaseError`.
+    """
+    premises = {one.premise for one in made if one.premise is not None}
+    if not premises:
+        return []
+    with database.snapshot(url) as connection:
+        broken = _broken(connection, premises, lock=False)
+    return [(one, broken[one.premise]) for one in made if one.premise in broken]
+
+
+def is_cluster(url: str) -> bool:
+    """Whether the database is a node of a Galera cluster. Raises :class:`DatabaseError`."""
+    with database.snapshot(url) as connection:
+        return database.is_cluster(connection)
+
+
+def fate(url: str, batch: t.Sequence[Repair], lock: bool = True) -> str:
     """Say what became of a batch that was journaled, when the run ended before it noted that.
 
     A batch is one transaction, so one row tells: it was not committed (C(void)) where a row is as it was before, and it
@@ -76,11 +108,14 @@ def fate(url: str, batch: t.Sequence[Repair]) -> str:
     Where neither is seen, or both, others wrote the rows since, perhaps the very same values: C(unproven). Nova's
     C(updated_at) has whole seconds: a write of Nova's in the second of its last one is not told from none.
 
-    Raises :class:`DatabaseError`.
+    ``lock``: wait for a commit that is still under way on the server, though its client is dead.
+
+    Raises :class:`DatabaseError`, or :class:`Conflict` where such a transaction stays open.
     """
     by_key = {made.change.key: made for made in batch}
-    with database.snapshot(url) as connection:
-        compared = row_changes.compare(connection, schema.CELL, [made.change for made in batch], lock=False)
+    reading = database.transaction(url, database.BRIEF) if lock else database.snapshot(url)
+    with reading as connection:
+        compared = row_changes.compare(connection, schema.CELL, [made.change for made in batch], lock=lock)
         stamps = _stamps(connection, batch)
     void = any(entry.state == row_changes.BEFORE for entry in compared)
     done = any(
@@ -113,13 +148,29 @@ def _refuse_strange(batch: t.Sequence[Repair]) -> None:
             raise ValueError(f"{change.database} {change.table}: not a change a repair makes: {change.label}")
 
 
-def _apply(url: str, batch: t.Sequence[Repair], journal: Journal) -> BatchOutcome:
-    with database.transaction(url) as connection:
+def _expected(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
+    """Read, without a lock, what a batch would come to; what would be changed with its C(updated_at)."""
+    with database.snapshot(url) as connection:
+        outcome = _compared(connection, batch, lock=False)
+        stamps = _stamps(connection, outcome.changed)
+    stamped = [dataclasses.replace(made, stamp=stamps[made.change.key]) for made in outcome.changed]
+    return dataclasses.replace(outcome, changed=stamped)
+
+
+def _apply(url: str, batch: t.Sequence[Repair], journaled: t.Sequence[Repair]) -> BatchOutcome:
+    """Change what was journaled, all of it. Raises :class:`Conflict` where a row was written since: nothing is changed.
+
+    :func:`fate` knows by one row what became of a batch: only because never a part of it is committed.
+    """
+    with database.transaction(url, database.BRIEF) as connection:
         outcome = _compared(connection, batch, lock=True)
-        if outcome.changed:
-            stamps = _stamps(connection, outcome.changed)
-            row_changes.update(connection, schema.CELL, [made.change for made in outcome.changed])
-            journal([dataclasses.replace(made, stamp=stamps[made.change.key]) for made in outcome.changed])
+        stamps = _stamps(connection, outcome.changed)
+        if stamps != {made.change.key: made.stamp for made in journaled}:
+            raise Conflict(
+                f"{journaled[0].change.database} {journaled[0].change.table}: others keep writing the rows of a batch; "
+                "nothing of it was changed"
+            )
+        row_changes.update(connection, schema.CELL, [made.change for made in outcome.changed])
     return outcome
 
 

@@ -30,6 +30,16 @@ TEMPLATES = {item["name"]: item for item in read("job_templates")["awx_job_templ
 WORKFLOWS = {item["name"]: item for item in read("workflows")["awx_workflows"]}
 
 
+#: The tasks that create templates and workflows, by module, and what every template's extra variables begin with.
+TASKS = {
+    module: task[module]
+    for task in yaml.load((AWX / "tasks" / "configure.yml").read_text(), Loader)
+    for module in task
+    if module.startswith("awx.awx.")
+}
+COMMON = yaml.load((AWX / "configure.yml").read_text(), Loader)[0]["vars"]["awx_common_vars"]
+
+
 #: Roles that take what another one takes, too.
 BUILT_ON = {"drain_host": ["migrate_server"]}
 

@@ -27,7 +27,7 @@ import ansible_runner
 import jinja2.sandbox
 import yaml
 
-from ansible_collections.stackguard.nova.tests.unit.awx.data import QUESTIONS, TEMPLATES, TYPES
+from ansible_collections.stackguard.nova.tests.unit.awx.data import COMMON, QUESTIONS, TASKS, TEMPLATES, TYPES
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 
 SCRIPT = "#!/usr/bin/env python3\nprint(%r)\n"
@@ -83,13 +83,27 @@ class Controller:
             "stackguard_state_host": "localhost",
             "stackguard_state_dir": str(folder / "state"),
             "stackguard_host_state_dir": str(folder / "host-state"),
+            "stackguard_overrides": COMMON["stackguard_overrides"],
             **common,
         }
 
     def launch(
-        self, name, hosts, answers=None, credentials=None, workflow=None, artifacts=None, verbosity=0, limit=None
+        self,
+        name,
+        hosts,
+        answers=None,
+        credentials=None,
+        workflow=None,
+        artifacts=None,
+        verbosity=0,
+        limit=None,
+        extra=None,
+        prompts=None,
     ):
-        """Run the template with the answers to its survey; the others are its defaults."""
+        """Run the template with the answers to its survey; the others are its defaults.
+
+        ``extra``: variables that the launch comes with besides; ``prompts``: instead of what configure.yml sets.
+        """
         self.number += 1
         template = TEMPLATES[name]
         place = self.folder / f"job{self.number}"
@@ -103,7 +117,8 @@ class Controller:
         meta = {"awx_job_id": self.number, "awx_job_template_name": name}
         if workflow is not None:
             meta["awx_workflow_job_id"] = workflow
-        variables = {**own, **survey(template, answers or {}), **(artifacts or {}), **meta}
+        taken, _errors = accepted(template.get("survey", []), extra or {}, prompts or TASKS["awx.awx.job_template"])
+        variables = {**own, **survey(template, answers or {}), **taken, **(artifacts or {}), **meta}
         write(sent / "env" / "extravars", dump(variables, safe=own))
         env, arguments = self.inject(credentials or {}, sent, there)
         if template.get("job_type") == "check":
@@ -207,3 +222,31 @@ def survey(template, answers):
             value = value.split("\n")
         found[name] = value
     return found
+
+
+def accepted(questions, given, prompts):
+    """Return what AWX takes of the variables that a launch comes with, and what is wrong with answers among them.
+
+    As awx/main/models/mixins.py does it (SurveyJobTemplateMixin, _accept_or_ignore_variables) in AWX 24.6: valid
+    answers to the survey; any other variable only where variables are prompted for. Those of a workflow are taken by
+    its survey, and go to all its nodes past their templates' (awx/main/models/workflow.py, get_job_kwargs).
+    """
+    taken, errors, others = {}, [], dict(given)
+    for name in questions:
+        if name in others:
+            value = others.pop(name)
+            if valid(QUESTIONS[name], value):
+                taken[name] = value
+            else:
+                errors.append(name)
+    return {**taken, **(others if prompts["ask_variables_on_launch"] else {})}, errors
+
+
+def valid(question, value):
+    """Whether AWX takes an answer (_survey_element_validation)."""
+    kind, choices = question["type"], question.get("choices", [])
+    if kind in ("text", "textarea"):
+        return isinstance(value, str) and len(value) <= question.get("max", len(value))
+    if kind == "integer":
+        return type(value) is int and question["min"] <= value <= question["max"]
+    return set(value) <= set(choices) if kind == "multiselect" else value in choices

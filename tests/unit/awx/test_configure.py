@@ -83,7 +83,11 @@ def test_the_modules_take_all_of_it_and_a_second_run_changes_nothing(configure):
         assert len(there.associated.get((item["id"], "credentials"), [])) == len(kinds)
         asked = [question["variable"] for question in there.surveys.get(item["id"], {}).get("spec", [])]
         assert asked == given.get("survey", [])
+        asks = {key: value for key, value in item.items() if key.startswith("ask_")}
+        assert asks["ask_variables_on_launch"] is False, "whoever launches it could give any command"
+        assert not any(asks.values()) and {"ask_credential_on_launch", "ask_limit_on_launch"} <= set(asks)
         extra = json.loads(item["extra_vars"])
+        assert "stackguard.nova.overrides" in extra["stackguard_overrides"]
         assert extra["stackguard_state_host"] == "lasting1"
         assert extra.get("evacuate_fence_command") == (
             "/usr/local/sbin/fence" if given["playbook"] == "evacuate_host.yml" else None
@@ -92,6 +96,9 @@ def test_the_modules_take_all_of_it_and_a_second_run_changes_nothing(configure):
         assert "{{ awx_" in extra["stackguard_report_dir"] or "{{ stackguard." in extra["stackguard_report_dir"]
     assert there.named("job_templates")["Nova: audit, the hosts"]["job_slice_count"] == 4
     for name, given in WORKFLOWS.items():
+        made = there.named("workflow_job_templates")[name]
+        assert made["ask_variables_on_launch"] is False, "its variables would reach every node"
+        assert not any(value for key, value in made.items() if key.startswith("ask_"))
         nodes = there.nodes(name)
         assert {
             node["identifier"]: {
@@ -104,6 +111,14 @@ def test_the_modules_take_all_of_it_and_a_second_run_changes_nothing(configure):
     assert [item["name"] for item in there.items["workflow_approval_templates"].values()] == [
         "Rename the compute host?"
     ]
+
+
+def test_overrides_of_the_template_that_would_silence_the_surveys_are_refused(configure):
+    standing = {"audit.yml": {"stackguard_overrides": []}}
+    code, told = configure("http://127.0.0.1:1", awx_extra_vars=standing)
+    assert code != 0
+    assert "awx_extra_vars sets stackguard_overrides" in told
+    assert "Create the credential types" not in told
 
 
 def test_what_is_missing_is_said(configure):

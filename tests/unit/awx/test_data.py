@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.tests.unit.awx.data import QUESTIONS, TEMPLATES, TYPES, WORKFLOWS, options
+from ansible_collections.stackguard.nova.tests.unit.awx.data import (
+    COMMON,
+    QUESTIONS,
+    TEMPLATES,
+    TYPES,
+    WORKFLOWS,
+    options,
+)
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 #: Of the connection to cloud and databases, which roles take from variables without naming them, and of AWX.
 CONNECTION = {"cloud", "nova_api_db_url", "neutron_db_url"}
 KINDS = {"machine", "openstack", "databases", "fence"}
+#: Answered as text, and made the role's by the extra variables that every template has.
+THROUGH = {"stackguard_awx_overrides": "stackguard_overrides"}
 #: What each kind of answer can be taken as. Lists are given as text with commas between, or chosen from.
 TYPES_TAKEN = {
-    "text": {"str", "raw", "list", "path"},
+    "text": {"str", "raw", "list"},
     "multiplechoice": {"str", "bool"},
     "multiselect": {"list"},
     "integer": {"int"},
@@ -42,6 +51,7 @@ def test_a_template_gives_only_what_the_role_takes(name):
     assert set(template["needs"]) <= KINDS
     # ours for other templates' sake: jobs.py and configure.yml say where it goes
     given = set(template.get("extra_vars", {})) | set(template.get("survey", []))
+    given = {THROUGH.get(variable, variable) for variable in given}
     assert given <= set(taken), f"{given - set(taken)} are no variables of {template['playbook']}"
     assert not set(template.get("extra_vars", {})) & set(template.get("survey", []))
 
@@ -61,6 +71,10 @@ def test_a_question_can_only_be_answered_as_the_role_takes_it(name):
     assert question["variable"] == name
     users = {item["playbook"] for item in TEMPLATES.values() if name in item.get("survey", [])}
     assert users, "nobody asks it"
+    if name in THROUGH:
+        assert COMMON[THROUGH[name]] == "{{ " + name + " | default('') | stackguard.nova.overrides }}"
+        assert (question["type"], question["required"]) == ("textarea", False)
+        return
     for playbook in users:
         option = options(playbook)[name]
         assert option["type"] in TYPES_TAKEN[question["type"]]
@@ -76,7 +90,7 @@ def test_a_question_can_only_be_answered_as_the_role_takes_it(name):
 
 
 #: Types of questions that AWX knows, and of their defaults (awx/api/views, JobTemplateSurveySpec).
-DEFAULTS = {"text": str, "multiplechoice": str, "multiselect": str, "integer": int}
+DEFAULTS = {"text": str, "textarea": str, "multiplechoice": str, "multiselect": str, "integer": int}
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -113,10 +127,13 @@ def plain(value):
     )
 
 
-def test_no_survey_asks_for_a_command_a_secret_or_an_override():
+def test_no_survey_asks_for_a_command_a_file_a_secret_or_a_structure():
     for name, question in QUESTIONS.items():
         assert question["type"] != "password"
-        assert not name.endswith(("_command", "_url", "_options")) and name != "stackguard_overrides"
+        assert not name.startswith("ansible_") and name != "stackguard_overrides"
+        assert not name.endswith(
+            ("_command", "_url", "_urls", "_options", "_module", "_dir", "_files", "_conf", "_uri")
+        )
 
 
 def test_only_the_audits_slices_run_side_by_side():

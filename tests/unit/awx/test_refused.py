@@ -25,8 +25,11 @@ RESIZE = {"resize_server": "web1", "resize_flavor": "large"}
 NO_SERVER = {"server": None, "zone": None, "strategy": None, "why": None}
 EVACUATE = {"evacuate_host": "compute1", "evacuate_fence": "attested"}
 AUDIT = {"codes": [], "report": []}
+UNKNOWN = '[{"code": "SG999", "object": "x", "reason": "y"}]'
+NO_CODE = "'SG999' is not a finding code"
 SOON = "cannot be converted to an int"
-#: Template, answers to the survey, extra variables at launch, words of the message, what else the workflow is told.
+#: Template, answers to the survey, extra variables of the template (AWX takes no others), words of the message, what
+#: else the workflow is told.
 CASES = {
     "rename, no name": (
         "Nova: rename",
@@ -53,6 +56,20 @@ CASES = {
         "missing required arguments: object, reason found in stackguard_overrides",
         RENAME,
     ),
+    "rename, override typed badly": (
+        "Nova: rename",
+        {**RENAME, "stackguard_awx_overrides": "SG110 guest1: a domain of the backup team\nSG110 guest2"},
+        {},
+        "overrides, line 2: CODE OBJECT: REASON was expected",
+        RENAME,
+    ),
+    "rename, override that cannot be": (
+        "Nova: rename",
+        {**RENAME, "stackguard_awx_overrides": "SG113 guest1: hurry"},
+        {},
+        "SG113 (restart-would-destroy) is absolute: it cannot be overridden",
+        RENAME,
+    ),
     "evacuate, no name": (
         "Nova: evacuate, check", {**EVACUATE, "evacuate_host": "../x"}, {}, "evacuate_host is", {"evacuate_host": None},
     ),
@@ -66,6 +83,13 @@ CASES = {
     "evacuate, no number": (
         "Nova: evacuate", EVACUATE, {"evacuate_server_timeout": "soon"}, SOON, {"evacuate_host": "compute1"},
     ),
+    "evacuate, override": (
+        "Nova: evacuate",
+        {**EVACUATE, "stackguard_awx_overrides": UNKNOWN},
+        {},
+        NO_CODE,
+        {"evacuate_host": "compute1"},
+    ),
     "return, no name": ("Nova: return", {"return_host": "a b"}, {}, "return_host is", {"return_host": None}),
     "return, not in the inventory": (
         "Nova: return", {"return_host": "nobody"}, {}, "no host answers to nobody", {"return_host": "nobody"},
@@ -75,6 +99,13 @@ CASES = {
         {"return_host": "compute1"},
         {"nova_cell_db_urls": "cell1"},
         "nova_cell_db_urls",
+        {"return_host": "compute1"},
+    ),
+    "return, override": (
+        "Nova: return",
+        {"return_host": "compute1", "stackguard_awx_overrides": UNKNOWN},
+        {},
+        NO_CODE,
         {"return_host": "compute1"},
     ),
     "drain, no name": ("Nova: drain", {"drain_host": "-h"}, {}, "drain_host is", {"drain_host": None}),
@@ -89,6 +120,13 @@ CASES = {
         "drain_peers (nobody) is no host of the inventory",
         {"drain_host": "compute1"},
     ),
+    "drain, override": (
+        "Nova: drain",
+        {"drain_host": "compute1", "stackguard_awx_overrides": UNKNOWN},
+        {},
+        NO_CODE,
+        {"drain_host": "compute1"},
+    ),
     "migrate, nothing": (
         "Nova: migrate", {"migrate_servers": ""}, {}, "migrate_server needs -e migrate_servers", {"drain_host": None},
     ),
@@ -99,6 +137,13 @@ CASES = {
         SOON,
         {"drain_host": None},
     ),
+    "migrate, override": (
+        "Nova: migrate",
+        {"migrate_servers": "[?name=='web1']", "stackguard_awx_overrides": UNKNOWN},
+        {},
+        NO_CODE,
+        {"drain_host": None},
+    ),
     "repair, no name": ("Nova: repair links", {"repair_hosts": "a/b"}, {}, "repair_hosts is", {}),
     "repair, no action": (
         "Nova: repair links",
@@ -107,8 +152,13 @@ CASES = {
         "value of repair_action must be one of: apply, rollback, got: undo",
         {},
     ),
+    "repair, override": ("Nova: repair links", {"stackguard_awx_overrides": UNKNOWN}, {}, NO_CODE, {}),
     "resize, no name": ("Nova: resize", {**RESIZE, "resize_server": " web1"}, {}, "resize_server is", NO_SERVER),
     "resize, no number": ("Nova: resize", RESIZE, {"resize_timeout": "soon"}, SOON, NO_SERVER),
+    "resize, override": (
+        "Nova: resize", {**RESIZE, "stackguard_awx_overrides": UNKNOWN}, {}, NO_CODE, NO_SERVER,
+    ),
+    "audit, override": ("Nova: audit", {"stackguard_awx_overrides": UNKNOWN}, {}, NO_CODE, AUDIT),
     "audit, nobody to read": (
         "Nova: audit", {"audit_hosts": "nobody"}, {}, "audit_hosts (nobody) is no host of the inventory", AUDIT,
     ),

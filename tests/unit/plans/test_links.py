@@ -179,6 +179,18 @@ def test_batches_are_of_one_table_and_cell_and_not_too_large():
     assert [batch[0].change.database for batch in made] == ["cell:cell1"] * 4 + ["cell:cell2"]
 
 
+@pytest.mark.parametrize(("asked", "expected"), [(1000, [10, 10, 5, 3]), (4, [4] * 6 + [1, 3])])
+def test_few_services_are_locked_at_a_time_whatever_batch_is_asked_for(asked, expected):
+    """After an upgrade to 28 all nodes are to be repaired: in one batch the heartbeats of all hosts would wait."""
+    cloud = healthy(hosts=25)
+    for number in range(201, 226):
+        cloud = cloud.row("compute_nodes", number, service_id=None)
+    for number in range(3):
+        cloud = cloud.wrong("SG211", id=number, uuid=builders.uid("g", number), compute_id=None)
+    links = cloud.links
+    assert [len(batch) for batch in plans.batches(links, plans.planned(links, REPAIRABLE), asked)] == expected
+
+
 def test_the_journal_holds_what_taking_it_back_needs():
     (made,) = repairs(healthy().wrong("SG212", compute_id=4711))
     stamped = dataclasses.replace(made, stamp="2026-11-21 06:00:00")

@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""overrides: what a person typed into one field, as the roles take it."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: overrides
+author: stackguard.nova contributors
+version_added: 0.2.0
+short_description: Read overrides of findings from one text
+description:
+  - Returns the list that C(stackguard_overrides) takes, from text such as the answer to a survey of AWX. One override
+    is on each line, C(CODE OBJECT: REASON). An object that has a colon and a space in it needs the other form, a JSON
+    list of objects with the keys C(code), C(object) and C(reason).
+  - Refuses anything else, with the line, and codes that are not known or cannot be overridden. A structure that is not
+    text is refused, too.
+options:
+  _input:
+    description: The text. Without a word in it, there are no overrides.
+    type: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Take what a survey asked for
+  ansible.builtin.set_fact:
+    stackguard_overrides: "{{ stackguard_awx_overrides | default('') | stackguard.nova.overrides }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The overrides, each with C(code), C(object) and C(reason).
+  type: list
+  elements: dict
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.stackguard.nova.plugins.module_utils import findings
+
+
+def overrides(text: t.Any) -> t.List[t.Dict[str, str]]:
+    """Return the overrides that a text names."""
+    try:
+        return findings.overrides_of_text(text)
+    except findings.OverrideError as error:
+        raise AnsibleFilterError(str(error)) from None
+
+
+class FilterModule:
+    """What Ansible loads."""
+
+    def filters(self) -> t.Dict[str, t.Callable[..., t.List[t.Dict[str, str]]]]:
+        """Return the filters by name."""
+        return {"overrides": overrides}
