@@ -139,6 +139,8 @@ class ActionModule(ActionBase):
     # --- what was asked for
 
     _changed = False
+    #: Operations that had ended on the host when this run asked it first.
+    _ended: t.Optional[int] = None
     _journal: t.Optional[t.Dict[str, t.Any]] = None
     #: What was found beforehand: kept where the operation itself fails.
     _told: t.Mapping[str, t.Any] = {}
@@ -151,6 +153,7 @@ class ActionModule(ActionBase):
     def _dispatch(self, action: str) -> t.Dict[str, t.Any]:
         (found,) = self._host.call([{"op": "journal_read", "kind": rename_plan.KIND}])
         self._journal = found.get("journal")
+        self._ended = found.get("ended")
         if action == "status":
             return self._status()
         if self._journal is None:
@@ -294,7 +297,7 @@ class ActionModule(ActionBase):
         self._operation_id = plan.operation_id
         with self._lock(machine_id) as self._database_lock, self._holding(plan.operation_id) as mine:
             self._changed = True
-            self._journal = self._runner(mine).start(plan, about)
+            self._journal = self._runner(mine).start(plan, about, self._ended)
         answer["report"] = self._with_noted(report, self._journal)
         return {"changed": True, "state": self._journal["state"], "msg": f"renamed {plan.subject}", **answer}
 

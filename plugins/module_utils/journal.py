@@ -56,10 +56,16 @@ def path_of(directory: str, kind: str) -> str:
     return os.path.join(directory, f"{kind}.json")
 
 
-def open_new(directory: str, journal: t.Dict[str, t.Any]) -> None:
-    """Create the journal of a new operation. Raises :class:`JournalError` where one is open already."""
+def open_new(directory: str, journal: t.Dict[str, t.Any], ended: t.Optional[int] = None) -> None:
+    """Create the journal of a new operation. Raises :class:`JournalError` where one is open already.
+
+    ``ended``: how many operations of this kind had ended when the plan was made (:func:`count_closed`). Where it is
+    another number now, an operation came in between and the plan is of a time before it.
+    """
     path = path_of(directory, journal["kind"])
     with _locked(directory):
+        if ended is not None and count_closed(directory, journal["kind"]) != ended:
+            raise JournalError(f"{path}: another operation has ended since this one was planned: run it again")
         try:
             # A link refuses what is there already, whoever made it: version 0.1 opened without this lock.
             _store(path, journal, os.link)
@@ -402,8 +408,12 @@ def list_open(directory: str) -> t.List[t.Dict[str, t.Any]]:
     return [journal for journal in journals if journal is not None]
 
 
-def list_closed(directory: str, kind: str) -> t.List[t.Dict[str, t.Any]]:
-    """Return the closed journals of a kind, the oldest first. Raises :class:`JournalError`."""
+def count_closed(directory: str, kind: str) -> int:
+    """Return how many operations of a kind have ended here. Raises :class:`JournalError`."""
+    return len(_closed_names(directory, kind))
+
+
+def _closed_names(directory: str, kind: str) -> t.List[str]:
     closed = os.path.join(directory, "closed")
     try:
         names = sorted(os.listdir(closed))
@@ -411,8 +421,13 @@ def list_closed(directory: str, kind: str) -> t.List[t.Dict[str, t.Any]]:
         return []
     except OSError as error:
         raise JournalError(f"{closed}: {error}") from error
-    wanted = [name for name in names if name.startswith(f"{kind}-") and name.endswith(".json")]
-    journals = [read(closed, name[: -len(".json")]) for name in wanted]
+    return [name for name in names if name.startswith(f"{kind}-") and name.endswith(".json")]
+
+
+def list_closed(directory: str, kind: str) -> t.List[t.Dict[str, t.Any]]:
+    """Return the closed journals of a kind, the oldest first. Raises :class:`JournalError`."""
+    closed = os.path.join(directory, "closed")
+    journals = [read(closed, name[: -len(".json")]) for name in _closed_names(directory, kind)]
     return sorted(
         (journal for journal in journals if journal is not None),
         key=lambda journal: (str(journal.get("started_at")), str(journal.get("operation_id"))),

@@ -117,12 +117,16 @@ class Runner:
 
     # --- what an operator asks for
 
-    def start(self, plan: Plan, about: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
-        """Open the journal, with the whole plan in it, and carry the plan out. Returns the closed journal."""
+    def start(self, plan: Plan, about: t.Mapping[str, t.Any], ended: t.Optional[int] = None) -> t.Dict[str, t.Any]:
+        """Open the journal, with the whole plan in it, and carry the plan out. Returns the closed journal.
+
+        ``ended``: how many operations had ended on the host when it was read; see :func:`journal.open_new`.
+        """
         journal = new_journal(plan, about, self.now())
         if self.run is not None:
             journal["run"] = dict(self.run)
-        self.host.call([{"op": "journal_open", "journal": journal}])
+        opening: Request = {"op": "journal_open", "journal": journal}
+        self.host.call([opening if ended is None else {**opening, "ended": ended}])
         return self.forward(journal)
 
     def forward(self, journal: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:

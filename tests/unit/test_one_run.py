@@ -450,6 +450,20 @@ def test_of_two_that_open_at_once_one_does(directory):
     assert stored(directory)["operation_id"] == f"op{outcomes[0]}"
 
 
+def test_a_plan_of_a_time_before_another_operation_is_not_begun(directory):
+    """Its opening was long on its way: meanwhile another run began, ended, and renamed the host."""
+    seen = journals.count_closed(directory, KIND)
+    journal = {"schema": 1, "kind": KIND, "operation_id": OPERATION, "state": "open"}
+    journals.open_new(directory, journal, seen)
+    journals.close(directory, {**journal, "state": "finished"})
+    late = {**journal, "operation_id": "op2"}
+    with pytest.raises(JournalError, match="another operation has ended since"):
+        journals.open_new(directory, late, seen)
+    assert stored(directory) is None
+    journals.open_new(directory, late, journals.count_closed(directory, KIND))
+    assert stored(directory)["operation_id"] == "op2"
+
+
 def test_an_opening_that_was_killed_leaves_nothing_that_refuses_the_next(directory):
     os.makedirs(directory)
     with open(os.path.join(directory, "rename.json.claim"), "w", encoding="utf-8"):

@@ -125,16 +125,35 @@ def noted(found: Checked, overrides: t.Sequence[Override]) -> t.Dict[str, t.Any]
     }
 
 
+class NoLock:
+    """In the place of a lock that the database does not have, or that only one of its servers knows.
+
+    Such a one is held all the same. Losing it (a failover) ends no run: other servers never knew of it.
+    """
+
+    def still_held(self) -> bool:
+        """Nothing can be lost."""
+        return True
+
+
 @contextlib.contextmanager
-def lock(options: t.Mapping[str, t.Any], name: str) -> t.Iterator[database.AdvisoryLock]:
-    """Hold an operation's lock in the API database while the block runs. Raises StepError where another holds it."""
+def lock(options: t.Mapping[str, t.Any], name: str) -> t.Iterator[t.Union[database.AdvisoryLock, NoLock]]:
+    """Hold an operation's lock in the API database while the block runs. Raises StepError where another holds it.
+
+    It is the second of two: the host that keeps the journal lets one run work, whatever the database is.
+    """
     with contextlib.ExitStack() as stack:
+        held: t.Union[database.AdvisoryLock, NoLock]
         try:
             held = stack.enter_context(database.advisory_lock(nova_db.url_of(options, "api"), name))
         except Conflict as error:
             raise StepError(f"SG707 lock-held: another run is at work on this host: {error}") from error
         except DatabaseError as error:
-            raise StepError(str(error)) from error
+            if not error.data.get("lock_refused"):
+                raise StepError(str(error)) from error
+            held = NoLock()
+        if isinstance(held, database.AdvisoryLock) and held.local:
+            held = NoLock()
         yield held
 
 

@@ -553,7 +553,10 @@ class Runner:
             "end_domains": EndDomains(),
         }
         self._reads: t.Dict[str, t.Callable[[Params], Result]] = {
-            "journal_read": lambda request: {"journal": journal.read(state_dir, request["kind"])},
+            "journal_read": lambda request: {
+                "journal": journal.read(state_dir, request["kind"]),
+                "ended": journal.count_closed(state_dir, request["kind"]),
+            },
             # Of a run that has nothing to do here: the token is compared, and the sign of life renewed.
             "still_ours": lambda _request: {},
             "journal_list": lambda _request: {"journals": journal.list_open(state_dir)},
@@ -570,7 +573,7 @@ class Runner:
             },
         }
         self._writes: t.Dict[str, t.Callable[[Params], t.Optional[Result]]] = {
-            "journal_open": lambda request: journal.open_new(state_dir, request["journal"]),
+            "journal_open": lambda request: journal.open_new(state_dir, request["journal"], request.get("ended")),
             "journal_write": lambda request: journal.write(state_dir, request["journal"]),
             "journal_mark": lambda request: journal.mark(
                 state_dir, request["kind"], request["operation_id"], request["note"], _token(request)
