@@ -19,7 +19,6 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
 from ansible_collections.stackguard.nova.tests.unit.model_runs.scheduler import MOVE, Actor, Course
 from ansible_collections.stackguard.nova.tests.unit.model_runs.world import (
-    HERE,
     KIND,
     NEW,
     OLD,
@@ -30,6 +29,8 @@ from ansible_collections.stackguard.nova.tests.unit.model_runs.world import (
     install,
 )
 
+#: The code as it is.
+NONE = Defects()
 #: Choices after which a course that does not end is a defect.
 ENDLESS = 500
 
@@ -37,7 +38,7 @@ ENDLESS = 500
 class Explorer:
     """All courses of one case."""
 
-    def __init__(self, place, case, defects=Defects(), kills=0, turns=None):
+    def __init__(self, place, case, defects=NONE, kills=0, turns=None):
         self.place = place
         self.case = case
         self.defects = defects
@@ -139,6 +140,3 @@ class Explorer:
         self.outcomes.add(
             (ended, *(str(a.result).partition(":")[0] if not a.dead else "killed" for a in course.actors))
         )
-
-
-__all__ = ["HERE", "Explorer"]

@@ -44,7 +44,7 @@ class Defects:
     stale_journal: bool = False
     #: A run that stood still commits.
     never_stale: bool = False
-    #: A killed run is taken over at once, although its request goes on.
+    #: Whoever comes takes an operation over, whether its run lives or not.
     no_lease: bool = False
 
 
@@ -65,8 +65,6 @@ class Case:
     lock_names: t.Optional[t.Tuple[str, str]] = None
     #: Points within the writing of a journal, too.
     fine: bool = False
-    #: How far the first one came alone, before the second one begins: it was killed after that many points.
-    killed_at: t.Optional[int] = None
 
 
 class World:
@@ -307,13 +305,18 @@ class Operator:
 # --- the real code, under the model's time and with defects -----------------------------------------------------------
 
 
+def has_ended(run):
+    """What the controller of this thread knows of a run."""
+    return HERE.world.has_ended(run)
+
+
 def install(patch, defects):
     """Let the journal take its time from the model, and wait at its points. ``patch``: pytest's."""
     patch.setattr(journals, "_uptime", lambda: HERE.world.now)
     patch.setattr(journals, "_boot_id", lambda: "boot")
     patch.setattr(journals, "PATIENCE", 0.15)
     patch.setattr(journals, "time", types.SimpleNamespace(sleep=lambda _seconds: HERE.actor.point("lock", waits=True)))
-    patch.setattr(holding, "has_ended", lambda run: HERE.world.has_ended(run))
+    patch.setattr(holding, "has_ended", has_ended)
     # Whether a journal survives a power cut is proven elsewhere (tests/unit/test_journal.py).
     patch.setattr(journals.os, "fsync", lambda _descriptor: None)
     store = journals._store
