@@ -10,9 +10,12 @@ what is to be done on the host itself travels there, as requests to compute_host
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
+import getpass
 import hashlib
+import os
 import time
 import typing as t
 import uuid
@@ -21,7 +24,15 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings, names, steps, text
+from ansible_collections.stackguard.nova.plugins.module_utils import (
+    evidence,
+    findings,
+    held,
+    holding,
+    names,
+    steps,
+    text,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import drain as drain_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import guest_requests
@@ -76,6 +87,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "agent_timeout": {"type": "int", "default": 180},
     "settle_timeout": {"type": "int", "default": 300},
     "lock_guests": {"type": "bool", "default": True},
+    "take_over": {"type": "bool", "default": False},
 }
 
 
@@ -129,15 +141,21 @@ class ActionModule(ActionBase):
     # --- what was asked for
 
     _changed = False
+    #: Operations that had ended on the host when this run asked it first.
+    _ended: t.Optional[int] = None
     _journal: t.Optional[t.Dict[str, t.Any]] = None
     #: What was found beforehand: kept where the operation itself fails.
     _told: t.Mapping[str, t.Any] = {}
     #: Of the operation that this run began, or resumed.
     _operation_id: t.Optional[str] = None
+    _database_lock: t.Any = None
+    #: The host in the hands of this run, from where it begins or resumes.
+    _held: t.Optional[held.Held] = None
 
     def _dispatch(self, action: str) -> t.Dict[str, t.Any]:
         (found,) = self._host.call([{"op": "journal_read", "kind": rename_plan.KIND}])
         self._journal = found.get("journal")
+        self._ended = found.get("ended")
         if action == "status":
             return self._status()
         if self._journal is None:
@@ -161,6 +179,12 @@ class ActionModule(ActionBase):
             return {"changed": False, "state": "none", "msg": "no rename is open on this host"}
         progress = steps.progress(self._journal)
         self._say(text.progress_text(self._journal["subject"], self._journal["state"], progress))
+        run = self._journal.get("run") or {}
+        if run.get("token"):
+            ended = True if run.get("ended") else holding.has_ended(run)
+            words = "it has ended" if ended else "it is at work"
+            words = "whether it goes on is not known here" if ended is None else words
+            self._say(f"Last taken up by {journals.run_text(run)}: {words}")
         return {
             "changed": False,
             "state": self._journal["state"],
@@ -290,9 +314,9 @@ class ActionModule(ActionBase):
         }
         self._told = {"report": report}
         self._operation_id = plan.operation_id
-        with self._lock(machine_id) as self._held:
+        with self._lock(machine_id) as self._database_lock, self._holding(plan.operation_id) as mine:
             self._changed = True
-            self._journal = self._runner().start(plan, about)
+            self._journal = self._runner(mine).start(plan, about, self._ended)
         answer["report"] = self._with_noted(report, self._journal)
         return {"changed": True, "state": self._journal["state"], "msg": f"renamed {plan.subject}", **answer}
 
@@ -305,11 +329,14 @@ class ActionModule(ActionBase):
         self._say(
             f"{'rolling back' if backwards else 'resuming'} operation {journal['operation_id']}: {journal['subject']}"
         )
-        with self._lock(journal["about"].get("machine_id")) as self._held:
+        lock = self._lock(journal["about"].get("machine_id"))
+        with lock as self._database_lock, self._holding(self._operation_id) as mine:
+            # What another run marked until now is in the journal that the claim returns.
+            journal = mine.claim(journal, bool(self._args["take_over"]))
             if backwards:
                 drain_actions.refuse_rollback(journal, self._systems())
             self._changed = True
-            runner = self._runner()
+            runner = self._runner(mine)
             self._journal = runner.backward(journal) if backwards else runner.forward(journal)
         verb = "rolled back" if backwards else "renamed"
         answer: t.Dict[str, t.Any] = {}
@@ -383,20 +410,36 @@ class ActionModule(ActionBase):
     def _systems(self) -> rename_actions.Systems:
         return rename_actions.Systems(
             options=self._args,
-            host=self._host,
+            host=self._held or self._host,
             info_arguments=self._info_arguments(),
             sleep=time.sleep,
             monotonic=time.monotonic,
             overrides=findings.parse_overrides(self._args["overrides"]),
         )
 
-    def _runner(self) -> steps.Runner:
+    @contextlib.contextmanager
+    def _holding(self, operation_id: str) -> t.Iterator[held.Held]:
+        """Let every request of this run bear its token; let go of an operation that is open at the end."""
+        operator = str(self._task_vars.get("awx_user_name") or _user())
+        run = held.new_run(operator, _now())
+        mine = held.Held(self._host, rename_plan.KIND, operation_id, run, _now)
+        self._held, closed = mine, False
+        try:
+            yield mine
+            closed = True
+        finally:
+            self._held = None
+            if not closed:
+                mine.release()
+
+    def _runner(self, mine: held.Held) -> steps.Runner:
         systems = self._systems()
         narrator = text.Narrator(self._say, time.monotonic)
         systems.remark = narrator.remark
         systems.still_ours = self._still_ours
+        systems.fresh = mine.fresh
         return steps.Runner(
-            host=self._host,
+            host=mine,
             actions={
                 **rename_actions.actions(systems),
                 **guest_requests.actions(systems),
@@ -407,6 +450,7 @@ class ActionModule(ActionBase):
             still_ours=self._still_ours,
             poll=lambda: time.sleep(1),
             revise=lambda plan: rename_plan.revised(plan, self._timeouts()),
+            run=mine.run,
         )
 
     def _timeouts(self) -> t.Dict[str, int]:
@@ -420,10 +464,12 @@ class ActionModule(ActionBase):
         return rename_actions.lock(self._args, f"stackguard:rename:{key}")
 
     def _still_ours(self) -> None:
-        if not self._held.still_held():
+        if not self._database_lock.still_held():
             raise steps.StepError(
                 "the database connection that holds this operation's lock was lost: run the same command again"
             )
+        if self._held is not None:
+            self._held.still_ours()
 
     def _report(
         self,
@@ -504,6 +550,14 @@ class ActionModule(ActionBase):
 
 def _now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # A container may run as a number that has no name (Python 3.13: OSError).
+        return f"user {os.getuid()}"
 
 
 def _guests_of(journal: t.Mapping[str, t.Any]) -> int:

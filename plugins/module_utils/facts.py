@@ -704,6 +704,21 @@ class Grant:
     error: t.Optional[str] = None
 
 
+#: What :class:`DatabaseLock` may be.
+LOCK_EXCLUSIVE, LOCK_LOCAL, LOCK_REFUSED = "exclusive", "local", "refused"
+
+
+@dataclasses.dataclass(frozen=True)
+class DatabaseLock:
+    """Whether an operation's lock in the API database keeps another run out: probed by taking one of no meaning.
+
+    C(local): only whoever asks the same server of several; C(refused): the database has no such lock.
+    """
+
+    scope: str
+    reason: t.Optional[str] = None
+
+
 @dataclasses.dataclass(frozen=True)
 class DatabaseFacts:
     """All that one call of C(cell_info) reads."""
@@ -716,6 +731,8 @@ class DatabaseFacts:
     #: None: not probed.
     grants: t.Optional[t.List[Grant]]
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: None: not probed.
+    lock: t.Optional[DatabaseLock] = None
 
 
 # --- links between services, nodes, instances and migrations --------------------------------------------------

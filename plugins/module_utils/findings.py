@@ -167,6 +167,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG709", "evidence-missing", BLOCKER, "Evidence that the operation depends on was not read."),
     Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move."),
     Code("SG711", "error-after-move", BLOCKER, "Nova says ERROR of a server whose QEMU runs on."),
+    Code("SG712", "database-lock", INFO, "The database's lock does not keep another run out; the host's does."),
 )
 
 

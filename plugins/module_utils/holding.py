@@ -35,6 +35,26 @@ def whole_playbook(**more: t.Any) -> t.Dict[str, t.Any]:
     return {"controller": socket.gethostname(), "pid": parent, "pid_start": processes.start_time(parent), **more}
 
 
+def place() -> t.Dict[str, t.Optional[str]]:
+    """Return where process ids mean what they mean here: this boot of this machine, this container."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
+            return {"boot_id": stream.read().strip(), "pid_space": os.readlink("/proc/self/ns/pid")}
+    except OSError:
+        return {"boot_id": None, "pid_space": None}
+
+
+def has_ended(run: t.Mapping[str, t.Any]) -> t.Optional[bool]:
+    """Return whether the process of a run (:func:`this_run` and :func:`place`) has ended; None: not known here.
+
+    Two containers may have one name, and one machine may be another after its reboot.
+    """
+    here = {"controller": socket.gethostname(), **place()}
+    if any(value is None or run.get(key) != value for key, value in here.items()) or run.get("pid_start") is None:
+        return None
+    return processes.start_time(int(run["pid"])) != int(run["pid_start"])
+
+
 def refuse_while_it_runs(
     journal: t.Mapping[str, t.Any], mine: t.Mapping[str, t.Any], take_over: bool, option: str = "take_over"
 ) -> None:

@@ -6,7 +6,11 @@
 
 Each write goes to a temporary file, is forced to disk, and takes the journal's name in one rename; then the
 directory is forced to disk too. A reader therefore sees a whole journal, the old one or the new one, never a
-torn one. One operation of a kind is open at a time in a directory: opening uses C(O_EXCL).
+torn one. One operation of a kind is open at a time in a directory.
+
+What is compared with the journal and then written is one act, under a lock of the directory (C(flock): the kernel
+lets go of it when the process ends, however it ends). Runs that name themselves by a token exclude each other here:
+see :func:`claim` and :func:`executing`.
 
 Runs on compute hosts: Python 3.9, standard library only.
 """
@@ -18,6 +22,7 @@ import fcntl
 import json
 import os
 import threading
+import time
 import typing as t
 
 SCHEMA = 1
@@ -36,6 +41,11 @@ FINISHED = "finished"
 ROLLED_BACK = "rolled-back"
 FINAL = (FINISHED, ROLLED_BACK)
 
+#: Seconds without a sign of life after which another run may take an operation up.
+LEASE = 60
+#: Seconds to wait until the request of another run, which executes here, ends.
+PATIENCE = 30
+
 
 class JournalError(Exception):
     """A journal that cannot be opened, read or written: which file, and why."""
@@ -46,24 +56,21 @@ def path_of(directory: str, kind: str) -> str:
     return os.path.join(directory, f"{kind}.json")
 
 
-def open_new(directory: str, journal: t.Dict[str, t.Any]) -> None:
-    """Create the journal of a new operation. Raises :class:`JournalError` where one is open already."""
-    _make_directory(directory)
+def open_new(directory: str, journal: t.Dict[str, t.Any], ended: t.Optional[int] = None) -> None:
+    """Create the journal of a new operation. Raises :class:`JournalError` where one is open already.
+
+    ``ended``: how many operations of this kind had ended when the plan was made (:func:`count_closed`). Where it is
+    another number now, an operation came in between and the plan is of a time before it.
+    """
     path = path_of(directory, journal["kind"])
-    claim = path + ".claim"
-    try:
-        os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        # A claim without a journal is an opening that was killed before it wrote anything: it holds nothing.
-        if os.path.exists(path):
+    with _locked(directory):
+        if ended is not None and count_closed(directory, journal["kind"]) != ended:
+            raise JournalError(f"{path}: another operation has ended since this one was planned: run it again")
+        try:
+            # A link refuses what is there already, whoever made it: version 0.1 opened without this lock.
+            _store(path, journal, os.link)
+        except FileExistsError:
             raise JournalError(f"{path}: an operation is open already") from None
-    if os.path.exists(path):
-        raise JournalError(f"{path}: an operation is open already")
-    try:
-        # Of two openings at once, one may find the claim of the other before its journal: only a link can refuse.
-        _store(path, journal, os.link)
-    except FileExistsError:
-        raise JournalError(f"{path}: an operation is open already") from None
 
 
 def read(directory: str, kind: str) -> t.Optional[t.Dict[str, t.Any]]:
@@ -161,25 +168,191 @@ def label(entry: t.Mapping[str, t.Any]) -> str:
 @contextlib.contextmanager
 def _locked(directory: str) -> t.Iterator[None]:
     _make_directory(directory)
-    descriptor = os.open(os.path.join(directory, ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with _flock(os.path.join(directory, ".lock")):
         yield
+
+
+@contextlib.contextmanager
+def _flock(path: str) -> t.Iterator[int]:
+    """Hold a lock while the block runs. The descriptor is closed in children that are executed (PEP 446)."""
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        waited = 0.0
+        while not _taken(descriptor):
+            if waited >= PATIENCE:
+                raise JournalError(f"{path}: {_holder_text(descriptor)} has held it for more than {PATIENCE} s")
+            time.sleep(0.1)
+            waited += 0.1
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
-def mark(directory: str, kind: str, operation_id: str, note: t.Mapping[str, t.Any]) -> None:
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder_text(descriptor: int) -> str:
+    seen = _sign(descriptor)
+    return f"process {seen['pid']} ({seen['what']})" if seen else "a process"
+
+
+def mark(
+    directory: str, kind: str, operation_id: str, note: t.Mapping[str, t.Any], token: t.Optional[str] = None
+) -> None:
     """Note one event in the open journal: ``{"at", "step", "step_state", "state", "text", "memory"}``.
 
-    All but ``at`` are optional. ``memory`` is kept for later steps under the step's name.
+    All but ``at`` are optional. ``memory`` is kept for later steps under the step's name. ``token``: of the run that
+    marks, where the operation is one run's.
 
-    Raises :class:`JournalError` where the open journal is not that operation's: two runs never share one.
+    Raises :class:`JournalError` where the open journal is not that operation's, or another run's.
     """
+    with _locked(directory):
+        write(directory, noted(_of_run(directory, kind, operation_id, token), note))
+
+
+# --- one operation, one run ---------------------------------------------------------------------------------------
+
+
+def claim(
+    directory: str,
+    kind: str,
+    operation_id: str,
+    run: t.Mapping[str, t.Any],
+    previous: t.Optional[str],
+    certain: bool = False,
+    at: str = "",
+) -> t.Dict[str, t.Any]:
+    """Give an open operation to a run, and return its journal as it is then.
+
+    ``run``: who takes it up, with its ``token``. ``previous``: the token of the run that was seen to have it, or None:
+    where that is no longer so, another one was faster. ``certain``: that run is known to have ended, or its operator
+    says so; otherwise it must have ended by itself, or have given no sign of life here for LEASE seconds. A journal
+    without a token is of an earlier version, whose runs cannot be asked.
+
+    Raises :class:`JournalError`, and SG707 in it where another run has the operation.
+    """
+    _make_directory(directory)
+    with _flock(_run_lock(directory, kind)) as signs, _locked(directory):
+        journal = _open(directory, kind, operation_id)
+        before = journal.get("run") or {}
+        token = before.get("token")
+        if token != previous:
+            raise JournalError(f"SG707 lock-held: {run_text(before)} took operation {operation_id} up a moment ago")
+        if token is not None and not (certain or before.get("ended")):
+            _refuse_while_it_may_live(signs, before)
+        event = {"at": at, "text": f"taken up by {run_text(run)}"}
+        journal = noted({**journal, "run": dict(run)}, event)
+        write(directory, journal)
+        _give_sign(signs, str(run["token"]), "claim")
+        return journal
+
+
+@contextlib.contextmanager
+def executing(directory: str, holder: t.Mapping[str, t.Any], what: str, opens: bool = False) -> t.Iterator[None]:
+    """Execute one request of a run: no other run can take its operation up before the request has ended.
+
+    ``holder``: ``{"kind", "operation_id", "token"}``. ``opens``: the request opens the journal.
+
+    Raises :class:`JournalError` where another run has taken the operation up, or it is no longer open.
+    """
+    kind, token = str(holder["kind"]), str(holder["token"])
+    _make_directory(directory)
+    with _flock(_run_lock(directory, kind)) as signs:
+        if not opens:
+            _of_run(directory, kind, str(holder["operation_id"]), token)
+        _give_sign(signs, token, what)
+        yield
+        _give_sign(signs, token, "nothing")
+
+
+def release(directory: str, kind: str, operation_id: str, token: str, at: str) -> None:
+    """Note that a run has ended, with its operation open: the next one need not wait. Nothing where it is closed."""
+    with _locked(directory):
+        journal = read(directory, kind)
+        if journal is None or journal["operation_id"] != operation_id:
+            return
+        run = journal.get("run") or {}
+        if run.get("token") == token:
+            write(directory, {**journal, "run": {**run, "ended": at}})
+
+
+def run_text(run: t.Mapping[str, t.Any]) -> str:
+    """Return who a run is, for people."""
+    who = "@".join(str(run[key]) for key in ("operator", "controller") if run.get(key)) or "an unknown controller"
+    begun = f", begun {run['begun_at']}" if run.get("begun_at") else ""
+    return f"a run of {who} (process {run.get('pid', '?')}{begun})"
+
+
+def _run_lock(directory: str, kind: str) -> str:
+    return os.path.join(directory, f".{kind}.run")
+
+
+def _open(directory: str, kind: str, operation_id: str) -> t.Dict[str, t.Any]:
     journal = read(directory, kind)
     if journal is None or journal.get("operation_id") != operation_id:
         raise JournalError(f"{path_of(directory, kind)}: operation {operation_id} is not the open one")
-    write(directory, noted(journal, note))
+    return journal
+
+
+def _of_run(directory: str, kind: str, operation_id: str, token: t.Optional[str]) -> t.Dict[str, t.Any]:
+    journal = _open(directory, kind, operation_id)
+    run = journal.get("run") or {}
+    if run.get("token") != token or (token is not None and run.get("ended")):
+        raise JournalError(f"SG707 lock-held: {run_text(run)} took operation {operation_id} over: this run ends")
+    return journal
+
+
+def _refuse_while_it_may_live(signs: int, run: t.Mapping[str, t.Any]) -> None:
+    seen = _sign(signs)
+    if seen is None or seen.get("token") != run["token"]:
+        # Nothing says when it lived last: from now on there is such a sign.
+        _give_sign(signs, str(run["token"]), "nothing")
+        age = 0
+    else:
+        # A sign from before a reboot is at least as old as the system is up.
+        now = _uptime()
+        age = int(now - seen["at"] if seen["boot_id"] == _boot_id() else now)
+    if age < LEASE:
+        raise JournalError(
+            f"SG707 lock-held: {run_text(run)} was alive {age} s ago: wait {LEASE - age} s. "
+            "If you know that it has ended: rename_take_over=true"
+        )
+
+
+def _give_sign(descriptor: int, token: str, what: str) -> None:
+    """Write who is at work here, and when. One line in one write: a process that is killed leaves the old or the new.
+
+    By this host's own clock since its boot: no other clock is compared with it, and nobody sets it.
+    """
+    sign = {"token": token, "pid": os.getpid(), "what": what, "boot_id": _boot_id(), "at": _uptime()}
+    line = (json.dumps(sign) + "\n").encode()
+    os.pwrite(descriptor, line, 0)
+    os.ftruncate(descriptor, len(line))
+
+
+def _sign(descriptor: int) -> t.Optional[t.Dict[str, t.Any]]:
+    try:
+        found = json.loads(os.pread(descriptor, 4096, 0).partition(b"\n")[0])
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and {"token", "pid", "what", "boot_id", "at"} <= set(found) else None
+
+
+def _uptime() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _boot_id() -> str:
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
+        return stream.read().strip()
+
+
+# --- changes of the journal ---------------------------------------------------------------------------------------
 
 
 def noted(journal: t.Mapping[str, t.Any], note: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
@@ -198,19 +371,28 @@ def noted(journal: t.Mapping[str, t.Any], note: t.Mapping[str, t.Any]) -> t.Dict
 
 
 def close(directory: str, journal: t.Dict[str, t.Any]) -> str:
-    """Write the final state, put the journal among the closed ones, and return its new path."""
+    """Write the final state, put the journal among the closed ones, and return its new path.
+
+    Raises :class:`JournalError` where that operation is not open, or another run has it.
+    """
     if journal.get("state") not in FINAL:
         raise JournalError(f"operation {journal.get('operation_id')} is {journal.get('state')}: not to be closed")
-    write(directory, journal)
     path = path_of(directory, journal["kind"])
     closed = os.path.join(directory, "closed")
-    _make_directory(closed)
     target = os.path.join(closed, f"{journal['kind']}-{journal['operation_id']}.json")
-    os.replace(path, target)
+    with _locked(directory):
+        stored = _open(directory, journal["kind"], journal["operation_id"])
+        if stored.get("run") != journal.get("run"):
+            taken = run_text(stored.get("run") or {})
+            raise JournalError(f"SG707 lock-held: {taken} took operation {journal['operation_id']} over: this run ends")
+        write(directory, journal)
+        _make_directory(closed)
+        os.replace(path, target)
+        sync_directory(closed)
+        sync_directory(directory)
+    # Version 0.1 left it beside an open journal.
     if os.path.exists(path + ".claim"):
         os.unlink(path + ".claim")
-    sync_directory(closed)
-    sync_directory(directory)
     return target
 
 
@@ -226,8 +408,12 @@ def list_open(directory: str) -> t.List[t.Dict[str, t.Any]]:
     return [journal for journal in journals if journal is not None]
 
 
-def list_closed(directory: str, kind: str) -> t.List[t.Dict[str, t.Any]]:
-    """Return the closed journals of a kind, the oldest first. Raises :class:`JournalError`."""
+def count_closed(directory: str, kind: str) -> int:
+    """Return how many operations of a kind have ended here. Raises :class:`JournalError`."""
+    return len(_closed_names(directory, kind))
+
+
+def _closed_names(directory: str, kind: str) -> t.List[str]:
     closed = os.path.join(directory, "closed")
     try:
         names = sorted(os.listdir(closed))
@@ -235,8 +421,13 @@ def list_closed(directory: str, kind: str) -> t.List[t.Dict[str, t.Any]]:
         return []
     except OSError as error:
         raise JournalError(f"{closed}: {error}") from error
-    wanted = [name for name in names if name.startswith(f"{kind}-") and name.endswith(".json")]
-    journals = [read(closed, name[: -len(".json")]) for name in wanted]
+    return [name for name in names if name.startswith(f"{kind}-") and name.endswith(".json")]
+
+
+def list_closed(directory: str, kind: str) -> t.List[t.Dict[str, t.Any]]:
+    """Return the closed journals of a kind, the oldest first. Raises :class:`JournalError`."""
+    closed = os.path.join(directory, "closed")
+    journals = [read(closed, name[: -len(".json")]) for name in _closed_names(directory, kind)]
     return sorted(
         (journal for journal in journals if journal is not None),
         key=lambda journal: (str(journal.get("started_at")), str(journal.get("operation_id"))),

@@ -46,6 +46,7 @@ options:
     description:
       - Also find out whether the users of O(nova_api_db_url), O(neutron_db_url) and of the cells may do what
         M(stackguard.nova.compute_host_rename) does. The very statements are run on no row, and rolled back.
+      - A lock is taken in the API database, and let go of. C(lock) in RV(databases) says whom such a lock keeps out.
   links:
     type: bool
     default: false

@@ -19,6 +19,8 @@ description:
   - Every reason against is reported at once and nothing is changed then. The plan is made from the evidence in
     O(evidence_dir), kept in a journal on the compute host before its first step, and that very plan is carried out.
   - A run that was killed is carried on with by the same task, or taken back with O(action=rollback).
+  - Two runs of one operation exclude each other on the compute host, whatever their inventories call it and whatever
+    the database is. A second run is refused with SG707.
   - Credentials stay on the controller; the compute host receives none.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -163,6 +165,12 @@ options:
     description:
       - Whether the guests are locked while nova-compute is stopped, with the operation's id as the reason. Nova then
         refuses their owners' requests (409), which would be lost otherwise. For O(strategy=in_place).
+  take_over:
+    type: bool
+    default: false
+    description:
+      - Your word that the run which carried the open operation out has ended, although it was alive a short time ago
+        and neither let go of it nor ran on this controller. If it lives all the same, its next request is refused.
 """
 
 EXAMPLES = r"""

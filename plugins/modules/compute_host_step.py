@@ -41,6 +41,9 @@ options:
       - What to do, in order. Each has C(op) and what that needs.
       - C(journal_open), C(journal_write) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing.
+      - C(journal_claim) gives an open operation to a run, by compare-and-swap; C(journal_release) lets go of it.
+      - A request with C(holder) (C(kind), C(operation_id), C(token)) is carried out only while the run with this token
+        has the operation, and keeps others out until it ends. C(still_ours) does nothing but that.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
         C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
       - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units) and divide its C(apply), since a stop may

@@ -375,6 +375,33 @@ def test_the_operation_lock(world: World) -> None:
             assert lock.still_held()
     with nova_db.advisory_lock(url, lock_name) as lock:
         assert lock.still_held()
+        assert not lock.local, "this server is no node of Galera"
+
+
+def test_a_probe_of_the_lock_leaves_none(world: World) -> None:
+    options = world.options()
+    for _time in range(2):
+        assert nova_db.probe_lock(options).scope == "exclusive"
+    assert nova_db.read_databases(options, ["compute1"], rename=True).lock == nova_db.probe_lock(options)
+    assert nova_db.read_databases(options, ["compute1"]).lock is None
+
+
+def test_what_the_last_look_refuses_is_rolled_back(world: World) -> None:
+    """A run that stood still for longer than others wait: its rows are locked, changed, and must not be committed."""
+
+    class StoodStillError(Exception):
+        pass
+
+    def refuse() -> None:
+        raise StoodStillError
+
+    with pytest.raises(StoodStillError):
+        nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD, refuse)
+    assert nova_db.rows_state(world.url("cell"), world.cell_changes()) == "before"
+    with pytest.raises(StoodStillError):
+        nova_db.rename_agents(world.url("neutron"), [uid("agent", 1)], "compute1", "cn7", refuse)
+    assert nova_db.agent_hosts(world.url("neutron"), [uid("agent", 1)]) == {uid("agent", 1): "compute1"}
+    assert nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD, lambda: None).changed == 4
 
 
 def test_a_lost_lock_is_noticed(world: World) -> None:

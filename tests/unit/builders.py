@@ -436,7 +436,8 @@ def _databases(names, guests, cells, release, l2_agents):
         if l2_agents
     ]
     neutron = facts.NeutronDbFacts("10.0.0.5/neutron", [], agents)
-    return facts.DatabaseFacts(AT, api, rows, neutron, _grants(cells))
+    exclusive = facts.DatabaseLock(facts.LOCK_EXCLUSIVE)
+    return facts.DatabaseFacts(AT, api, rows, neutron, _grants(cells), lock=exclusive)
 
 
 _L2 = ("Open vSwitch agent", "neutron-openvswitch-agent")

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 
@@ -36,6 +37,7 @@ class Fuse:
 
     def __init__(self, monkeypatch, at, after):
         self.count, self.at, self.after = 0, at, after
+        self.locks = []
         for name in CALLS:
             monkeypatch.setattr(os, name, self.wrap(getattr(os, name)))
 
@@ -46,20 +48,30 @@ class Fuse:
             if mine and not self.after:
                 raise Killed
             result = real(*args, **kwargs)
+            if str(args[0]).endswith((".lock", ".run")):
+                self.locks.append(result)
             if mine:
                 raise Killed
             return result
 
         return call
 
+    def bury(self):
+        """What the kernel does for a dead process: its locks go with its descriptors."""
+        for descriptor in self.locks:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
 
 def killed_at(act, at, after):
     """Run ``act`` and kill it in its n-th call; whether it lived."""
     with pytest.MonkeyPatch.context() as patch:
-        Fuse(patch, at, after)
+        fuse = Fuse(patch, at, after)
         try:
             act()
         except Killed:
+            patch.undo()
+            fuse.bury()
             return False
         return True
 

@@ -6,13 +6,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import types
 
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename
 from ansible_collections.stackguard.nova.plugins.module_utils import findings, steps
+from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import HOST, Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_steps
 
 GUEST = findings.finding("SG120", findings.Subject("domain", "u1", "web1"), {"now": "shutoff"}, "Start it.", "warning")
 STUCK = findings.finding("SG701", findings.Subject("instance", "u2", "web2"), {"task_state": "shelving"}, "Reset it.")
@@ -143,3 +149,66 @@ def test_an_operation_of_an_earlier_version_has_no_such_findings_and_is_no_pass(
 def test_an_operation_that_found_nothing_ends_as_a_pass_when_it_is_resumed_too():
     made = begun({"preflight": {"findings": [], "unchecked": []}})
     assert action()._with_noted(action()._begun_with(made), made)["verdict"] == "pass"
+
+
+@pytest.fixture
+def resuming(tmp_path, monkeypatch):
+    """The plugin at a real journal, whose database has no lock."""
+    host = host_steps.Runner(str(tmp_path))
+
+    def execute(module, arguments):
+        assert module == compute_host_rename.STEP_MODULE
+        outcome = host.run(arguments["requests"])
+        return {"results": outcome.results, "failed": outcome.error is not None, "msg": outcome.error}
+
+    monkeypatch.setattr(
+        compute_host_rename.rename_actions, "lock", lambda *_given: contextlib.nullcontext(rename_actions.NoLock())
+    )
+    monkeypatch.setattr(compute_host_rename.Display, "display", lambda *_given, **_more: None)
+    made = action()
+    timeouts = dict.fromkeys(("stop_timeout", "start_timeout", "agent_timeout", "settle_timeout"), 1)
+    names = {"rename_from": "compute1", "rename_to": "cn1"}
+    units = dict.fromkeys(("nova_conf_files", "compute_units", "agent_units", "neutron_db_url"))
+    made._args = {**made._args, **timeouts, **names, **units, "state_dir": str(tmp_path), "take_over": False}
+    made._task = types.SimpleNamespace(check_mode=False, diff=False)
+    made._host = compute_host_rename.RemoteHost(execute, str(tmp_path))
+    made._execute = execute
+    return made
+
+
+def left_open(directory, run):
+    step = Step("guests", "guests", HOST, "guests_unchanged", {"domains": []})
+    plan = Plan("rename", "op1", "compute1 -> cn1", [step])
+    about = {"rename_from": "compute1", "rename_to": "cn1", "overrides": []}
+    journal = {**steps.new_journal(plan, about, "t"), "run": run, "steps": {"guests": "done"}}
+    journals.open_new(directory, journal)
+
+
+def test_a_resume_takes_the_operation_up_and_closes_it(resuming):
+    left_open(resuming._args["state_dir"], {"token": "old", "operator": "ann", "controller": "c", "ended": "t"})
+    assert resuming._dispatch("resume")["state"] == "finished"
+    (closed,) = journals.list_closed(resuming._args["state_dir"], "rename")
+    assert closed["run"]["token"] not in (None, "old")
+    assert closed["run"]["pid"] == os.getpid()
+
+
+def test_a_resume_is_refused_while_a_run_elsewhere_may_live(resuming):
+    left_open(resuming._args["state_dir"], {"token": "old", "operator": "ann", "controller": "c", "pid": 7})
+    for asked in ("resume", "rollback", "apply"):
+        with pytest.raises(steps.StepError, match=r"SG707 .*ann@c \(process 7\) was alive \d+ s ago"):
+            resuming._dispatch(asked)
+    assert journals.read(resuming._args["state_dir"], "rename")["run"]["token"] == "old"
+    resuming._args["take_over"] = True
+    assert resuming._dispatch("resume")["state"] == "finished"
+
+
+def test_a_resume_that_fails_lets_go_of_the_operation(resuming, monkeypatch):
+    left_open(resuming._args["state_dir"], None)
+
+    def fail(*_given):
+        raise steps.StepError("no proof")
+
+    monkeypatch.setattr(compute_host_rename.steps.Runner, "forward", fail)
+    with pytest.raises(steps.StepError, match="no proof"):
+        resuming._dispatch("resume")
+    assert journals.read(resuming._args["state_dir"], "rename")["run"]["ended"]

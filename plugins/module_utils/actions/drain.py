@@ -483,6 +483,8 @@ class DeleteService:
                 )
             if others:
                 raise StepError(f"not deleted, it would take compute nodes of others with it: {', '.join(others)}")
+            # Reading may have taken long, and nothing brings the service back.
+            self.systems.still_ours()
             with as_step_error():
                 openstack.delete_service(self.systems.cloud, params["service_id"])
         return Done(self._verify(params))

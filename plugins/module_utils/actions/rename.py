@@ -73,6 +73,8 @@ class Systems:
     #: Raises StepError where another run may have taken over; called now and then during a long wait, so that no
     #: balancer between here and the database takes the connection for idle.
     still_ours: t.Callable[[], None] = lambda: None
+    #: The same without asking anyone, for the moment before a commit: see :meth:`held.Held.fresh`.
+    fresh: t.Callable[[], None] = lambda: None
     _connection: t.Any = None
 
     @property
@@ -123,16 +125,35 @@ def noted(found: Checked, overrides: t.Sequence[Override]) -> t.Dict[str, t.Any]
     }
 
 
+class NoLock:
+    """In the place of a lock that the database does not have, or that only one of its servers knows.
+
+    Such a one is held all the same. Losing it (a failover) ends no run: other servers never knew of it.
+    """
+
+    def still_held(self) -> bool:
+        """Nothing can be lost."""
+        return True
+
+
 @contextlib.contextmanager
-def lock(options: t.Mapping[str, t.Any], name: str) -> t.Iterator[database.AdvisoryLock]:
-    """Hold an operation's lock in the API database while the block runs. Raises StepError where another holds it."""
+def lock(options: t.Mapping[str, t.Any], name: str) -> t.Iterator[t.Union[database.AdvisoryLock, NoLock]]:
+    """Hold an operation's lock in the API database while the block runs. Raises StepError where another holds it.
+
+    It is the second of two: the host that keeps the journal lets one run work, whatever the database is.
+    """
     with contextlib.ExitStack() as stack:
+        held: t.Union[database.AdvisoryLock, NoLock]
         try:
             held = stack.enter_context(database.advisory_lock(nova_db.url_of(options, "api"), name))
         except Conflict as error:
             raise StepError(f"SG707 lock-held: another run is at work on this host: {error}") from error
         except DatabaseError as error:
-            raise StepError(str(error)) from error
+            if not error.data.get("lock_refused"):
+                raise StepError(str(error)) from error
+            held = NoLock()
+        if isinstance(held, database.AdvisoryLock) and held.local:
+            held = NoLock()
         yield held
 
 
@@ -177,6 +198,7 @@ class ServiceStatus:
         return f"enabled, inventory generation {before.generation} -> {after.generation}"
 
     def _put(self, params: Params, wanted: t.Mapping[str, t.Any]) -> None:
+        self.systems.still_ours()
         with as_step_error():
             openstack.set_service_status(self.systems.cloud, params["service_id"], wanted["status"], wanted["reason"])
 
@@ -213,7 +235,7 @@ class CellRows:
         url = self.systems.url(params["database"])
         with as_step_error():
             outcome = row_changes.apply_row_changes(
-                url, rows, row_changes.Completeness(leaving["host"], leaving["node"])
+                url, rows, row_changes.Completeness(leaving["host"], leaving["node"]), before_commit=self.systems.fresh
             )
         return _outcome(outcome)
 
@@ -235,8 +257,11 @@ class ApiRows:
     def _write(self, params: Params, rows: t.Sequence[RowChange], leaving: str) -> str:
         url = self.systems.url(params["database"])
         with as_step_error():
-            outcome = row_changes.apply_row_changes(url, rows, row_changes.Completeness(leaving))
+            outcome = row_changes.apply_row_changes(
+                url, rows, row_changes.Completeness(leaving), before_commit=self.systems.fresh
+            )
             for aggregate in params["aggregates"]:
+                self.systems.still_ours()
                 openstack.refresh_aggregate(self.systems.cloud, aggregate)
         return _outcome(outcome)
 
@@ -272,6 +297,7 @@ class Providers:
     def _rename(self, params: Params, before: str, after: str) -> None:
         with as_step_error():
             for entry in params["providers"]:
+                self.systems.still_ours()
                 openstack.rename_provider(self.systems.cloud, entry["uuid"], entry[before], entry[after])
 
 
@@ -296,13 +322,16 @@ class Neutron:
         agents, database = params["agents"], params["database"]
         with as_step_error():
             if database:
-                row_changes.rename_agents(self.systems.url("neutron"), agents, before, after)
+                row_changes.rename_agents(
+                    self.systems.url("neutron"), agents, before, after, before_commit=self.systems.fresh
+                )
             openstack.rebind_ports(
                 self.systems.cloud, params["ports"], before, after, lambda: self._beat(database, agents, after)
             )
         return f"{count(len(agents) if database else 0, 'agent')}, {count(len(params['ports']), 'port')} on {after}"
 
     def _beat(self, database: bool, agents: t.Sequence[str], host: str) -> None:
+        self.systems.still_ours()
         if database:
             row_changes.beat_agents(self.systems.url("neutron"), agents, host)
 
@@ -367,7 +396,7 @@ class Ports:
         """Bind every port to a name that has live agents; wait until those that were ACTIVE are."""
         ports = params["ports"]
         with as_step_error():
-            openstack.rebind_ports(self.systems.cloud, ports, before, after)
+            openstack.rebind_ports(self.systems.cloud, ports, before, after, self.systems.still_ours)
         working = wait_for_ports(
             self.systems, {port["id"] for port in ports if port["active"]}, after, params["timeout"]
         )
@@ -460,6 +489,7 @@ class DeleteAgents:
         """Delete each."""
         with as_step_error():
             for agent in params["agents"]:
+                self.systems.still_ours()
                 moves.delete_agent(self.systems.cloud, agent["id"])
         return Done(count(len(params["agents"]), "agent"))
 

@@ -38,6 +38,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
     uuid_key,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+    LOCK_EXCLUSIVE,
     ApiAgent,
     ApiPort,
     Bundle,
@@ -164,6 +165,7 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
     items += [*flight.release(case.index), *_release(case)]
     items += flight.host_items(case.index, case.old, case.host)
     items += names.host_items(case.index, case.old)
+    items += _lock(case)
     items += taken.check(case.index, _taken_request(case))
     if case.host is not None:
         items += resolution.check(bundle, case.host, case.old, request.rename_to)
@@ -772,6 +774,23 @@ def _grants(case: Case) -> Items:
     for database, table in _needed_updates(case):
         if (database, table) not in tried:
             yield missing(case, f"grants.{database}.{table}", "whether it may be updated was not tried")
+
+
+def _lock(case: Case) -> Items:
+    """SG712: the database's lock keeps nobody out. SG709: whether it can be taken is not known."""
+    databases = case.bundle.databases
+    if databases is None or (databases.lock is None and databases.grants is None):
+        return  # SG709, or a drain of which nothing was tried
+    if databases.lock is None:
+        reasons = {entry.part: entry.reason for entry in databases.unread}
+        yield _missing(case, "lock", reasons.get("lock", "whether a lock can be taken was not tried"))
+    elif databases.lock.scope != LOCK_EXCLUSIVE:
+        evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
+        remedy = (
+            "Nothing is to be done where every run uses this version: the journal's host lets one run work. A run of "
+            "version 0.1 is not kept out."
+        )
+        yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
 
 
 def _concerns(case: Case, database: str) -> bool:

@@ -60,6 +60,8 @@ _POSTGRES_BUSY = ("40001", "40P01", "55P03")
 #: Access denied for a table, a column, a database; to PostgreSQL: insufficient privilege.
 _MYSQL_DENIED = (1044, 1142, 1143, 1227)
 _POSTGRES_DENIED = ("42501",)
+#: What Percona XtraDB Cluster answers to GET_LOCK while pxc_strict_mode is ENFORCING or MASTER.
+_PXC_PROHIBITED = 1105
 
 
 def engine(url: str) -> sa.Engine:
@@ -282,11 +284,15 @@ def utc_now(connection: sa.Connection) -> sa.ColumnElement[t.Any]:
 
 
 class AdvisoryLock:
-    """A named lock held by one open connection; gone when that is. See :func:`advisory_lock`."""
+    """A named lock held by one open connection; gone when that is. See :func:`advisory_lock`.
 
-    def __init__(self, connection: sa.Connection, key: t.Any) -> None:
+    ``local``: it keeps out whoever asks the same server, and the database has others (Galera).
+    """
+
+    def __init__(self, connection: sa.Connection, key: t.Any, local: bool) -> None:
         self._connection = connection
         self._key = key
+        self.local = local
 
     def still_held(self) -> bool:
         """Ask the server whether this very connection still holds the lock. False also when it does not answer."""
@@ -301,19 +307,26 @@ class AdvisoryLock:
 def advisory_lock(url: str, name: str) -> t.Iterator[AdvisoryLock]:
     """Hold an operation lock for as long as the block runs: MySQL GET_LOCK, PostgreSQL pg_try_advisory_lock.
 
-    It needs no table and no grant, and a killed process leaves none behind. On Galera it holds on one node only;
-    the disabled reason of the service is the lock that all see. Raises :class:`Conflict` where another holds it,
-    :class:`DatabaseError` where the database does not answer.
+    It needs no table and no grant, and a killed process leaves none behind. On Galera it holds on one node only. Raises
+    :class:`Conflict` where another holds it; :class:`DatabaseError` where the database does not answer, and with
+    C(lock_refused) where it has no such lock.
     """
     try:
         with engine(url).connect() as connection:
             key = _key(connection, name)
-            with connection.begin():
-                taken = connection.execute(_take(connection, key)).scalar()
+            try:
+                with connection.begin():
+                    local = _is_one_of_several(connection)
+                    taken = connection.execute(_take(connection, key)).scalar()
+            except exc.DBAPIError as error:
+                if _mysql_code(error) == _PXC_PROHIBITED and "GET_LOCK" in str(error.orig):
+                    text = f"database {urls.location(url)}: {reason(error, url)}"
+                    raise DatabaseError(text, lock_refused=True) from None
+                raise
             if not taken:
                 raise Conflict(f"another operation holds the lock {name}", lock=name)
             try:
-                yield AdvisoryLock(connection, key)
+                yield AdvisoryLock(connection, key, local)
             finally:
                 _release(connection, key)
     except exc.SQLAlchemyError as error:
@@ -326,6 +339,14 @@ def _key(connection: sa.Connection, name: str) -> t.Any:
     if connection.dialect.name == "mysql":
         return f"stackguard:{digest.hex()[:48]}"
     return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def _is_one_of_several(connection: sa.Connection) -> bool:
+    """Whether the server is a node of Galera: its variable is not known to others, or is OFF."""
+    if connection.dialect.name != "mysql":
+        return False
+    row = connection.exec_driver_sql("SHOW VARIABLES LIKE 'wsrep_on'").first()
+    return row is not None and str(row[1]).upper() in ("ON", "1")
 
 
 def _take(connection: sa.Connection, key: t.Any) -> sa.Select[t.Any]:

@@ -554,7 +554,12 @@ class Runner:
             "end_domains": EndDomains(),
         }
         self._reads: t.Dict[str, t.Callable[[Params], Result]] = {
-            "journal_read": lambda request: {"journal": journal.read(state_dir, request["kind"])},
+            "journal_read": lambda request: {
+                "journal": journal.read(state_dir, request["kind"]),
+                "ended": journal.count_closed(state_dir, request["kind"]),
+            },
+            # Of a run that has nothing to do here: the token is compared, and the sign of life renewed.
+            "still_ours": lambda _request: {},
             "journal_list": lambda _request: {"journals": journal.list_open(state_dir)},
             "journal_closed": lambda request: {"journals": journal.list_closed(state_dir, request["kind"])},
             "batch_states": lambda request: {"states": list(batches.states(self._batches(request)).items())},
@@ -574,10 +579,24 @@ class Runner:
             },
         }
         self._writes: t.Dict[str, t.Callable[[Params], t.Optional[Result]]] = {
-            "journal_open": lambda request: journal.open_new(state_dir, request["journal"]),
+            "journal_open": lambda request: journal.open_new(state_dir, request["journal"], request.get("ended")),
             "journal_write": lambda request: journal.write(state_dir, request["journal"]),
             "journal_mark": lambda request: journal.mark(
-                state_dir, request["kind"], request["operation_id"], request["note"]
+                state_dir, request["kind"], request["operation_id"], request["note"], _token(request)
+            ),
+            "journal_claim": lambda request: {
+                "journal": journal.claim(
+                    state_dir,
+                    request["kind"],
+                    request["operation_id"],
+                    request["run"],
+                    request["previous"],
+                    bool(request["certain"]),
+                    request["at"],
+                )
+            },
+            "journal_release": lambda request: journal.release(
+                state_dir, request["kind"], request["operation_id"], request["token"], request["at"]
             ),
             "journal_put": lambda request: {
                 "others": journal.put(state_dir, request["journal"], request.get("before"), request.get("counted"))
@@ -617,6 +636,14 @@ class Runner:
 
     def _one(self, request: Params, outcome: Outcome) -> Result:
         name = request["op"]
+        holder = request.get("holder")
+        if holder is None or self.check_mode:
+            return self._carry_out(request, outcome)
+        with journal.executing(self.state_dir, holder, _label(request), opens=name == "journal_open"):
+            return self._carry_out(request, outcome)
+
+    def _carry_out(self, request: Params, outcome: Outcome) -> Result:
+        name = request["op"]
         if name in self._reads:
             return {"ok": True, **self._reads[name](request)}
         if name not in self._writes:
@@ -632,6 +659,11 @@ class Runner:
         if name not in self.actions:
             raise StepError(f"unknown action {name}")
         return self.actions[name]
+
+
+def _token(request: Params) -> t.Optional[str]:
+    holder = request.get("holder")
+    return str(holder["token"]) if holder else None
 
 
 def _label(request: Params) -> str:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import typing as t
+import uuid as uuids
 from concurrent import futures
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts, releases
@@ -103,8 +104,8 @@ def read_databases(
 
     ``hosts``: the names to narrow down to, compared with host and with node columns; empty: everything.
     ``instance_uuids``: instances to read as well, wherever they are, deleted ones too (domains seen on a host).
-    ``probe``: rights to try as well (see :func:`probe_grants`); ``rename``: try those of a rename in place.
-    Without either, ``grants`` is None.
+    ``probe``: rights to try as well (see :func:`probe_grants`); ``rename``: try those of a rename in place, and its
+    lock. Without either, ``grants`` is None.
     """
     given = DatabaseOptions.of(options)
     unread: t.List[facts.Unread] = []
@@ -114,8 +115,9 @@ def read_databases(
     grants = None
     if probe is not None or rename:
         grants = _optional(unread, "grants", lambda: _all_grants(given, probe or (), rename))
+    lock = _optional(unread, "lock", lambda: probe_lock(given)) if rename else None
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    return facts.DatabaseFacts(now, api, cells, neutron, grants, unread)
+    return facts.DatabaseFacts(now, api, cells, neutron, grants, unread, lock)
 
 
 def _all_grants(options: DatabaseOptions, probe: t.Sequence[Wanted], rename: bool) -> t.List[facts.Grant]:
@@ -511,6 +513,17 @@ def rename_rights(cells: t.Iterable[Cell], neutron: bool) -> t.List[Wanted]:
     ]
 
 
+def probe_lock(options: Options) -> facts.DatabaseLock:
+    """Take a lock that nobody else takes, and let go of it. Raises :class:`DatabaseError` where that fails."""
+    try:
+        with advisory_lock(url_of(options, "api"), f"stackguard:probe:{uuids.uuid4().hex}") as lock:
+            return facts.DatabaseLock(facts.LOCK_LOCAL if lock.local else facts.LOCK_EXCLUSIVE)
+    except DatabaseError as error:
+        if not error.data.get("lock_refused"):
+            raise
+        return facts.DatabaseLock(facts.LOCK_REFUSED, error.message)
+
+
 def probe_grants(options: Options, wanted: t.Sequence[Wanted]) -> t.List[facts.Grant]:
     """Find out whether the user may run a plan's statements, by running them on no row, rolled back.
 
@@ -585,6 +598,7 @@ __all__ = [
     "beat_agents",
     "list_cells",
     "probe_grants",
+    "probe_lock",
     "read_cell",
     "read_databases",
     "rename_agents",

@@ -76,8 +76,15 @@ class _Compared:
 # --- changing -------------------------------------------------------------------------------------------------
 
 
-def apply_row_changes(url: str, changes: t.Sequence[RowChange], complete: t.Optional[Completeness] = None) -> Outcome:
+def apply_row_changes(
+    url: str,
+    changes: t.Sequence[RowChange],
+    complete: t.Optional[Completeness] = None,
+    before_commit: t.Callable[[], None] = lambda: None,
+) -> Outcome:
     """Change rows of one database from ``before`` to ``after``; rows already at ``after`` stay.
+
+    ``before_commit``: the last word, while the rows are locked. What it raises rolls everything back.
 
     Raises :class:`Conflict` (nothing changed) where a row is neither, where ``complete`` finds a row that is not
     planned, where the new name is taken, or where another transaction holds a row for too long;
@@ -92,6 +99,7 @@ def apply_row_changes(url: str, changes: t.Sequence[RowChange], complete: t.Opti
             _refuse_strangers(connection, kind, changes, complete)
         moving = [entry.change for entry in compared if entry.state == BEFORE]
         _update(connection, kind, moving)
+        before_commit()
     gone = [entry.change.label for entry in compared if entry.state == GONE]
     return Outcome(len(moving), len(compared) - len(moving) - len(gone), gone)
 
@@ -305,7 +313,9 @@ def _api_searches(connection: sa.Connection, complete: Completeness) -> _Searche
 # --- neutron's agents -----------------------------------------------------------------------------------------
 
 
-def rename_agents(url: str, ids: t.Sequence[str], before: str, after: str) -> Outcome:
+def rename_agents(
+    url: str, ids: t.Sequence[str], before: str, after: str, before_commit: t.Callable[[], None] = lambda: None
+) -> Outcome:
     """Give neutron's agents a new host and a fresh heartbeat (the database's clock), so that they count as alive.
 
     Agents that bear the new host already get the heartbeat only. Raises :class:`Conflict` (nothing changed) where an
@@ -330,6 +340,7 @@ def rename_agents(url: str, ids: t.Sequence[str], before: str, after: str) -> Ou
                 )
         values = {"host": after, "heartbeat_timestamp": database.utc_now(connection)}
         _expect(connection.execute(sa.update(agents).where(agents.c.id.in_(list(ids))).values(values)), ids)
+        before_commit()
     changed = sum(1 for agent in ids if hosts[agent] == before and before != after)
     return Outcome(changed, len(ids) - changed)
 

@@ -96,7 +96,7 @@ class World:
     def list_ports(self, _cloud, host):
         return [port for port in self.ports.values() if port.binding_host_id == host]
 
-    def rebind_ports(self, _cloud, ports, before, after):
+    def rebind_ports(self, _cloud, ports, before, after, _between):
         for entry in ports:
             port = self.ports[entry["id"]]
             assert port.binding_host_id in (before, after)
@@ -314,7 +314,7 @@ def test_an_agent_that_does_not_come_up_under_the_new_name_is_no_success_and_is_
 def test_a_port_that_is_not_wired_again_is_no_success(world):
     world.rebind_only_down = True
 
-    def unwired(_cloud, ports, _before, after):
+    def unwired(_cloud, ports, _before, after, _between):
         for entry in ports:
             port = world.ports[entry["id"]]
             world.ports[port.id] = dataclasses.replace(port, binding_host_id=after, status="DOWN")

@@ -29,6 +29,7 @@ NOT_OF_AN_AUDIT = {
     ("RbdFacts", "infrastructure"): "only a fence by the blocklist needs it; `profile rbd` may not read all of it",
     ("RbdFacts", "rights"): "only a fence by the blocklist needs them",
     ("RbdFacts", "volumes"): "an audit asks for none",
+    ("NameUsers", "residents"): "only a rename looks for what else goes by the host's name",
     ("Bundle", "recorded"): "records of definitions are the collection's own: None is that none was asked for",
 }
 
@@ -102,7 +103,7 @@ PARTS = [entry for entry in parts(complete()) if entry[0][:1] != ("hosts",) or e
 def test_the_complete_audit_opens_the_gate():
     assert not fails(complete())
     assert {cls for _path, cls, _name in PARTS} == {
-        *("Bundle", "HostFacts", "RbdFacts", "RbdImage", "CloudFacts"),
+        *("Bundle", "HostFacts", "NameUsers", "RbdFacts", "RbdImage", "CloudFacts"),
         *("DatabaseFacts", "ApiDbFacts", "CellFacts", "NeutronDbFacts", "LinkFacts", "CellLinks"),
     }
 

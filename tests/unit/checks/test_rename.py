@@ -238,6 +238,30 @@ def test_a_drain_needs_neither_grants_nor_neutrons_database():
     assert blockers(cloud, request, in_place=False) == set()
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("scope", [facts.LOCK_LOCAL, facts.LOCK_REFUSED])
+def test_a_database_whose_lock_keeps_nobody_out_is_reported_and_refuses_nothing(scope, in_place):
+    """A7: the window failed on Percona XtraDB Cluster, and the preflight had passed."""
+    some = fleet()
+    cloud = some.cloud.databases(lock=facts.DatabaseLock(scope, "prohibits use of GET_LOCK (1105)"))
+    checked = preflight_rename(cloud.bundle, some.request, in_place=in_place)
+    (item,) = [item for item in checked.findings if item.code == "SG712"]
+    assert (item.severity, item.evidence["scope"]) == ("info", scope)
+    assert "1105" in item.evidence["reason"]
+    assert blockers(cloud, some.request, in_place=in_place) == set()
+
+
+def test_a_lock_that_was_not_tried_is_no_lock():
+    some = fleet()
+    cloud = some.cloud.databases(lock=None)
+    (item,) = [item for item in preflight_rename(cloud.bundle, some.request).findings if item.code == "SG709"]
+    assert item.evidence["part"] == "lock"
+    assert "not tried" in item.evidence["reason"]
+    failed = cloud.databases(unread=[facts.Unread("lock", "too many connections (1040)")])
+    (item,) = [item for item in preflight_rename(failed.bundle, some.request).findings if item.code == "SG709"]
+    assert "1040" in item.evidence["reason"]
+
+
 def test_without_neutrons_database_the_interruption_is_told():
     some = fleet()
     request = dataclasses.replace(some.request, has_neutron_db=False)

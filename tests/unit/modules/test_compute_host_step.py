@@ -19,7 +19,7 @@ def call(state_dir, *requests, check=False):
 def test_requests_and_results(tmp_path):
     answer = call(tmp_path, {"op": "journal_open", "journal": JOURNAL}, {"op": "journal_read", "kind": "rename"})
     assert answer["changed"]
-    assert answer["results"] == [{"ok": True}, {"ok": True, "journal": JOURNAL}]
+    assert answer["results"] == [{"ok": True}, {"ok": True, "journal": JOURNAL, "ended": 0}]
     answer = call(tmp_path, {"op": "journal_list"})
     assert (answer["changed"], answer["results"]) == (False, [{"ok": True, "journals": [JOURNAL]}])
 

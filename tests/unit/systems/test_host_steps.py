@@ -252,7 +252,7 @@ def test_journals(runner):
     assert outcome.results[0] == {"ok": True, "journals": []}
     assert outcome.results[3]["journal"]["steps"] == {"one": "done"}
     assert outcome.results[4]["path"].endswith("closed/rename-o1.json")
-    assert outcome.results[5] == {"ok": True, "journal": None}
+    assert outcome.results[5] == {"ok": True, "journal": None, "ended": 1}
 
 
 def test_reading_changes_nothing(runner):
@@ -298,7 +298,7 @@ def test_check_mode_skips_what_changes(tmp_path):
     ]
     outcome = runner.run(requests)
     assert not outcome.changed
-    assert outcome.results == [{"ok": True, "skipped": True}] * 7 + [{"ok": True, "journal": None}]
+    assert outcome.results == [{"ok": True, "skipped": True}] * 7 + [{"ok": True, "journal": None, "ended": 0}]
     assert not (tmp_path / "state").exists()
 
 

@@ -28,7 +28,7 @@ def test_databases_that_do_not_answer() -> None:
     result = run(cell_info.main, {"nova_api_db_url": DEAD, "neutron_db_url": DEAD, "probe_rename": True}, True)
     assert not result["changed"]
     assert not result["complete"]
-    assert [item["part"] for item in result["unread"]] == ["api", "cells", "neutron", "grants"]
+    assert [item["part"] for item in result["unread"]] == ["api", "cells", "neutron", "grants", "lock"]
     assert set(result["counts"].values()) == {0}
     assert result["refused"] == []
     assert result["databases"]["cells"] is None
