@@ -783,7 +783,7 @@ def _lock(case: Case) -> Items:
         return  # SG709, or a drain of which nothing was tried
     if databases.lock is None:
         reasons = {entry.part: entry.reason for entry in databases.unread}
-        yield _missing(case, "lock", reasons.get("lock", "whether a lock can be taken was not tried"))
+        yield missing(case, "lock", reasons.get("lock", "whether a lock can be taken was not tried"))
     elif databases.lock.scope != LOCK_EXCLUSIVE:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
         remedy = (

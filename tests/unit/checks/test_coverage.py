@@ -23,13 +23,14 @@ from ansible_collections.stackguard.nova.tests.unit import linked
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, domain, healthy
 
 REASON = "connection refused"
+NAME_USERS = ("residents", "options", "cloud_init", "certificates")
 #: What no check of an audit reads, and why.
 NOT_OF_AN_AUDIT = {
     ("HostFacts", "ovs_external_ids"): "absent where there is no Open vSwitch; only a rename reads it",
     ("RbdFacts", "infrastructure"): "only a fence by the blocklist needs it; `profile rbd` may not read all of it",
     ("RbdFacts", "rights"): "only a fence by the blocklist needs them",
     ("RbdFacts", "volumes"): "an audit asks for none",
-    ("NameUsers", "residents"): "only a rename looks for what else goes by the host's name",
+    **{("NameUsers", name): "only a rename looks for what else goes by the host's name" for name in NAME_USERS},
     ("Bundle", "recorded"): "records of definitions are the collection's own: None is that none was asked for",
 }
 
