@@ -24,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils import evidence, f
 from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import drain as drain_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import guest_requests
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import queues as queue_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import drain as drain_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import identity, renamed
@@ -74,6 +75,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "agent_timeout": {"type": "int", "default": 180},
     "settle_timeout": {"type": "int", "default": 300},
     "lock_guests": {"type": "bool", "default": True},
+    "rabbit_url": {"type": "str", "no_log": True},
 }
 
 
@@ -227,9 +229,11 @@ class ActionModule(ActionBase):
 
     def _judge(self, bundle: Bundle, request: RenameRequest) -> t.Tuple[findings.Checked, t.Callable[[], Plan]]:
         """Return what stands against the rename, and how its plan is made, by strategy."""
+        # What waits in RabbitMQ changes by the second: read now, not from the evidence.
+        waiting = queue_actions.preflight(self._systems(), request.rename_from, request.rename_to)
         if self._args["strategy"] == "in_place":
             checked = rename_checks.preflight_rename(bundle, request)
-            return checked, lambda: rename_plan.plan(bundle, request)
+            return checked + waiting, lambda: rename_plan.plan(bundle, request)
         args = self._args
         options = DrainOptions(
             args["drain_parallel"], bool(args["drain_return"]), args["drain_timeout"], args["discover_timeout"]
@@ -239,7 +243,7 @@ class ActionModule(ActionBase):
         targets = drain_actions.read_targets(systems)
         others = drain_actions.other_nodes(systems, bundle, request.rename_from)
         checked = drain_checks.preflight(bundle, targets, others, request, options)
-        return checked, lambda: drain_plan.plan(bundle, targets, request, options)
+        return checked + waiting, lambda: drain_plan.plan(bundle, targets, request, options)
 
     def _already(self, bundle: Bundle, request: RenameRequest) -> t.Dict[str, t.Any]:
         checked = identity.check(bundle) + name_checks.check(bundle)
@@ -265,6 +269,7 @@ class ActionModule(ActionBase):
             "inventory_name": request.inventory_name,
             "hypervisor_hostname": request.hypervisor_hostname,
             "has_neutron_db": request.has_neutron_db,
+            "has_broker": request.has_broker,
             "strategy": self._args["strategy"],
             "overrides": to_plain(findings.parse_overrides(self._args["overrides"])),
             "machine_id": machine_id,
@@ -283,6 +288,9 @@ class ActionModule(ActionBase):
         self._operation_id = str(journal["operation_id"])
         if journal["about"].get("has_neutron_db") and not self._args["neutron_db_url"]:
             raise steps.StepError("neutron_db_url: this operation began with it and needs it to be carried on")
+        # A rollback only tidies with it, and says what it left.
+        if journal["about"].get("has_broker") and not backwards and not self._args["rabbit_url"]:
+            raise steps.StepError("rename_rabbit_url: this operation began with it and needs it to be carried on")
         self._say(
             f"{'rolling back' if backwards else 'resuming'} operation {journal['operation_id']}: {journal['subject']}"
         )
@@ -294,9 +302,11 @@ class ActionModule(ActionBase):
             self._journal = runner.backward(journal) if backwards else runner.forward(journal)
         verb = "rolled back" if backwards else "renamed"
         answer: t.Dict[str, t.Any] = {}
-        if not backwards:
-            blank = findings.report(findings.Checked(), _now(), 1, _guests_of(self._journal))
-            answer["report"] = self._with_noted(blank, self._journal)
+        blank = findings.report(findings.Checked(), _now(), 1, _guests_of(self._journal))
+        told = self._with_noted(blank, self._journal)
+        # A rollback has a report where there is something to tell: a guest that it left elsewhere, say.
+        if not backwards or told["findings"] or told["unchecked"]:
+            answer["report"] = told
         return {
             "changed": True,
             "state": self._journal["state"],
@@ -345,6 +355,7 @@ class ActionModule(ActionBase):
             operation_id=uuid.uuid4().hex[:12],
             hypervisor_hostname=args["hypervisor_hostname"],
             has_neutron_db=bool(args["neutron_db_url"]),
+            has_broker=bool(args["rabbit_url"]) and args["strategy"] == "in_place",
             commands=Commands(
                 args["stop_command"], args["start_command"], args["mask_command"], args["unmask_command"]
             ),
@@ -371,6 +382,7 @@ class ActionModule(ActionBase):
             actions={
                 **rename_actions.actions(systems),
                 **guest_requests.actions(systems),
+                **queue_actions.actions(systems),
                 **drain_actions.actions(systems),
             },
             voice=narrator,

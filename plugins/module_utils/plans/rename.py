@@ -51,6 +51,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Unit,
     to_plain,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import queues
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import (
     CONTROLLER,
     HOST,
@@ -118,7 +119,9 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
         _compute_up(context),
         _guests(context, "guests_after", False),
         _lost_requests(context),
+        *([queues.report(context.before.host)] if _looks_into_queues(context) else []),
         _audit(context),
+        *([queues.remove(context.before.host)] if _looks_into_queues(context) else []),
         *_unlock(context),
         _enable(context),
     ]
@@ -132,11 +135,13 @@ def _before_the_stop(context: Context) -> t.List[Step]:
     hosts, old = _both_names(context), context.before.host
     params: t.Dict[str, t.Any] = {"hosts": hosts, "timeout": context.request.settle_timeout}
     settle = Step("settle", f"wait until no guest of {old} has a task", CONTROLLER, "settle", params)
+    drain = [queues.drain(old, context.after.host, context.request.settle_timeout)]
+    settled = [settle, *(drain if _looks_into_queues(context) else [])]
     if not context.request.lock_guests:
-        return [settle]
+        return settled
     params = {"hosts": hosts, "reason": reason_of(context.request.operation_id)}
     changes = [Change(f"guests of {old}", "locked", "as they are", f"locked: {params['reason']}")]
-    return [Step("lock_guests", f"lock the guests of {old}", CONTROLLER, "lock_guests", params, changes), settle]
+    return [Step("lock_guests", f"lock the guests of {old}", CONTROLLER, "lock_guests", params, changes), *settled]
 
 
 def _unlock(context: Context) -> t.List[Step]:
@@ -150,11 +155,15 @@ def _unlock(context: Context) -> t.List[Step]:
 def _lost_requests(context: Context) -> Step:
     params = {
         "hosts": _both_names(context),
-        "queues": [context.before.host],
+        "queues": [] if _looks_into_queues(context) else [context.before.host],
         "timeout": context.request.settle_timeout,
     }
     title = "see what was asked for meanwhile, and that it ends"
     return Step("lost_requests", title, CONTROLLER, "lost_requests", params)
+
+
+def _looks_into_queues(context: Context) -> bool:
+    return context.request.has_broker and context.before.host != context.after.host
 
 
 def _no_evacuation(context: Context) -> Step:
@@ -178,6 +187,7 @@ TIMEOUTS = {
     "ports": "agent_timeout",
     "ports_home": "agent_timeout",
     "settle": "settle_timeout",
+    "drain_queues": "settle_timeout",
     "lost_requests": "settle_timeout",
 }
 
@@ -701,8 +711,11 @@ def _notes(context: Context) -> t.List[str]:
     notes = [
         "Nova does not support a rename: no deployment tool may reconfigure this host before it knows the new name.",
     ]
+    if not _looks_into_queues(context):
+        notes.append(
+            f"RabbitMQ keeps the queue compute.{context.before.host} until an operator deletes it (rename_rabbit_url)."
+        )
     notes += [
-        f"The message broker keeps queues named compute.{context.before.host} until somebody deletes them.",
         "Not changed here: DNS, certificates, ssh known hosts, monitoring, /etc/hosts of other hosts.",
     ]
     if _agents_register_anew(context):
