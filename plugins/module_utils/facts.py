@@ -914,7 +914,7 @@ class QueuedRequest:
     id: str
     method: str
     request_id: t.Optional[str]
-    instances: t.Tuple[str, ...]
+    instances: t.List[str]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -112,7 +112,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG311", "database-access", BLOCKER, "The database user lacks a grant, or the database cannot be reached."),
     Code("SG312", "shared-configuration", WARNING, "Something outside Nova refers to the old name."),
     Code("SG313", "queue-of-new-name", BLOCKER, "The message queue of the new name holds requests, or is read."),
-    Code("SG314", "broker-access", BLOCKER, "The message broker was not asked, or is not the host's.", absolute=True),
+    Code("SG314", "broker-access", BLOCKER, "The message broker was not asked, or is not the host's."),
     # SG4xx zones
     Code("SG401", "unpinned-server", WARNING, "The server is pinned to no availability zone."),
     Code("SG402", "pin-without-aggregate", BLOCKER, "The server's zone has no aggregate: no constraint at all."),

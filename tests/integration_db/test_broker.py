@@ -40,8 +40,8 @@ def test_what_waits_is_told_and_stays(rabbit, queue):
     with Broker(rabbit.url()) as broker:
         found = broker.waiting(queue)
         assert [(one.id, one.method, one.request_id, one.instances) for one in found] == [
-            ("id1", "stop_instance", "req-1", ("u1",)),
-            ("id2", "snapshot_instance", "req-2", ("u2",)),
+            ("id1", "stop_instance", "req-1", ["u1"]),
+            ("id2", "snapshot_instance", "req-2", ["u2"]),
         ]
         assert "geheim" not in repr(found)
     assert sorted(rabbit.bodies(queue)) == sorted(sent)

@@ -59,7 +59,7 @@ def _remedy(queue: Queue) -> str:
 
 def not_asked(old: str, reason: str) -> Finding:
     """SG314: the broker was to be asked, and was not."""
-    remedy = "Do what the reason says, or leave rename_rabbit_url out: then nobody looks into the queues."
+    remedy = "Do what the reason says, or leave rename_rabbit_url out: then the queues are not looked into."
     return finding("SG314", Subject("host", old), {"reason": reason}, remedy)
 
 

@@ -209,7 +209,7 @@ def request_of(queue: str, body: t.Union[str, bytes]) -> facts.QueuedRequest:
             str(message["_unique_id"]),
             str(message["method"]),
             message.get("_context_request_id"),
-            tuple(sorted(set(_instances(message.get("args"))))),
+            sorted(set(_instances(message.get("args")))),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise BrokerError(f"{queue}: a message in it is no request of Nova's") from None

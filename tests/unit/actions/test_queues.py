@@ -66,7 +66,7 @@ class RabbitMq:
 
 
 def asked(number, method="stop_instance", *uuids, queue=OLD):
-    return QueuedRequest(queue, f"id{number}", method, f"req-{number}", uuids or ("u1",))
+    return QueuedRequest(queue, f"id{number}", method, f"req-{number}", list(uuids) or ["u1"])
 
 
 def rabbit(monkeypatch, old=((), 1), **more):
@@ -113,7 +113,7 @@ def test_a_broker_where_no_nova_compute_of_the_host_listens_is_not_believed(monk
     if old is None:
         del mq.queues[OLD]
     (item,) = found_before(mq).findings
-    assert (item.code, item.absolute) == ("SG314", True)
+    assert (item.code, item.severity) == ("SG314", "blocker")
 
 
 def test_a_broker_that_lets_nobody_in_is_a_reason_against(monkeypatch):

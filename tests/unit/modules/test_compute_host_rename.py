@@ -91,6 +91,18 @@ def test_with_rabbitmqs_url_its_queues_are_looked_at_in_check_mode_and_planned(b
     assert [item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"] == ["SG313"]
 
 
+def test_a_broker_that_is_not_the_hosts_is_refused_and_passed_by_name_it_is_not_used(begin, monkeypatch):
+    monkeypatch.setattr(action.queue_actions, "Broker", queue_of({}))
+    given = {"rabbit_url": "rabbit://nova:geheim@mq1/", "peers": ["compute2", "compute3"]}
+    answer = begin(fleet().cloud, **given)
+    assert (answer["failed"], answer["state"]) == (True, "refused")
+    assert [item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"] == ["SG314"]
+    override = {"code": "SG314", "object": fleet().old, "reason": "RabbitMQ is being moved"}
+    answer = begin(fleet().cloud, **given, overrides=[override])
+    assert (answer["state"], answer["report"]["verdict"]) == ("planned", "warn")
+    assert not {"drain_queues", "old_requests", "remove_queues"} & set(steps_of(answer))
+
+
 def test_a_peer_that_left_no_trace_is_told_and_the_rename_stays_possible(begin):
     answer = begin(fleet().cloud, peers=["compute2", "compute9"])
     assert (answer["state"], answer["report"]["verdict"]) == ("planned", "warn"), answer
