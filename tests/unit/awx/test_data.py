@@ -12,7 +12,7 @@ from ansible_collections.stackguard.nova.tests.unit.awx.data import QUESTIONS, T
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 #: Of the connection to cloud and databases, which roles take from variables without naming them, and of AWX.
-CONNECTION = {"cloud", "nova_api_db_url", "neutron_db_url"}
+CONNECTION = {"cloud", "nova_api_db_url", "neutron_db_url", "rename_rabbit_url"}
 KINDS = {"machine", "openstack", "databases", "fence"}
 #: What each kind of answer can be taken as. Lists are given as text with commas between, or chosen from.
 TYPES_TAKEN = {
