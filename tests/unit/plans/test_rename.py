@@ -169,6 +169,7 @@ def test_without_neutrons_database_ports_follow_an_agent_that_registers_anew(som
         "disable_service",
         "lock_guests",
         "settle",
+        "guests_settled",
         "stop_compute",
         "ports_home",
         "stop_agents",
