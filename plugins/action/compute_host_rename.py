@@ -278,6 +278,8 @@ class ActionModule(ActionBase):
             "strategy": self._args["strategy"],
             "overrides": to_plain(findings.parse_overrides(self._args["overrides"])),
             "machine_id": machine_id,
+            # For the report of the run that ends the operation, which may be another one.
+            "preflight": {"findings": report["findings"], "unchecked": report["unchecked"]},
         }
         self._told = {"report": report}
         self._operation_id = plan.operation_id
@@ -307,11 +309,13 @@ class ActionModule(ActionBase):
             self._journal = runner.backward(journal) if backwards else runner.forward(journal)
         verb = "rolled back" if backwards else "renamed"
         answer: t.Dict[str, t.Any] = {}
-        blank = findings.report(findings.Checked(), _now(), 1, _guests_of(self._journal))
-        told = self._with_noted(blank, self._journal)
-        # A rollback has a report where there is something to tell: a guest that it left elsewhere, say.
-        if not backwards or told["findings"] or told["unchecked"]:
-            answer["report"] = told
+        if not backwards:
+            answer["report"] = self._with_noted(self._begun_with(self._journal), self._journal)
+        else:
+            # A rollback has a report where there is something to tell: a guest that it left elsewhere, say.
+            blank = findings.report(findings.Checked(), _now(), 1, _guests_of(self._journal))
+            told = self._with_noted(blank, self._journal)
+            answer.update({"report": told} if told["findings"] or told["unchecked"] else {})
         return {
             "changed": True,
             "state": self._journal["state"],
@@ -319,6 +323,17 @@ class ActionModule(ActionBase):
             "msg": f"{verb} {journal['subject']}",
             **answer,
         }
+
+    @staticmethod
+    def _begun_with(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+        """Return the report of the run that began an operation, as its journal keeps it."""
+        blank = findings.report(findings.Checked(), _now(), 1, _guests_of(journal))
+        preflight = journal["about"].get("preflight")
+        if preflight is not None:
+            return {**blank, "findings": preflight["findings"], "unchecked": preflight["unchecked"]}
+        reason = "the journal does not keep what preflight found: an earlier version of this collection began it"
+        unknown = findings.Unchecked("SG706", str(journal["subject"]), reason)
+        return {**blank, "unchecked": [to_plain(unknown)]}
 
     def _with_noted(self, report: t.Mapping[str, t.Any], journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
         """Return a report with what the steps of the operation have found, whichever run carried them out.

@@ -64,14 +64,19 @@ class ActionModule(ActionBase):
         report = findings.report(decision.checked, bundle.collected_at, 1, servers, overrides)
         shown = text.findings_text(decision.checked, overrides)
         standing = findings.standing(decision.checked.findings, overrides)
-        refused = [item for item in standing if item.code != checks.DEAD_DISK]
+        refused = [item for item in standing if not checks.about_disks(item)]
         if refused:
             msg = f"refused, nothing was changed: {len(refused)} reasons to keep nova-compute stopped\n{shown}"
             return {"changed": False, "report": report, "failed": True, "state": "refused", "msg": msg}
-        return {"report": report, **self._planned(args, request, decision, shown, len(standing))}
+        return {"report": report, **self._planned(args, request, decision, shown, standing)}
 
     def _planned(
-        self, args: Result, request: ReturnRequest, decision: checks.Decision, shown: str, dead: int
+        self,
+        args: Result,
+        request: ReturnRequest,
+        decision: checks.Decision,
+        shown: str,
+        dead: t.Sequence[findings.Finding],
     ) -> Result:
         waits = decision.clearing.held_until_start is not None
         plan = plans.plan(request.host, decision.clearing, args["status"], args["libvirt_uri"])
@@ -97,8 +102,14 @@ class ActionModule(ActionBase):
         return answer
 
 
-def _dead(host: str, dead: int, plan: Plan, shown: str) -> str:
-    return (
-        f"nothing is left to clear on {host}, but {count(dead, 'running domain')} can not use its disks: each needs a "
-        f"hard reboot, for which nova-compute must run. {'; '.join(plan.notes)}\n{shown}"
-    )
+def _dead(host: str, dead: t.Sequence[findings.Finding], plan: Plan, shown: str) -> str:
+    closed = [item for item in dead if item.code == checks.DEAD_DISK]
+    reasons = []
+    if closed:
+        needs = "each needs a hard reboot, for which nova-compute must run"
+        reasons.append(f"{count(len(closed), 'running domain')} cannot use its disks: {needs}")
+    if len(closed) < len(dead):
+        unread = count(len(dead) - len(closed), "disk")
+        reasons.append(f"whether running domains can use {unread} is not known: no host looked at it")
+    notes = "; ".join(plan.notes)
+    return f"nothing is left to clear on {host}, but {'. Also, '.join(reasons)}. {notes}\n{shown}"

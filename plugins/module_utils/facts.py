@@ -111,6 +111,8 @@ class NovaConf:
     resume_guests_state_on_host_boot: t.Optional[bool] = None
     #: Environment variables that set options at nova-compute's next start, by name; None: unread.
     environment: t.Optional[t.List[str]] = None
+    #: Seconds between passes of update_available_resource; 0: the default (60); below 0: never; None: unread.
+    update_resources_interval: t.Optional[int] = None
 
 
 @dataclasses.dataclass(frozen=True)

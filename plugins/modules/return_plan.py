@@ -84,7 +84,8 @@ RETURN = r"""
 state:
   description:
     - C(refused), C(planned), or C(clear) where nothing is left to clear. C(disks-not-open) where nothing is left to
-      clear but running domains have disks that this host does not have open (SG517); the task fails then, too.
+      clear but running domains have disks that this host does not have open (SG517), or that no host looked at (SG709);
+      the task fails then, too.
   returned: always
   type: str
   sample: planned

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Evacuations of a zone that has a Ceph cluster of its own: each act in its own cluster; killed, and killed again."""
+"""Evacuations of a zone that has a Ceph cluster or a pool of its own: each act in its own; killed, and killed again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from labkit.deadhost import (
 )
 
 TWO = pytest.mark.matrix("evacuation-two-clusters", clusters=2, computes=4)
-#: In az2, with the second cluster.
+POOLS = pytest.mark.matrix("evacuation-two-pools", pools=2, computes=4)
+#: In az2, with the second cluster or pool.
 FIRST, SECOND = "compute3", "compute4"
 HOSTS = (FIRST, SECOND)
 FAR = 2
@@ -88,6 +89,55 @@ def test_a_dead_host_is_fenced_and_guarded_in_its_own_cluster_only(clean, playbo
     assert far in json.dumps(ended["memory"]["proof"])
     returned(lab, playbooks, FIRST, reader=SECOND)
     nothing_left(lab)
+
+
+def in_pool(lab, uuid, pool):
+    """Who has a root disk open, and names of its snapshots, in one pool; None: there is no such image."""
+    image = f"{uuid}_disk"
+    if image not in strangers.in_ceph(lab, "rbd", "ls", pool):
+        return None
+    snaps = strangers.in_ceph(lab, "rbd", "snap", "ls", f"{pool}/{image}") or []
+    return strangers.watchers_of(lab, f"{pool}/{image}"), [entry["name"] for entry in snaps]
+
+
+@POOLS
+def test_a_dead_hosts_guests_are_guarded_in_the_pool_of_their_zone_only(clean, playbooks):
+    """D2: the guards went to the first pool, whose images they were not, and the run succeeded without any guard."""
+    lab, own = clean, "vms2"
+    near = boot(lab, "near", 1)
+    guests = {**boot(lab, "far", 2, on=FIRST), **boot(lab, "still", 1, "--stopped", on=FIRST)}
+    for uuid in guests.values():
+        evacuation.mark(lab, SECOND, f"{uuid}_disk", f"{MARK}-{uuid[:8]}", pool=own)
+    evacuation.kill(lab, FIRST)
+    host = {"evacuate_host": FIRST}
+    kill_at(playbooks, OPERATION, 7, variables=host)
+    operation = journal(lab, FIRST)["operation_id"]
+    for uuid in guests.values():
+        assert in_pool(lab, uuid, "vms") is None
+        assert in_pool(lab, uuid, own)[1] == [f"stackguard-{operation}"]
+    assert in_pool(lab, near["near1"], "vms") == ([address(lab)], [])
+    done = evacuate(playbooks, variables=host).ok()
+    assert {entry["state"] for entry in done.stats["landed"]} == {"verified"}
+    for name, uuid in guests.items():
+        server, stopped = lab.server(uuid), name.startswith("still")
+        assert (server["OS-EXT-SRV-ATTR:host"], server["status"]) == (SECOND, "SHUTOFF" if stopped else "ACTIVE")
+        assert in_pool(lab, uuid, own) == ([] if stopped else [address(lab, SECOND)], [])
+        assert evacuation.mark(lab, SECOND, f"{uuid}_disk", pool=own) == f"{MARK}-{uuid[:8]}"
+    returned(lab, playbooks, FIRST, reader=SECOND)
+    assert strangers.listed(lab, 1) == []
+
+
+@POOLS
+def test_a_stranger_in_the_other_pool_is_not_put_on_the_blocklist(clean, playbooks):
+    """Both pools are of one cluster: a client of the near zone's disks looks like any client of that cluster."""
+    lab = clean
+    near, far = boot(lab, "near", 1)["near1"], boot(lab, "far", 1, on=FIRST)["far1"]
+    evacuation.kill(lab, FIRST)
+    with strangers.stranger(lab, f"vms/{near}_disk", 1):
+        evacuate(playbooks, variables={"evacuate_host": FIRST}).ok()
+        assert strangers.listed(lab, 1) == [address(lab, FIRST)]
+        assert len(strangers.watchers_of(lab, f"vms/{near}_disk")) == 2
+    assert in_pool(lab, far, "vms2") == ([address(lab, SECOND)], [])
 
 
 #: How often the playbook is killed, and what else is killed under it.

@@ -45,7 +45,7 @@ _WRITE = """
 import json, rados, rbd, sys
 cluster = rados.Rados(conffile="/etc/ceph/ceph.conf", rados_id={user!r})
 cluster.connect()
-pool = cluster.open_ioctx("vms")
+pool = cluster.open_ioctx({pool!r})
 data = {data!r}
 image = rbd.Image(pool, {image!r}, read_only=data is None)
 if data is not None:
@@ -56,10 +56,10 @@ cluster.shutdown()
 """
 
 
-def mark(lab, host, image, data=None):
+def mark(lab, host, image, data=None, pool=POOL):
     """Write bytes into an image from a host (or only read them), and return what is there."""
     user = lab.ssh(host, "sed -n 's/^rbd_user *= *//p' /etc/nova/*.conf | head -1").strip() or "admin"
-    return lab.python(host, _WRITE.format(user=user, image=image, data=data))
+    return lab.python(host, _WRITE.format(user=user, pool=pool, image=image, data=data))
 
 
 def kill(lab, host):

@@ -78,8 +78,8 @@ def test_a_volume_that_two_clusters_have_is_not_known_to_be_open():
     request = back.asked(back.evacuation(), readers=("compute2", "compute3"))
     some = two_pools(f"{back.HOST}:0/5")
     rbd = dataclasses.replace(some.bundle.hosts["compute3"].rbd, fsid="g")
-    checked = back.judged(some.host("compute3", rbd=rbd), request).checked
-    assert [item.code for item in checked.unchecked] == ["SG517"]
+    found = back.judged(some.host("compute3", rbd=rbd), request).checked.findings
+    assert [(item.code, item.object.kind) for item in found if item.severity == "blocker"] == [("SG709", "image")]
 
 
 def test_a_qemu_that_libvirt_has_lost_keeps_the_entry_that_stops_it_from_writing():

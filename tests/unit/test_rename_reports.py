@@ -115,3 +115,31 @@ def test_two_inventories_that_call_one_machine_by_two_names_take_one_lock(monkey
         made._lock(None)
     assert names[0] == names[2]
     assert names[1] != names[3], "of a journal of 0.1"
+
+
+# --- a run that resumes ---------------------------------------------------------------------------------------
+
+
+def begun(about, **memory):
+    plan = to_plain(steps.Plan("rename", "op1", "old1 -> new1", [], []))
+    return {**journal(**memory), "about": about, "subject": "old1 -> new1", "plan": plan}
+
+
+def test_what_preflight_found_is_in_the_report_of_the_run_that_ends_the_operation():
+    """The first run warned and was killed; the second ended as a pass, and only its report was kept."""
+    found = {"findings": [to_plain(GUEST)], "unchecked": [to_plain(LOST)]}
+    made = begun({"preflight": found})
+    report = action()._with_noted(action()._begun_with(made), made)
+    assert (report["verdict"], codes(report)) == ("warn", (["SG120"], ["SG307"]))
+
+
+def test_an_operation_of_an_earlier_version_has_no_such_findings_and_is_no_pass():
+    made = begun({})
+    report = action()._with_noted(action()._begun_with(made), made)
+    assert (report["verdict"], codes(report)) == ("warn", ([], ["SG706"]))
+    assert "an earlier version" in report["unchecked"][0]["reason"]
+
+
+def test_an_operation_that_found_nothing_ends_as_a_pass_when_it_is_resumed_too():
+    made = begun({"preflight": {"findings": [], "unchecked": []}})
+    assert action()._with_noted(action()._begun_with(made), made)["verdict"] == "pass"

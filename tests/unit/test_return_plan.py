@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -103,6 +104,16 @@ def test_dead_disks_are_no_reason_against_the_lifting_and_never_a_green_end(task
     assert f"openstack server reboot --hard {ONE}" in told["msg"]
     told, _output = task(at_home())
     assert (told["state"], told["report"]["verdict"]) == ("clear", "pass")
+    # A disk that no host looked at: "clear", with an unchecked code that no one read.
+    view = dataclasses.replace(ceph([f"{HOST}:0/77"], ()), instances=["00000000-0000-4000-8000-000000000000"])
+    unseen = at_home().host("compute2", rbd=view)
+    told, _output = task(unseen)
+    assert (told["state"], told["failed"], told["report"]["verdict"]) == ("disks-not-open", True, "block")
+    assert "whether running domains can use 1 disk is not known" in told["msg"]
+    assert "cannot use its disks" not in told["msg"]
+    image = next(item["object"]["id"] for item in told["report"]["findings"] if item["code"] == "SG709")
+    told, _output = task(unseen, overrides=[{"code": "SG709", "object": image, "reason": "it reads its disk"}])
+    assert (told["state"], told["report"]["verdict"]) == ("clear", "warn")
     passed = [{"code": "SG517", "object": ONE, "reason": "a disk behind NAT"}]
     told, _output = task(at_home(watchers=()), overrides=passed)
     assert (told["state"], told["report"]["verdict"]) == ("clear", "warn")

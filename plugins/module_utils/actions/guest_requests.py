@@ -16,10 +16,9 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems, as_step_error, noted
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import requests_lost
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import UNREAPED
 from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, standing
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import guest_requests
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import guest_requests, nova_db
 from ansible_collections.stackguard.nova.plugins.module_utils.text import findings_text
 from ansible_collections.stackguard.nova.plugins.module_utils.words import count
 
@@ -36,19 +35,22 @@ class LockGuests:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Lock; those that their owners have locked are left alone. Noted: who was locked."""
+        """Lock, and read every lock back; those that their owners have locked are left alone. Noted: who was locked."""
         with as_step_error():
-            found = guest_requests.guests_of(self.systems.cloud, params["hosts"])
-            free = [guest.uuid for guest in found if not guest.locked]
+            free = [guest.uuid for guest in guests_here(self.systems, params) if not guest.locked]
             guest_requests.lock(self.systems.cloud, free, params["reason"])
-        mine = sorted([*free, *(guest.uuid for guest in found if guest.reason == params["reason"])])
+            found = guests_here(self.systems, params)
+        open_ = [f"{guest.name} ({guest.uuid})" for guest in found if not guest.locked]
+        if open_:
+            raise StepError(f"not locked, though Nova accepted it: {', '.join(open_)}", changed_meanwhile=True)
+        mine = sorted(guest.uuid for guest in found if guest.reason == params["reason"])
         others = len(found) - len(mine)
         left = f", {others} locked by others left alone" if others else ""
         return Done(f"{count(len(mine), 'guest')} locked{left}", {"locked": mine})
 
     def undo(self, params: Params) -> None:
         """Unlock those that are locked for this operation, wherever they are now."""
-        unlock(self.systems, params["reason"])
+        unlock(self.systems, params, params.get("uuids") or ())
 
 
 class Settle:
@@ -63,7 +65,7 @@ class Settle:
 
         def seen() -> t.Optional[str]:
             with as_step_error():
-                found = guest_requests.guests_of(self.systems.cloud, params["hosts"])
+                found = guests_here(self.systems, params)
             busy[:] = [f"{guest.name} ({guest.uuid}): {guest.task_state}" for guest in found if guest.task_state]
             return None if busy else "no task in progress"
 
@@ -72,7 +74,7 @@ class Settle:
         except StepError as error:
             raise StepError(str(error), changed_meanwhile=True) from error
         with as_step_error():
-            uuids = [guest.uuid for guest in guest_requests.guests_of(self.systems.cloud, params["hosts"])]
+            uuids = [guest.uuid for guest in guests_here(self.systems, params)]
             newest = guest_requests.newest_actions(self.systems.cloud, uuids)
         return Done(told, {"actions": newest})
 
@@ -88,19 +90,18 @@ class LostRequests:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Wait for tasks and actions that nova-compute has taken up, then judge what is left."""
-        known = (memory.get("settle") or {}).get("actions") or {}
+        known = (memory.get("settle") or {}).get("actions")
         begun = self.systems.monotonic()
         guests: t.List[facts.GuestState] = []
         asked: t.Dict[str, t.List[facts.GuestAction]] = {}
 
         def seen() -> t.Optional[str]:
             with as_step_error():
-                guests[:] = guest_requests.guests_of(self.systems.cloud, params["hosts"])
+                guests[:] = guests_here(self.systems, params)
                 there = {guest.uuid for guest in guests}
+                since = {uuid: action for uuid, action in (known or {}).items() if uuid in there}
                 asked.clear()
-                asked.update(
-                    guest_requests.asked_since(self.systems.cloud, {u: a for u, a in known.items() if u in there})
-                )
+                asked.update(guest_requests.asked_since(self.systems.cloud, since))
             open_ = [entry for found in asked.values() for entry in found if not entry.ended]
             if not open_ and not any(guest.task_state for guest in guests):
                 return "ended"
@@ -109,9 +110,8 @@ class LostRequests:
             return "judged" if waited > (params["timeout"] if taken_up else GRACE) else None
 
         self.systems.wait(lambda: "requests of guests' owners", params["timeout"] + GRACE, seen)
-        found = Checked(
-            tuple(requests_lost.lost(guests, asked)), tuple(requests_lost.queues(params["queues"]) if known else ())
-        )
+        undecided = [*requests_lost.queues(params["queues"]), *requests_lost.unnoted(guests, known)]
+        found = Checked(tuple(requests_lost.lost(guests, asked)), tuple(undecided))
         stuck = standing(found.findings, self.systems.overrides)
         if stuck:
             said = findings_text(found, self.systems.overrides)
@@ -133,11 +133,12 @@ class UnlockGuests:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Unlock. Noted: those that were unlocked by somebody else while the operation was open."""
+        """Unlock. Noted: those that were unlocked by another while the operation was open."""
         mine = set((memory.get("lock_guests") or {}).get("locked") or ())
-        unlocked = unlock(self.systems, params["reason"])
+        uuids = mine | set(params.get("uuids") or ())
+        unlocked = unlock(self.systems, params, uuids)
         with as_step_error():
-            there = {guest.uuid: guest for guest in guest_requests.guests_of(self.systems.cloud, params["hosts"])}
+            there = {guest.uuid: guest for guest in guests_here(self.systems, {**params, "uuids": sorted(uuids)})}
         early = [there[uuid] for uuid in sorted(mine - unlocked) if uuid in there]
         found = Checked(tuple(requests_lost.unlocked(early)))
         if found.findings:
@@ -150,31 +151,61 @@ class UnlockGuests:
 
 
 class NoEvacuation:
-    """Right before nova-compute starts: an evacuation of either name would make it destroy what runs here."""
+    """Before nova-compute starts: an evacuation away from its name would make it destroy what runs here.
+
+    The databases are read, not the API: its lists leave out every migration of a cell that does not answer.
+    """
 
     def __init__(self, systems: Systems) -> None:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Refuse where Nova has such a record."""
-        with as_step_error():
-            rows = guest_requests.evacuations_from(self.systems.cloud, params["hosts"], UNREAPED)
-        found = Checked(tuple(requests_lost.evacuated(rows)))
-        refused = standing(found.findings, self.systems.overrides)
-        if refused:
-            said = findings_text(found, self.systems.overrides)
-            raise StepError(f"guests were evacuated meanwhile:\n{said}", checked=found)
+        """Refuse where a cell has such a record, or is not read."""
+        found = self._found(params)
         return Done("none" if not found.findings else "passed by name", noted(found, self.systems.overrides))
 
     def undo(self, params: Params) -> None:
-        """Nothing was changed."""
+        """Refuse in the same way: nova-compute is about to start under the old name."""
+        self._found(params)
+
+    def _found(self, params: Params) -> Checked:
+        databases = nova_db.read_databases(self.systems.options, params["hosts"])
+        found = Checked(tuple(requests_lost.evacuated(databases, params["hosts"])))
+        if standing(found.findings, self.systems.overrides):
+            said = findings_text(found, self.systems.overrides)
+            raise StepError(f"nova-compute must not start:\n{said}", checked=found)
+        return found
 
 
-def unlock(systems: Systems, reason: str) -> t.Set[str]:
-    """Unlock every server that is locked for this reason; return them."""
+def guests_here(systems: Systems, params: Params) -> t.List[facts.GuestState]:
+    """Return the servers of the hosts, none of the plan's forgotten because a list left it out.
+
+    Call it within :func:`as_step_error`. One that lives elsewhere by now is not a guest of the host any more.
+    """
+    hosts = params["hosts"]
+    found = guest_requests.guests_of(systems.cloud, hosts, params.get("uuids") or ())
+    return [guest for guest in found if guest.host in hosts]
+
+
+def unlock(systems: Systems, params: Params, uuids: t.Iterable[str]) -> t.Set[str]:
+    """Unlock every server that is locked for this operation, wherever it is, and read that back; return them.
+
+    ``uuids``: servers that are asked for singly where a list leaves them out.
+    """
+
+    reason = params["reason"]
+
+    def mine() -> t.List[str]:
+        singly = guest_requests.guests_of(systems.cloud, params["hosts"], uuids)
+        listed = guest_requests.locked_for(systems.cloud, reason)
+        return sorted({guest.uuid for guest in [*singly, *listed] if guest.locked and guest.reason == reason})
+
     with as_step_error():
-        mine = [guest.uuid for guest in guest_requests.locked_for(systems.cloud, reason)]
-        return guest_requests.unlock(systems.cloud, mine)
+        unlocked = guest_requests.unlock(systems.cloud, mine())
+        left = mine()
+    if left:
+        raise StepError(f"still locked for {reason}, though Nova accepted the unlocking: {', '.join(left)}")
+    return unlocked
 
 
 def actions(systems: Systems) -> t.Dict[str, Action]:

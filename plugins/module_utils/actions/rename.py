@@ -562,14 +562,16 @@ class ComputeUp:
     That the unit is active proves nothing: a refusing nova-compute exits with status 0, or stays and does nothing.
     A heartbeat does: the service joins its group only after init_host() has passed every check (nova/service.py).
 
-    One line is no refusal if it does not come again: "Error updating resources" is what placement, Ceph or the
-    broker cost that silence for a moment; nova-compute tries again each minute (compute/manager.py,
-    update_available_resource, 26 to 34).
+    One line is no refusal if the next pass does not repeat it: "Error updating resources" is what a moment without
+    placement, Ceph or the broker leaves. Passes are update_resources_interval seconds apart (compute/manager.py,
+    update_available_resource, 26 to 34); where that is off, there is no next pass, and the line refuses.
     """
 
     TRANSIENT: t.ClassVar[str] = "Error updating resources"
-    #: Seconds without that line that show a pass without it: nova-compute's passes are a minute apart.
-    QUIET: t.ClassVar[float] = 90.0
+    #: Intervals without that line that show a pass without it.
+    PASSES: t.ClassVar[float] = 1.5
+    #: Seconds from pass to pass where nova.conf says 0 (oslo.service's default), and in plans of before 0.2.
+    INTERVAL: t.ClassVar[int] = 60
 
     REFUSALS: t.ClassVar[t.Tuple[str, ...]] = (
         "refusing to start",
@@ -604,6 +606,8 @@ class ComputeUp:
         self._transient: t.Optional[str] = None
         self._quiet_from: t.Optional[t.Mapping[str, t.Any]] = None
         self._quiet_since = 0.0
+        interval = params.get("pass_interval") or self.INTERVAL
+        quiet = interval * self.PASSES
         with as_step_error():
             first = openstack.get_service(self.systems.cloud, params["service_id"])
         proofs: t.Dict[str, str] = {}
@@ -614,12 +618,14 @@ class ComputeUp:
                 service = openstack.get_service(self.systems.cloud, params["service_id"])
             if service.host == params["host"] and service.state == "up" and service.updated_at != first.updated_at:
                 proofs["service"] = f"service up as {service.host}"
-            if self._transient and self.systems.monotonic() - self._quiet_since < self.QUIET:
+            if self._transient and self.systems.monotonic() - self._quiet_since < quiet:
                 return None
             return ", ".join(proofs[key] for key in sorted(proofs)) if len(proofs) == 2 else None
 
         def lacks() -> str:
             said = f"; nova-compute said: {self._transient}" if self._transient else ""
+            if self._transient and quiet >= params["timeout"]:
+                said += f"; its passes are {interval} s apart: set rename_start_timeout above {int(quiet)}"
             return f"proof from nova-compute (so far: {', '.join(proofs.values()) or 'none'}{said})"
 
         return Done(self.systems.wait(lacks, params["timeout"], seen))
@@ -647,6 +653,8 @@ class ComputeUp:
             # A later one is looked for from here on. What comes between the two readings is lost to none: a pass
             # that fails comes again each minute.
             self._transient = passing["found"][self.TRANSIENT]
+            if (params.get("pass_interval") or 0) < 0:
+                raise StepError(f"nova-compute says: {self._transient} (update_resources_interval: no further pass)")
             self._quiet_from, self._quiet_since = now["mark"], self.systems.monotonic()
             self.systems.remark(f"nova-compute says: {self._transient}: waiting for a pass without it")
         for needle in self.REFUSALS:

@@ -71,8 +71,13 @@ class Run:
         elif self.journal is not None and plan.changes:
             opened = self.journal.begin(self.operation_id, asked)
         result = self._change(answer, plan, opened)
-        if self.journal is not None and opened is not None:
-            self.journal.close(opened, journals.FINISHED, result["msg"])
+        if self.journal is None or opened is None:
+            return result
+        if result["failed"]:
+            # Closed, it could be taken back no more.
+            ways = "The operation is open: action=resume tries them again, action=rollback gives every pin back"
+            return {**result, "msg": f"{result['msg']}. {ways}"}
+        self.journal.close(opened, journals.FINISHED, result["msg"])
         return result
 
     def _refuse_another(self, opened: Result, asked: Result) -> None:
@@ -149,7 +154,7 @@ class Run:
         if left:
             msg = f"{count(given, 'pin')} given back, {len(left)} not: {', '.join(left)}. Run action=rollback again"
             return {**told, "changed": bool(given), "failed": True, "msg": msg}
-        msg = f"{count(given, 'pin')} given back, {len(plan.already)} were as before or changed by somebody else since"
+        msg = f"{count(given, 'pin')} given back, {len(plan.already)} were as before or have been changed since"
         self._journal.close(opened, journals.ROLLED_BACK, msg)
         return {**told, "changed": bool(given), "msg": msg}
 

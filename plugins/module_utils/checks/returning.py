@@ -17,8 +17,9 @@ An evacuation that holds the service must have its journal here, open or closed:
 open, and need what would be lifted here.
 
 Ceph is looked at by other hosts, and only a view of the host's own cluster and pool says anything of its disks. All
-else that is wrong refuses, each with its reason. One code does not refuse to clear, but is never clear: SG517, a
-running domain whose disk this host does not have open. What it needs, a hard reboot, comes after the clearing.
+else that is wrong refuses, each with its reason. Two do not refuse to clear, but nothing is clear with them: SG517, a
+running domain whose disk this host does not have open, and SG709 for a disk that no host looked at. What such a domain
+needs, a hard reboot, comes after the clearing.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
     INFO,
     WARNING,
     Checked,
+    Finding,
     Subject,
     Unchecked,
     finding,
@@ -156,7 +158,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
         *_under_way(index, request),
         *_refused_still(bundle, facts, request),
         *_unreached(bundle, request),
-        *_disks(facts, home(facts, request), views, ended),
+        *_disks(facts, home(facts, request), views, ended | _deleted(index, facts)),
         *_ports(bundle, request),
         *_allocations(index, bundle, request),
     ]
@@ -529,13 +531,11 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
         for source in _sources(domain):
             image, doubt = _look(source, domain, place, views)
             if doubt is not None:
-                yield Unchecked("SG517", source, doubt)
+                yield _disk_unread(source, domain, [doubt])
             elif image is None:
                 dead[source] = ["the image is not there"]
             elif image.watchers is None:
-                evidence: t.Dict[str, t.Any] = {"unread": sorted({one.reason for one in image.unread}) or ["not read"]}
-                remedy = "Give the Ceph user the right to look at it (profile rbd), then run return_host again."
-                yield finding("SG709", Subject("image", source), evidence, remedy)
+                yield _disk_unread(source, domain, sorted({one.reason for one in image.unread}) or ["not read"])
             elif not any(_client(facts, watcher.address) for watcher in image.watchers):
                 dead[source] = sorted(watcher.address for watcher in image.watchers)
         if dead:
@@ -545,6 +545,29 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
                 f"openstack server reboot --hard {domain.uuid}"
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
+
+
+def _deleted(index: Index, facts: HostFacts) -> t.Set[str]:
+    """Return the domains whose servers are deleted: a start of nova-compute ends them, whatever their disks."""
+    rows = {domain.uuid: index.instance_rows_by_uuid.get(domain.uuid, []) for domain in facts.domains or []}
+    return {uuid for uuid, found in rows.items() if found and all(row.deleted for _cell, row in found)}
+
+
+def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
+    evidence = {"unread": list(why), "domain": [domain.name, domain.uuid, domain.state]}
+    remedy = (
+        "Give the Ceph user of return_ceph_user the right to look at it (profile rbd), then run return_host again. Or "
+        "verify that the guest reads its disk, and override the code for this image."
+    )
+    return finding("SG709", Subject("image", source), evidence, remedy)
+
+
+def about_disks(item: Finding) -> bool:
+    """Whether a finding says that a running domain cannot use a disk, or that this is not known.
+
+    It is no reason against clearing, which a hard reboot needs. But nothing is clear with it.
+    """
+    return item.code == DEAD_DISK or (item.code == "SG709" and item.object.kind == "image")
 
 
 def _sources(domain: Domain) -> t.List[str]:

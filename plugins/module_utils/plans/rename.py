@@ -108,13 +108,15 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     agents = agent_units_of(context)
     steps = [disable(context), *_before_the_stop(context)]
     steps.append(stop(context, "stop_compute", "nova-compute", compute_units_of(context), True))
+    # Taken back just before nova-compute starts under the old name: a rollback looks for evacuations too.
+    steps.append(_no_evacuation(context, "no_evacuation_before"))
     if _agents_register_anew(context):
         steps += _middle_with_new_agents(context, agents)
     else:
         steps += _middle(context, agents)
     steps += [
         _guests(context, "guests", True),
-        _no_evacuation(context),
+        _no_evacuation(context, "no_evacuation"),
         start(context, "start_compute", "nova-compute", compute_units_of(context), True),
         _compute_up(context),
         _guests(context, "guests_after", False),
@@ -132,14 +134,14 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
 
 def _before_the_stop(context: Context) -> t.List[Step]:
     """Owners ask for nothing more, and what they have asked for ends: what comes later is in no queue of a name."""
-    hosts, old = _both_names(context), context.before.host
-    params: t.Dict[str, t.Any] = {"hosts": hosts, "timeout": context.request.settle_timeout}
+    old = context.before.host
+    params = {**_whose(context), "timeout": context.request.settle_timeout}
     settle = Step("settle", f"wait until no guest of {old} has a task", CONTROLLER, "settle", params)
     drain = [queues.drain(old, context.after.host, context.request.settle_timeout)]
     settled = [settle, *(drain if _looks_into_queues(context) else []), _guests_settled(context)]
     if not context.request.lock_guests:
         return settled
-    params = {"hosts": hosts, "reason": reason_of(context.request.operation_id)}
+    params = {**_whose(context), "reason": reason_of(context.request.operation_id)}
     changes = [Change(f"guests of {old}", "locked", "as they are", f"locked: {params['reason']}")]
     return [Step("lock_guests", f"lock the guests of {old}", CONTROLLER, "lock_guests", params, changes), *settled]
 
@@ -147,18 +149,18 @@ def _before_the_stop(context: Context) -> t.List[Step]:
 def _unlock(context: Context) -> t.List[Step]:
     if not context.request.lock_guests:
         return []
-    params = {"hosts": _both_names(context), "reason": reason_of(context.request.operation_id)}
+    params = {**_whose(context), "reason": reason_of(context.request.operation_id)}
     title = "unlock the guests that this operation locked"
     return [Step("unlock_guests", title, CONTROLLER, "unlock_guests", params)]
 
 
 def _lost_requests(context: Context) -> Step:
     params = {
-        "hosts": _both_names(context),
+        **_whose(context),
         "queues": [] if _looks_into_queues(context) else [context.before.host],
         "timeout": context.request.settle_timeout,
     }
-    title = "see what was asked for meanwhile, and that it ends"
+    title = "look for requests that came meanwhile, and wait for them to end"
     return Step("lost_requests", title, CONTROLLER, "lost_requests", params)
 
 
@@ -166,9 +168,17 @@ def _looks_into_queues(context: Context) -> bool:
     return context.request.has_broker and context.before.host != context.after.host
 
 
-def _no_evacuation(context: Context) -> Step:
-    params = {"hosts": _both_names(context)}
-    return Step("no_evacuation", "see that no guest was evacuated meanwhile", CONTROLLER, "no_evacuation", params)
+def _no_evacuation(context: Context, name: str) -> Step:
+    title = "verify that no guest was evacuated meanwhile"
+    return Step(name, title, CONTROLLER, "no_evacuation", {"hosts": _both_names(context)})
+
+
+def _whose(context: Context) -> t.Dict[str, t.Any]:
+    """Whose requests: the guests of the host under either name. A list of the API may leave one out: by uuid too."""
+    old = context.before.host
+    rows = _needed(context.cell.instances, f"instances of cell {context.cell.name}")
+    uuids = sorted(row.uuid for row in rows if not row.deleted and row.host == old)
+    return {"hosts": _both_names(context), "uuids": uuids}
 
 
 def _both_names(context: Context) -> t.List[str]:
@@ -677,6 +687,7 @@ def _compute_up(context: Context) -> Step:
         "log_file": log_file_of(context),
         "units": [unit.name for unit in compute_units_of(context)],
         "timeout": context.request.start_timeout,
+        "pass_interval": context.host.nova_conf.update_resources_interval if context.host.nova_conf else None,
     }
     return Step("compute_up", "see nova-compute prove itself", CONTROLLER, "compute_up", params)
 

@@ -25,7 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     units,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.nova_conf import ConfError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import Parts, ReadError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import Parts, ReadError, text_of
 
 #: Where kolla keeps the configuration that it copies into the container of nova-compute.
 KOLLA_CONF = "/etc/kolla/nova-compute/nova.conf"
@@ -152,14 +152,8 @@ def _of_container(names: t.Container[str]) -> t.Dict[str, str]:
 def _plain_defaults(program: str) -> None:
     """Debian's init script sources this file: raise :class:`ReadError` where it may set an option."""
     path = os.path.join("/etc/default", program)
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            text = stream.read()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}") from None
-    if any("OS_" in line for line in text.splitlines() if not line.lstrip().startswith("#")):
+    text = text_of(path)
+    if any("OS_" in line for line in (text or "").splitlines() if not line.lstrip().startswith("#")):
         raise ReadError(f"{path} may set options by OS_ variables: only the init script can tell")
 
 
@@ -171,6 +165,7 @@ _DEFAULTS: t.Dict[t.Tuple[str, str], t.Optional[str]] = {
     ("DEFAULT", "running_deleted_instance_action"): "reap",
     ("DEFAULT", "running_deleted_instance_timeout"): "0",
     ("DEFAULT", "resume_guests_state_on_host_boot"): "false",
+    ("DEFAULT", "update_resources_interval"): "0",
     ("libvirt", "images_type"): "default",
     ("libvirt", "images_rbd_pool"): "rbd",
     ("libvirt", "images_rbd_ceph_conf"): "",
@@ -241,6 +236,7 @@ def nova_facts(loaded: Loaded, service: Service) -> NovaConf:
         running_deleted_instance_timeout=nova_conf.integer(config, "DEFAULT", "running_deleted_instance_timeout"),
         resume_guests_state_on_host_boot=nova_conf.boolean(config, "DEFAULT", "resume_guests_state_on_host_boot"),
         environment=None if loaded.environment_unread else sorted(config.environment),
+        update_resources_interval=nova_conf.integer(config, "DEFAULT", "update_resources_interval"),
     )
 
 

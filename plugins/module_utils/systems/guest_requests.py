@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, http
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import http
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.evacuations import each
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.http import COMPUTE
 
@@ -25,32 +25,53 @@ LOCKS, ACTIONS = "2.73", "2.58"
 BY_API = frozenset({"lock", "unlock", "create"})
 
 
-def guests_of(connection: t.Any, hosts: t.Iterable[str]) -> t.List[facts.GuestState]:
-    """Return the servers of these hosts, of whatever project."""
+def guests_of(connection: t.Any, hosts: t.Iterable[str], uuids: t.Iterable[str] = ()) -> t.List[facts.GuestState]:
+    """Return the servers of these hosts, of whatever project, and those of ``uuids``, wherever they are now.
+
+    A paged list leaves out every server of a cell that does not answer (nova/compute/multi_cell_list.py), and those
+    that are soft-deleted: what of ``uuids`` it lacks is asked for singly. One that is gone is left out. Raises ApiError
+    where Nova does not know a server's state.
+    """
     found: t.Dict[str, facts.GuestState] = {}
     for host in hosts:
         found.update({guest.uuid: guest for guest in _listed(connection, {"host": host})})
+    missing = sorted(set(uuids) - set(found))
+    singly = each(missing, lambda uuid: _single(connection, uuid))
+    found.update({uuid: guest for uuid, guest in singly.items() if guest is not None})
     return [found[uuid] for uuid in sorted(found)]
 
 
 def locked_for(connection: t.Any, reason: str) -> t.List[facts.GuestState]:
-    """Return the servers that are locked for this very reason, wherever they are."""
+    """Return the servers that are locked for this very reason, wherever they are, of the cells that answer."""
     return [guest for guest in _listed(connection, {"locked": "true"}) if guest.reason == reason]
 
 
 def _listed(connection: t.Any, params: t.Mapping[str, str]) -> t.List[facts.GuestState]:
     rows = http.pages(connection, COMPUTE, "/servers/detail", "servers", LOCKS, {"all_tenants": "1", **params})
-    return [
-        facts.GuestState(
-            row["id"],
-            row.get("name") or "",
-            row.get("OS-EXT-SRV-ATTR:host"),
-            row.get("OS-EXT-STS:task_state"),
-            bool(row.get("locked")),
-            row.get("locked_reason"),
-        )
-        for row in rows
-    ]
+    return [_state(row) for row in rows]
+
+
+def _single(connection: t.Any, uuid: str) -> t.Optional[facts.GuestState]:
+    try:
+        return _state(http.call(connection, COMPUTE, "GET", f"/servers/{uuid}", LOCKS)["server"])
+    except ApiError as error:
+        if error.data.get("status") == 404:
+            return None
+        raise
+
+
+def _state(row: t.Mapping[str, t.Any]) -> facts.GuestState:
+    # A server of a cell that does not answer is shown with little more than its uuid (2.69; views/servers.py).
+    if "locked" not in row or "OS-EXT-STS:task_state" not in row:
+        raise ApiError(f"server {row['id']}: Nova does not know its state: its cell does not answer")
+    return facts.GuestState(
+        row["id"],
+        row.get("name") or "",
+        row.get("OS-EXT-SRV-ATTR:host"),
+        row["OS-EXT-STS:task_state"],
+        bool(row["locked"]),
+        row.get("locked_reason"),
+    )
 
 
 def lock(connection: t.Any, uuids: t.Sequence[str], reason: str) -> t.Set[str]:
@@ -80,8 +101,8 @@ def newest_actions(connection: t.Any, uuids: t.Sequence[str]) -> t.Dict[str, t.O
     """Return the request id of each server's newest action; None: it has none."""
 
     def newest(uuid: str) -> t.Optional[str]:
-        rows = _actions(connection, uuid)
-        return str(rows[0]["request_id"]) if rows else None
+        row = next(_actions(connection, uuid), None)
+        return str(row["request_id"]) if row else None
 
     return each(list(uuids), newest)
 
@@ -111,26 +132,11 @@ def _asked(connection: t.Any, uuid: str, row: t.Mapping[str, t.Any]) -> facts.Gu
     )
 
 
-def _actions(connection: t.Any, uuid: str) -> t.List[t.Dict[str, t.Any]]:
-    """The newest first (compute/instance_actions.py). Of a server that is gone: none."""
+def _actions(connection: t.Any, uuid: str) -> t.Iterator[t.Dict[str, t.Any]]:
+    """Yield a server's actions, the newest first (compute/instance_actions.py). Of a server that is gone: none."""
     path = f"/servers/{uuid}/os-instance-actions"
     try:
-        return http.items(connection, COMPUTE, path, "instanceActions", ACTIONS)
+        yield from http.pages(connection, COMPUTE, path, "instanceActions", ACTIONS, marker="request_id", links="links")
     except ApiError as error:
-        if error.data.get("status") == 404:
-            return []
-        raise
-
-
-def evacuations_from(
-    connection: t.Any, hosts: t.Iterable[str], statuses: t.Sequence[str]
-) -> t.List[facts.ApiMigration]:
-    """Return the evacuations away from these hosts, in these statuses."""
-    found = [
-        row
-        for host in hosts
-        for status in statuses
-        for row in cloud_reads.list_migrations(connection, status, cloud_reads.EVACUATION, host)
-        if row.source_compute == host
-    ]
-    return sorted({row.id: row for row in found}.values(), key=lambda row: row.id)
+        if error.data.get("status") != 404:
+            raise

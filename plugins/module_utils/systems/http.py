@@ -111,8 +111,11 @@ def pages(
     microversion: t.Optional[str] = None,
     params: t.Optional[Params] = None,
     marker: str = "id",
+    links: t.Optional[str] = None,
 ) -> t.Iterator[t.Dict[str, t.Any]]:
     """Yield every item of a paged list. ``marker``: the field that names an item to the next request.
+
+    ``links``: the field that says whether there are more, where it is not ``KEY_links``.
 
     Raises :class:`ApiError`, also where the server repeats a page.
     """
@@ -121,7 +124,7 @@ def pages(
         answer = call(connection, service, "GET", path, microversion, params=asked)
         page = _list(answer, key, f"GET {service} {path}")
         yield from page
-        more = any(link.get("rel") == "next" for link in answer.get(f"{key}_links") or ())
+        more = any(link.get("rel") == "next" for link in answer.get(links or f"{key}_links") or ())
         if not page or not more:
             return
         last = str(page[-1].get(marker))

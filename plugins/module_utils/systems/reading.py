@@ -42,6 +42,17 @@ class Parts:
         self.unread.append(Unread(part, why))
 
 
+def text_of(path: str, about: str = "") -> t.Optional[str]:
+    """Return a file's text; None: there is no such file. Raises ReadError, with ``about`` before the path."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ReadError(f"{about}{path} cannot be read: {error.strerror}") from None
+
+
 def within(seconds: float, what: str, reader: t.Callable[[], _T]) -> _T:
     """Return what ``reader`` returns, or raise what it raises; ReadError where it has not ended after ``seconds``.
 

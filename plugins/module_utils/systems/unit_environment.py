@@ -22,7 +22,7 @@ import subprocess
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import commands, processes, units
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import ReadError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import ReadError, text_of
 
 _NAME = "org.freedesktop.systemd1"
 _MANAGER = "/org/freedesktop/systemd1"
@@ -180,13 +180,7 @@ def _settings(unit: str) -> t.List[t.Tuple[str, str, str]]:
     """Return path, key and value of each line of the files of a unit. Raises :class:`ReadError`."""
     result = []
     for path in _unit_files(unit):
-        try:
-            with open(path, encoding="utf-8", errors="replace") as stream:
-                text = stream.read()
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise ReadError(f"{unit} is masked, and {path} cannot be read: {error.strerror}") from None
+        text = text_of(path, f"{unit} is masked, and ") or ""
         for line in text.replace("\\\n", " ").splitlines():
             key, sign, value = line.strip().partition("=")
             if sign and not key.startswith(("#", ";")):

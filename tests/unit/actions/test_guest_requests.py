@@ -17,7 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepE
 
 REASON = "stackguard:rename:op1"
 HOSTS = ["old1", "new1"]
-LOCK = {"hosts": HOSTS, "reason": REASON}
+LOCK = {"hosts": HOSTS, "reason": REASON, "uuids": []}
 SETTLE = {"hosts": HOSTS, "timeout": 60}
 LOST = {**SETTLE, "queues": ["old1"]}
 
@@ -35,8 +35,14 @@ class Cloud:
         self.actions = {name: [facts.GuestAction(f"req-{name}", "create", "0", True, True)] for name in guests}
         self.at = {}
         self.evacuations = []
-        for name in ("guests_of", "locked_for", "lock", "unlock", "newest_actions", "asked_since", "evacuations_from"):
+        self.unread_cells = {}
+        #: Names of guests that no list has, as if their cell did not answer for a moment, or they were soft-deleted.
+        self.hidden = set()
+        #: Names of guests whose locks Nova accepts and does not keep.
+        self.slippery = set()
+        for name in ("guests_of", "locked_for", "lock", "unlock", "newest_actions", "asked_since"):
             monkeypatch.setattr(guest_requests.guest_requests, name, getattr(self, name))
+        monkeypatch.setattr(guest_requests.nova_db, "read_databases", self.read_databases)
 
     def systems(self, *overrides):
         return rename.Systems({}, None, {}, self.sleep, lambda: self.now, overrides=overrides, _connection=object())
@@ -52,23 +58,27 @@ class Cloud:
     def ask(self, name, action, begun=False, ended=False):
         self.actions[name].insert(0, facts.GuestAction(f"req-{action}", action, "1", begun, ended))
 
-    def guests_of(self, _cloud, hosts):
-        return [guest for guest in self.guests.values() if guest.host in hosts]
+    def guests_of(self, _cloud, hosts, uuids=()):
+        listed = {guest.uuid for name, guest in self.guests.items() if guest.host in hosts and name not in self.hidden}
+        return [guest for guest in self.guests.values() if guest.uuid in listed | set(uuids)]
 
     def locked_for(self, _cloud, reason):
-        return [guest for guest in self.guests.values() if guest.locked and guest.reason == reason]
+        seen = [guest for name, guest in self.guests.items() if name not in self.hidden]
+        return [guest for guest in seen if guest.locked and guest.reason == reason]
 
     def _by_uuid(self, uuids):
         return [name for name, guest in self.guests.items() if guest.uuid in uuids]
 
     def lock(self, _cloud, uuids, reason):
         for name in self._by_uuid(uuids):
-            self.change(name, locked=True, reason=reason)
+            if name not in self.slippery:
+                self.change(name, locked=True, reason=reason)
         return set(uuids)
 
     def unlock(self, _cloud, uuids):
         for name in self._by_uuid(uuids):
-            self.change(name, locked=False, reason=None)
+            if name not in self.slippery:
+                self.change(name, locked=False, reason=None)
         return set(uuids)
 
     def newest_actions(self, _cloud, uuids):
@@ -84,8 +94,16 @@ class Cloud:
                 found[uuid] = rows[:until]
         return found
 
-    def evacuations_from(self, _cloud, hosts, statuses):
-        return [row for row in self.evacuations if row.source_compute in hosts and row.status in statuses]
+    def read_databases(self, _options, hosts):
+        touching = [row for row in self.evacuations if {row.source_compute, row.dest_compute} & set(hosts)]
+        cells = [cell("cell1", touching), *(cell(name, None, why) for name, why in self.unread_cells.items())]
+        return facts.DatabaseFacts("now", None, cells, None, None, [])
+
+
+def cell(name, migrations, why=None):
+    unread = [facts.Unread("migrations", why)] if why else []
+    known = {"migrations.source_compute": "utf8mb3_bin"}
+    return facts.CellFacts(name, f"uuid-{name}", "db", "head", True, [], [], [], [], migrations, unread, "mysql", known)
 
 
 def settled(cloud):
@@ -117,12 +135,41 @@ def test_killed_after_the_locks_the_next_run_knows_them_and_a_rollback_takes_the
     assert not any(guest.locked for guest in cloud.guests.values()), "one that was evacuated meanwhile, too"
 
 
-def test_somebody_who_unlocks_a_guest_meanwhile_is_found_out(monkeypatch):
+def test_a_guest_that_is_unlocked_meanwhile_is_reported(monkeypatch):
     cloud = Cloud(monkeypatch, one={}, two={})
     memory = {"lock_guests": guest_requests.LockGuests(cloud.systems()).apply(LOCK, {}).memory}
     cloud.change("two", locked=False, reason=None)
     done = guest_requests.UnlockGuests(cloud.systems()).apply(LOCK, memory)
     assert [(row["code"], row["object"]["name"]) for row in done.memory["findings"]] == [("SG122", "two")]
+
+
+def test_a_guest_that_no_list_shows_is_locked_and_unlocked_all_the_same(monkeypatch):
+    """A paged list leaves out a cell that does not answer for a moment, and a rollback has nothing but the plan."""
+    cloud = Cloud(monkeypatch, one={}, two={})
+    cloud.hidden = {"two"}
+    known = {**LOCK, "uuids": ["uuid-one", "uuid-two"]}
+    done = guest_requests.LockGuests(cloud.systems()).apply(known, {})
+    assert done.memory["locked"] == ["uuid-one", "uuid-two"]
+    guest_requests.LockGuests(cloud.systems()).undo(known)
+    assert not any(guest.locked for guest in cloud.guests.values())
+    memory = {"lock_guests": guest_requests.LockGuests(cloud.systems()).apply(known, {}).memory}
+    guest_requests.UnlockGuests(cloud.systems()).apply(LOCK, memory)
+    assert not any(guest.locked for guest in cloud.guests.values()), "noted when they were locked"
+
+
+def test_a_lock_that_nova_does_not_keep_is_no_lock(monkeypatch):
+    cloud = Cloud(monkeypatch, one={}, two={})
+    cloud.slippery = {"two"}
+    with pytest.raises(StepError, match=r"not locked, though Nova accepted it: two \(uuid-two\)"):
+        guest_requests.LockGuests(cloud.systems()).apply(LOCK, {})
+
+
+def test_a_lock_that_stays_after_the_unlocking_keeps_the_operation_open(monkeypatch):
+    cloud = Cloud(monkeypatch, one={}, two={})
+    memory = {"lock_guests": guest_requests.LockGuests(cloud.systems()).apply(LOCK, {}).memory}
+    cloud.slippery = {"two"}
+    with pytest.raises(StepError, match=r"still locked for stackguard:rename:op1.*uuid-two"):
+        guest_requests.UnlockGuests(cloud.systems()).apply(LOCK, memory)
 
 
 def test_a_rollback_of_the_unlocking_locks_again(monkeypatch):
@@ -159,6 +206,25 @@ def test_nothing_was_asked(monkeypatch):
     assert [row["object"] for row in done.memory["unchecked"]] == ["compute.old1"]
     assert "rabbitmqctl delete_queue compute.old1" in done.memory["unchecked"][0]["reason"]
     assert cloud.now == 0
+
+
+def test_the_old_queue_is_unchecked_for_a_host_without_guests_too(monkeypatch):
+    """Requests of before its last guest left may wait there."""
+    cloud = Cloud(monkeypatch)
+    done = guest_requests.LostRequests(cloud.systems()).apply(LOST, settled(cloud))
+    assert [row["code"] for row in done.memory["unchecked"]] == ["SG307"]
+
+
+def test_without_a_note_of_what_was_asked_before_nothing_says_that_no_request_was_lost(monkeypatch):
+    cloud = Cloud(monkeypatch, one={}, two={})
+    done = guest_requests.LostRequests(cloud.systems()).apply(LOST, {})
+    assert [row["object"] for row in done.memory["unchecked"] if row["code"] == "SG121"] == [
+        "one (uuid-one)",
+        "two (uuid-two)",
+    ]
+    partly = {"settle": {"actions": {"uuid-one": "req-one"}}}
+    done = guest_requests.LostRequests(cloud.systems()).apply(LOST, partly)
+    assert [row["object"] for row in done.memory["unchecked"] if row["code"] == "SG121"] == ["two (uuid-two)"]
 
 
 def test_a_request_that_no_nova_compute_took_up_is_reported(monkeypatch):
@@ -207,21 +273,36 @@ def test_what_nova_compute_has_taken_up_is_waited_for(monkeypatch):
 
 
 def evacuation(source, status="done"):
-    return facts.ApiMigration(7, "m-7", "evacuation", status, "uuid-one", source, None, "compute9", None)
+    row = (7, "m-7", "evacuation", status, "uuid-one", source, source, "compute9", "compute9", None, 0)
+    return facts.MigrationRow(*row)
 
 
 @pytest.mark.parametrize("name", HOSTS)
-def test_a_guest_that_was_evacuated_meanwhile_keeps_nova_compute_stopped(monkeypatch, name):
+@pytest.mark.parametrize("way", ["apply", "undo"])
+def test_a_guest_that_was_evacuated_meanwhile_keeps_nova_compute_stopped(monkeypatch, name, way):
+    """On the way back too: nova-compute is about to start under the old name."""
     cloud = Cloud(monkeypatch, one={})
     cloud.evacuations = [evacuation(name)]
+
+    def look(*words):
+        step = guest_requests.NoEvacuation(cloud.systems(*words))
+        return step.apply({"hosts": HOSTS}, {}) if way == "apply" else step.undo({"hosts": HOSTS})
+
     with pytest.raises(StepError, match="would destroy the domain here"):
-        guest_requests.NoEvacuation(cloud.systems()).apply({"hosts": HOSTS}, {})
-    word = Override("SG509", "m-7", "it runs there, and not here")
-    done = guest_requests.NoEvacuation(cloud.systems(word)).apply({"hosts": HOSTS}, {})
-    assert done.memory["passed"] == [["SG509", "m-7"]]
+        look()
+    done = look(Override("SG509", "m-7", "it runs there, and not here"))
+    assert done is None or done.memory["passed"] == [["SG509", "m-7"]]
 
 
 def test_evacuations_of_others_and_those_that_ended_do_not_matter(monkeypatch):
     cloud = Cloud(monkeypatch, one={})
     cloud.evacuations = [evacuation("another"), evacuation("old1", "completed"), evacuation("new1", "failed")]
     assert guest_requests.NoEvacuation(cloud.systems()).apply({"hosts": HOSTS}, {}).remark == "none"
+
+
+def test_a_cell_that_is_not_read_keeps_nova_compute_stopped(monkeypatch):
+    """The API's list of migrations leaves such a cell out, and would have said: none."""
+    cloud = Cloud(monkeypatch, one={})
+    cloud.unread_cells = {"cell2": "connection refused"}
+    with pytest.raises(StepError, match=r"(?s)SG709.*migrations of cell cell2.*connection refused"):
+        guest_requests.NoEvacuation(cloud.systems()).apply({"hosts": HOSTS}, {})

@@ -325,6 +325,22 @@ def test_an_error_that_comes_again_in_every_pass_is_named_at_the_end(monkeypatch
     assert cloud.held > 10, "the lock's connection was used meanwhile"
 
 
+def test_where_passes_are_ten_minutes_apart_two_minutes_of_silence_prove_nothing(monkeypatch):
+    """update_resources_interval=600: the next pass, which may fail again, is not seen within 90 seconds."""
+    cloud = Services(monkeypatch, LoggingHost(UPDATING, DETERMINED))
+    with pytest.raises(StepError, match="its passes are 600 s apart: set rename_start_timeout above 900"):
+        rename.ComputeUp(cloud.systems).apply({**UP, "pass_interval": 600}, {"stop_compute": MARK})
+    cloud = Services(monkeypatch, LoggingHost(UPDATING, DETERMINED))
+    rename.ComputeUp(cloud.systems).apply({**UP, "pass_interval": 600, "timeout": 1000}, {"stop_compute": MARK})
+    assert cloud.now >= 900
+
+
+def test_where_there_is_no_next_pass_the_error_refuses(monkeypatch):
+    cloud = Services(monkeypatch, LoggingHost(UPDATING, DETERMINED))
+    with pytest.raises(StepError, match=r"Error updating resources for node n: 503.*no further pass"):
+        rename.ComputeUp(cloud.systems).apply({**UP, "pass_interval": -1}, {"stop_compute": MARK})
+
+
 def test_a_start_without_that_error_waits_for_nothing_more(monkeypatch):
     cloud = Services(monkeypatch, LoggingHost(DETERMINED))
     rename.ComputeUp(cloud.systems).apply(UP, {"stop_compute": MARK})

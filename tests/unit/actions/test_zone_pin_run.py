@@ -44,6 +44,8 @@ class Cloud:
         self.pins = dict.fromkeys(UUIDS) | {UUIDS[2]: "nova"}
         self.before = dict(self.pins)
         self.fuse = None
+        #: Servers whose pins cannot be changed.
+        self.stuck = set()
         self.busy, self.most, self.lock = 0, 0, threading.Lock()
         monkeypatch.setattr(zone_pins, "BATCH", 5)
         monkeypatch.setattr(zone_pin_run.zones, "read_zones", self.read)
@@ -65,6 +67,10 @@ class Cloud:
                 if self.fuse < 0:
                     self.busy -= 1
                     raise Killed
+        if uuid in self.stuck:
+            with self.lock:
+                self.busy -= 1
+            raise StackguardError("the database does not answer")
         outcome = "changed" if self.pins[uuid] == before else "already"
         self.pins[uuid] = after
         with self.lock:
@@ -128,6 +134,20 @@ def test_killed_resumed_and_killed_again_the_oldest_pin_is_given_back(cloud, sta
     killed(cloud, state, 3)
     cloud.run(state, action="rollback")
     assert cloud.pins == cloud.before
+
+
+@pytest.mark.parametrize("action", ["resume", "rollback"])
+def test_where_a_pin_failed_the_others_can_still_be_taken_back(cloud, state, action):
+    """The run failed and closed its journal: eleven pins had changed, and nothing could give them back."""
+    cloud.stuck = {UUIDS[4]}
+    result = cloud.run(state)
+    assert result["failed"]
+    assert "11 pins changed, 0 were right, 1 failed. The operation is open: action=resume" in result["msg"]
+    assert state.open
+    cloud.stuck = set()
+    cloud.run(state, action=action)
+    assert not state.open
+    assert cloud.pins == (dict.fromkeys(UUIDS, "az1") if action == "resume" else cloud.before)
 
 
 def test_what_somebody_else_has_changed_since_is_theirs(cloud, state):

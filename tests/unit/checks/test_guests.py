@@ -16,14 +16,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.findings import BL
 from ansible_collections.stackguard.nova.tests.unit import builders
 
 BOOT = "boot-1"
-HOST = dataclasses.replace(builders.healthy().bundle.hosts["compute1"], boot_id=BOOT)
+HOST = dataclasses.replace(builders.healthy().bundle.hosts["compute1"], boot_id=BOOT, qemu_processes={})
 ONE, TWO = HOST.domains[:2]
 BEFORE = guests.as_before(HOST.domains)
 OFF = {"state": "shutoff", "pid": None, "pid_start": None, "xml_digest": "of the inactive definition"}
 
 
-def found(*domains, boot_id=BOOT, strict=True, before=BEFORE):
-    now = dataclasses.replace(HOST, domains=list(domains), boot_id=boot_id)
+def found(*domains, boot_id=BOOT, strict=True, before=BEFORE, qemu=None):
+    now = dataclasses.replace(HOST, domains=list(domains), boot_id=boot_id, qemu_processes=qemu or {})
     return list(guests.changed(before, now, BOOT, strict))
 
 
@@ -94,3 +94,27 @@ def test_guests_that_cannot_be_read_are_not_unchanged():
     (item,) = guests.changed(BEFORE, now, BOOT, False)
     assert (item.code, item.severity) == ("SG709", BLOCKER)
     assert item.evidence["reason"] == "no socket"
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_guest_that_libvirt_shows_as_off_while_its_qemu_writes_is_not_off(strict):
+    """Nova would start it a second time, on the disk that the first QEMU writes."""
+    (item,) = found(changed(ONE, **OFF), TWO, qemu={ONE.uuid: 4711, TWO.uuid: TWO.pid}, strict=strict)
+    assert (item.object.id, item.severity) == (ONE.uuid, BLOCKER)
+    assert item.evidence == {"libvirt": "shutoff", "QEMU process": 4711}
+    assert "openstack server start" not in item.remedy
+    (item,) = found(TWO, qemu={ONE.uuid: 4711}, strict=strict)
+    assert (item.severity, item.evidence["libvirt"]) == (BLOCKER, "no such domain")
+
+
+def test_where_qemu_processes_cannot_be_read_no_guest_is_said_to_be_off():
+    now = dataclasses.replace(
+        HOST, domains=[changed(ONE, **OFF)], qemu_processes=None, unread=[facts.Unread("qemu_processes", "not root")]
+    )
+    (item,) = guests.changed(BEFORE, now, BOOT, True)
+    assert (item.code, item.severity, item.evidence["reason"]) == ("SG709", BLOCKER, "not root")
+
+
+def test_a_running_guest_whose_process_is_not_known_has_not_ended():
+    (item,) = found(changed(ONE, pid=None, pid_start=None), TWO)
+    assert (item.code, item.severity, item.evidence["state"]) == ("SG709", BLOCKER, ONE.state)

@@ -490,14 +490,21 @@ def test_swap_and_volumes_are_looked_at_and_the_config_drive_is_not():
     assert blockers(with_disks(some, f"vms/{ONE}_disk.config")) == []
     assert blockers(with_disks(some, f"vms/{ONE}_disk.swap")) == ["SG517"]
     volume = with_disks(some, "volumes/volume-1")
-    assert [item.code for item in judged(volume).checked.unchecked] == ["SG517"]
+    assert blockers(volume) == ["SG709"]
     for watchers, codes in (([], ["SG517"]), ([facts.RbdWatcher(f"{HOST}:0/5")], [])):
         image = facts.RbdImage("volume-1", "v", 1, [], watchers, [])
         view = dataclasses.replace(ceph([f"{HOST}:0/77"], ()), volumes=[facts.RbdVolume("volumes", image)])
         assert blockers(volume.host("compute2", rbd=view)) == codes
 
 
-def test_a_guest_that_was_not_asked_for_is_undecided():
+def test_a_guest_whose_images_were_not_asked_for_is_not_known_to_use_its_disk():
     view = dataclasses.replace(ceph([f"{HOST}:0/77"], ()), instances=[NIL])
-    checked = judged(at_home().host("compute2", rbd=view)).checked
-    assert [item.code for item in checked.unchecked] == ["SG517"]
+    assert blockers(at_home().host("compute2", rbd=view)) == ["SG709"]
+
+
+def test_disks_of_a_deleted_server_do_not_keep_its_host_from_being_clear():
+    """Its domain runs until nova-compute starts, which ends it, whatever its disks."""
+    some = at_home(watchers=())
+    assert blockers(some) == ["SG517"]
+    rows = [dataclasses.replace(row, deleted=row.id) if row.uuid == ONE else row for row in some.rows("instances")]
+    assert "SG517" not in blockers(some.put("instances", rows))

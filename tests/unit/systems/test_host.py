@@ -264,7 +264,7 @@ def test_the_named_options_and_nothing_else(conf):
         host_lines=[facts.FileLine(str(conf), 4, "host = a.example")],
         log_file="/var/log/a.example/nova-compute.log", heal_instance_info_cache_interval=60,
         running_deleted_instance_action="reap", running_deleted_instance_timeout=0,
-        resume_guests_state_on_host_boot=False,
+        resume_guests_state_on_host_boot=False, update_resources_interval=0,
     )  # fmt: skip
     assert "secret" not in json.dumps(facts.to_plain(read))
 
@@ -285,7 +285,9 @@ def test_an_empty_host_is_read_as_it_stands_and_refused_by_nova_compute(conf):
 
 def test_options_of_a_start_that_are_not_as_nova_knows_them(conf):
     conf.write_text(conf.read_text() + "resume_guests_state_on_host_boot = On\nrunning_deleted_instance_timeout=60\n")
+    conf.write_text(conf.read_text() + "update_resources_interval = 600\n")
     read = compute_service.nova_facts(compute_service.load((str(conf),), (), service()), service())
+    assert read.update_resources_interval == 600
     assert (read.resume_guests_state_on_host_boot, read.running_deleted_instance_timeout) == (True, 60)
     conf.write_text(conf.read_text() + "resume_guests_state_on_host_boot = perhaps\n")
     with pytest.raises(compute_service.ConfError, match="neither true nor false"):
