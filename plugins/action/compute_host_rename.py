@@ -204,7 +204,7 @@ class ActionModule(ActionBase):
             return self._already(bundle, request)
         # What waits in RabbitMQ changes by the second: read now, not from the evidence.
         waiting = queue_actions.preflight(self._systems(), request.rename_from, request.rename_to)
-        if any(item.code == "SG314" for item in waiting.findings):
+        if any(item.code == "SG316" for item in waiting.findings):
             # Where an override passes it, the queues are not looked into later either.
             request = dataclasses.replace(request, has_broker=False)
         checked, make_plan = self._judge(bundle, request)

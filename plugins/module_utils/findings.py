@@ -80,7 +80,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG120", "guest-changed", BLOCKER, "A guest is not what it was when the operation began."),
     Code("SG121", "request-lost", WARNING, "A request was accepted, and nothing carries it out."),
     Code("SG122", "guest-unlocked", WARNING, "A guest that the operation had locked was unlocked while it was open."),
-    Code("SG123", "guest-elsewhere", BLOCKER, "A guest that is to get its old name back lives on another host now."),
+    Code("SG125", "guest-elsewhere", BLOCKER, "A guest that is to get its old name back lives on another host now."),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL."),
     Code("SG202", "service-id-dangling", WARNING, "compute_nodes.service_id names no live service."),
@@ -111,8 +111,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG310", "name-taken", BLOCKER, "The new name is already used somewhere."),
     Code("SG311", "database-access", BLOCKER, "The database user lacks a grant, or the database cannot be reached."),
     Code("SG312", "shared-configuration", WARNING, "Something outside Nova refers to the old name."),
-    Code("SG313", "queue-of-new-name", BLOCKER, "The message queue of the new name holds requests, or is read."),
-    Code("SG314", "broker-access", BLOCKER, "The message broker was not asked, or is not the host's."),
+    Code("SG315", "queue-of-new-name", BLOCKER, "The message queue of the new name holds requests, or is read."),
+    Code("SG316", "broker-access", BLOCKER, "The message broker was not asked, or is not the host's."),
     # SG4xx zones
     Code("SG401", "unpinned-server", WARNING, "The server is pinned to no availability zone."),
     Code("SG402", "pin-without-aggregate", BLOCKER, "The server's zone has no aggregate: no constraint at all."),

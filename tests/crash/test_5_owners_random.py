@@ -91,7 +91,7 @@ def test_each_request_is_refused_executed_or_reported_and_none_is_pending(
     if access:
         # Whatever was left for the old name is gone with its queues, and nothing waits for the new one.
         assert broker.messages(lab, f"compute.{old}") is None
-        assert [row for row in results[-1].report["unchecked"] if row["code"] in ("SG307", "SG313")] == []
+        assert [row for row in results[-1].report["unchecked"] if row["code"] in ("SG307", "SG315")] == []
     else:
         unasked = {row["code"] for row in results[-1].report["unchecked"]}
         assert "SG307" in unasked

@@ -42,7 +42,7 @@ def messages(lab, queue):
 
 
 def forget(lab, name):
-    """Delete the queues of a host's name, as SG307 and SG313 tell an operator to."""
+    """Delete the queues of a host's name, as SG307 and SG315 tell an operator to."""
     for queue in (f"compute.{name}", f"compute-alt.{name}"):
         delete(lab, queue)
 

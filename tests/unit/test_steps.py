@@ -330,7 +330,7 @@ class Telling(FakeAction):
 
     def undo(self, params):
         super().undo(params)
-        return steps.Done("left where they are: u1", {"findings": ["SG123"]})
+        return steps.Done("left where they are: u1", {"findings": ["SG125"]})
 
 
 def test_what_a_step_tells_of_its_being_taken_back_is_in_the_journal():
@@ -343,7 +343,7 @@ def test_what_a_step_tells_of_its_being_taken_back_is_in_the_journal():
     journal = {**journal, "steps": {"rows": journals.DONE}}
     world.values["a"] = "new"
     ended = runner.backward(journal)
-    assert ended["memory"]["rows"] == {"findings": ["SG123"]}
+    assert ended["memory"]["rows"] == {"findings": ["SG125"]}
     assert [entry.get("text") for entry in ended["history"] if entry.get("step_state") == journals.UNDONE] == [
         "left where they are: u1"
     ]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A rollback, and a guest that lives on another host by now: SG123, SG108. Pure."""
+"""A rollback, and a guest that lives on another host by now: SG125, SG108. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Away(t.Protocol):
 
 
 def check(away: t.Sequence[Away], domains: t.Sequence[Domain]) -> t.Iterator[Finding]:
-    """SG123: each guest whose row or port is not this operation's to take back. SG108: its QEMU runs here as well."""
+    """SG125: each guest whose row or port is not this operation's to take back. SG108: its QEMU runs here as well."""
     states = {domain.uuid: domain.state for domain in domains}
     for uuid in sorted({entry.uuid for entry in away}):
         mine = [entry for entry in away if entry.uuid == uuid]
@@ -54,4 +54,4 @@ def check(away: t.Sequence[Away], domains: t.Sequence[Domain]) -> t.Iterator[Fin
             "stackguard_overrides with this code, its uuid and your reason, and roll back again: its row and its ports "
             "are left as they are."
         )
-        yield finding("SG123", subject, evidence, remedy)
+        yield finding("SG125", subject, evidence, remedy)

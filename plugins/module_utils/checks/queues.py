@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The message queues of a host's two names: SG121, SG307, SG313, SG314. Pure."""
+"""The message queues of a host's two names: SG121, SG307, SG315, SG316. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def names_of(host: str) -> t.List[str]:
 
 
 def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t.Iterator[Finding]:
-    """SG314: this is not the broker of the host's nova-compute. SG313: a queue of the new name that is not empty."""
+    """SG316: this is not the broker of the host's nova-compute. SG315: a queue of the new name that is not empty."""
     main = names_of(old)[0]
     own = found.get(main)
     if own is None or not own.consumers:
@@ -37,11 +37,11 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
             "does not run. Give the transport_url of the host's own cell as rename_rabbit_url, start nova-compute, or "
             "leave rename_rabbit_url out."
         )
-        yield finding("SG314", Subject("host", old), evidence, remedy)
+        yield finding("SG316", Subject("host", old), evidence, remedy)
     for name in names_of(new):
         queue = found.get(name)
         if queue is not None and (queue.messages or queue.consumers):
-            yield finding("SG313", Subject("host", name, new), _counts(queue), _remedy(queue))
+            yield finding("SG315", Subject("host", name, new), _counts(queue), _remedy(queue))
 
 
 def _counts(queue: Queue) -> t.Dict[str, t.Any]:
@@ -58,18 +58,18 @@ def _remedy(queue: Queue) -> str:
 
 
 def not_asked(old: str, reason: str) -> Finding:
-    """SG314: the broker was to be asked, and was not."""
+    """SG316: the broker was to be asked, and was not."""
     remedy = "Do what the reason says, or leave rename_rabbit_url out: then the queues are not looked into."
-    return finding("SG314", Subject("host", old), {"reason": reason}, remedy)
+    return finding("SG316", Subject("host", old), {"reason": reason}, remedy)
 
 
 def without_access(new: str) -> Unchecked:
-    """SG313 undecided: no broker was named."""
+    """SG315 undecided: no broker was named."""
     why = (
         "RabbitMQ was not asked (rename_rabbit_url): requests that wait for the new name would be executed at "
         f"nova-compute's first start under it. Look: {look(new)}"
     )
-    return Unchecked("SG313", names_of(new)[0], why)
+    return Unchecked("SG315", names_of(new)[0], why)
 
 
 def look(host: str) -> str:

@@ -23,7 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import mov
 from ansible_collections.stackguard.nova.tests.unit import builders
 
 GONE, HERE = "uuid-gone", "uuid-here"
-OVERRIDE = Override("SG123", GONE, "evacuated on purpose, change 4711")
+OVERRIDE = Override("SG125", GONE, "evacuated on purpose, change 4711")
 PORT = {"id": "port-gone", "vif_type": "ovs"}
 
 
@@ -80,10 +80,10 @@ def systems(cloud, *overrides):
 
 @pytest.mark.parametrize(("action", "params"), [(rename.CellRows, CELL), (rename.Neutron, NEUTRON)])
 def test_a_guest_that_lives_elsewhere_stops_the_rollback_with_the_way_to_leave_it(cloud, action, params):
-    for overrides in ([], [Override("SG123", "another-uuid", "x")], [Override("SG120", GONE, "x")]):
+    for overrides in ([], [Override("SG125", "another-uuid", "x")], [Override("SG120", GONE, "x")]):
         with pytest.raises(StepError, match="live on other hosts") as raised:
             action(systems(cloud, *overrides)).undo(params)
-        assert [(item.code, item.object.id) for item in raised.value.checked.findings] == [("SG123", GONE)]
+        assert [(item.code, item.object.id) for item in raised.value.checked.findings] == [("SG125", GONE)]
         assert "stackguard_overrides" in str(raised.value)
     assert (cloud.rows, cloud.ports) == (None, None)
 
@@ -92,8 +92,8 @@ def test_named_its_row_is_left_the_others_go_back_and_it_is_noted(cloud):
     done = rename.CellRows(systems(cloud, OVERRIDE)).undo(CELL)
     assert (cloud.rows, cloud.passed) == (["s", HERE], (GONE,))
     assert done.remark == f"2 rows changed; left where they are: {GONE}"
-    assert done.memory["passed"] == [["SG123", GONE]]
-    assert "SG123" in cloud.said[0]
+    assert done.memory["passed"] == [["SG125", GONE]]
+    assert "SG125" in cloud.said[0]
 
 
 def test_named_its_port_is_left_where_it_is_bound(cloud):

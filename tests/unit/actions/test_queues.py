@@ -88,12 +88,12 @@ def test_a_host_whose_queue_is_read_and_a_free_new_name_say_nothing(monkeypatch)
 @pytest.mark.parametrize("consumers", [0, 1])
 def test_requests_that_wait_for_the_new_name_are_refused_whoever_reads_them(monkeypatch, consumers):
     checked = found_before(rabbit(monkeypatch, new1=([asked(1)], consumers)))
-    assert [(item.code, item.severity, item.object.id) for item in checked.findings] == [("SG313", "blocker", NEW)]
+    assert [(item.code, item.severity, item.object.id) for item in checked.findings] == [("SG315", "blocker", NEW)]
 
 
 def test_another_nova_compute_that_answers_under_the_new_name_is_refused(monkeypatch):
     (item,) = found_before(rabbit(monkeypatch, new1=((), 1))).findings
-    assert (item.code, item.evidence["consumers"]) == ("SG313", 1)
+    assert (item.code, item.evidence["consumers"]) == ("SG315", 1)
     assert "find it and stop it" in item.remedy
 
 
@@ -113,20 +113,20 @@ def test_a_broker_where_no_nova_compute_of_the_host_listens_is_not_believed(monk
     if old is None:
         del mq.queues[OLD]
     (item,) = found_before(mq).findings
-    assert (item.code, item.severity) == ("SG314", "blocker")
+    assert (item.code, item.severity) == ("SG316", "blocker")
 
 
 def test_a_broker_that_lets_nobody_in_is_a_reason_against(monkeypatch):
     mq = rabbit(monkeypatch)
     mq.down = "RabbitMQ mq1: ACCESS_REFUSED"
     (item,) = found_before(mq).findings
-    assert (item.code, item.evidence["reason"]) == ("SG314", "RabbitMQ mq1: ACCESS_REFUSED")
+    assert (item.code, item.evidence["reason"]) == ("SG316", "RabbitMQ mq1: ACCESS_REFUSED")
 
 
 def test_without_a_url_nothing_is_asked_and_the_new_names_queue_is_undecided(monkeypatch):
     checked = queues.preflight(rabbit(monkeypatch).systems(None), "old1", "new1")
     assert checked.findings == ()
-    assert [(entry.code, entry.object) for entry in checked.unchecked] == [("SG313", NEW)]
+    assert [(entry.code, entry.object) for entry in checked.unchecked] == [("SG315", NEW)]
 
 
 # --- nova-compute still runs ------------------------------------------------------------------------------------

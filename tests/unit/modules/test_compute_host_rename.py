@@ -46,7 +46,7 @@ def test_sound_evidence_is_planned(begin):
     assert (answer["state"], found) == ("planned", ["info"]), answer
     # RabbitMQ was not asked: no pass.
     told = [(item["code"], item["object"]) for item in answer["report"]["unchecked"]]
-    assert (answer["report"]["verdict"], told) == ("warn", [("SG313", f"compute.{fleet().new}")])
+    assert (answer["report"]["verdict"], told) == ("warn", [("SG315", f"compute.{fleet().new}")])
 
 
 def steps_of(answer):
@@ -88,7 +88,7 @@ def test_with_rabbitmqs_url_its_queues_are_looked_at_in_check_mode_and_planned(b
     monkeypatch.setattr(action.queue_actions, "Broker", queue_of(counts))
     answer = begin(fleet().cloud, rabbit_url="rabbit://nova:geheim@mq1/")
     assert (answer["failed"], answer["state"]) == (True, "refused")
-    assert [item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"] == ["SG313"]
+    assert [item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"] == ["SG315"]
 
 
 def test_a_broker_that_is_not_the_hosts_is_refused_and_passed_by_name_it_is_not_used(begin, monkeypatch):
@@ -96,8 +96,8 @@ def test_a_broker_that_is_not_the_hosts_is_refused_and_passed_by_name_it_is_not_
     given = {"rabbit_url": "rabbit://nova:geheim@mq1/", "peers": ["compute2", "compute3"]}
     answer = begin(fleet().cloud, **given)
     assert (answer["failed"], answer["state"]) == (True, "refused")
-    assert [item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"] == ["SG314"]
-    override = {"code": "SG314", "object": fleet().old, "reason": "RabbitMQ is being moved"}
+    assert [item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"] == ["SG316"]
+    override = {"code": "SG316", "object": fleet().old, "reason": "RabbitMQ is being moved"}
     answer = begin(fleet().cloud, **given, overrides=[override])
     assert (answer["state"], answer["report"]["verdict"]) == ("planned", "warn")
     assert not {"drain_queues", "old_requests", "remove_queues"} & set(steps_of(answer))
@@ -107,7 +107,7 @@ def test_a_peer_that_left_no_trace_is_told_and_the_rename_stays_possible(begin):
     answer = begin(fleet().cloud, peers=["compute2", "compute9"])
     assert (answer["state"], answer["report"]["verdict"]) == ("planned", "warn"), answer
     told = {(item["code"], item["object"]) for item in answer["report"]["unchecked"]}
-    assert told == {("SG107", "compute9"), ("SG310", "compute9"), ("SG313", f"compute.{fleet().new}")}
+    assert told == {("SG107", "compute9"), ("SG310", "compute9"), ("SG315", f"compute.{fleet().new}")}
 
 
 def test_what_cannot_be_planned_is_refused_whatever_was_overridden_and_the_report_says_so(begin):
