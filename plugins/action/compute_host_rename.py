@@ -36,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils import (
 from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import drain as drain_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import guest_requests
+from ansible_collections.stackguard.nova.plugins.module_utils.actions import queues as queue_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import drain as drain_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import identity, rehearsal, renamed
@@ -88,6 +89,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "settle_timeout": {"type": "int", "default": 300},
     "lock_guests": {"type": "bool", "default": True},
     "take_over": {"type": "bool", "default": False},
+    "rabbit_url": {"type": "str", "no_log": True},
 }
 
 
@@ -226,7 +228,13 @@ class ActionModule(ActionBase):
         overrides = findings.parse_overrides(self._args["overrides"])
         if renamed.already_renamed(bundle, request.inventory_name, request.rename_from, request.rename_to):
             return self._already(bundle, request)
+        # What waits in RabbitMQ changes by the second: read now, not from the evidence.
+        waiting = queue_actions.preflight(self._systems(), request.rename_from, request.rename_to)
+        if any(item.code == "SG316" for item in waiting.findings):
+            # Where an override passes it, the queues are not looked into later either.
+            request = dataclasses.replace(request, has_broker=False)
         checked, make_plan = self._judge(bundle, request)
+        checked = checked + waiting
         report = self._report(bundle, checked, overrides, request)
         refused = findings.standing(checked.findings, overrides)
         if refused or report["verdict"] == "block":
@@ -306,6 +314,7 @@ class ActionModule(ActionBase):
             "inventory_name": request.inventory_name,
             "hypervisor_hostname": request.hypervisor_hostname,
             "has_neutron_db": request.has_neutron_db,
+            "has_broker": request.has_broker,
             "strategy": self._args["strategy"],
             "overrides": to_plain(findings.parse_overrides(self._args["overrides"])),
             "machine_id": machine_id,
@@ -326,6 +335,9 @@ class ActionModule(ActionBase):
         self._operation_id = str(journal["operation_id"])
         if journal["about"].get("has_neutron_db") and not self._args["neutron_db_url"]:
             raise steps.StepError("neutron_db_url: this operation began with it and needs it to be carried on")
+        # A rollback only tidies with it, and says what it left.
+        if journal["about"].get("has_broker") and not backwards and not self._args["rabbit_url"]:
+            raise steps.StepError("rename_rabbit_url: this operation began with it and needs it to be carried on")
         self._say(
             f"{'rolling back' if backwards else 'resuming'} operation {journal['operation_id']}: {journal['subject']}"
         )
@@ -342,6 +354,11 @@ class ActionModule(ActionBase):
         answer: t.Dict[str, t.Any] = {}
         if not backwards:
             answer["report"] = self._with_noted(self._begun_with(self._journal), self._journal)
+        else:
+            # A rollback has a report where there is something to tell: a guest that it left elsewhere, say.
+            blank = findings.report(findings.Checked(), _now(), 1, _guests_of(self._journal))
+            told = self._with_noted(blank, self._journal)
+            answer.update({"report": told} if told["findings"] or told["unchecked"] else {})
         return {
             "changed": True,
             "state": self._journal["state"],
@@ -401,6 +418,7 @@ class ActionModule(ActionBase):
             operation_id=uuid.uuid4().hex[:12],
             hypervisor_hostname=args["hypervisor_hostname"],
             has_neutron_db=bool(args["neutron_db_url"]),
+            has_broker=bool(args["rabbit_url"]) and args["strategy"] == "in_place",
             commands=Commands(
                 args["stop_command"], args["start_command"], args["mask_command"], args["unmask_command"]
             ),
@@ -443,6 +461,7 @@ class ActionModule(ActionBase):
             actions={
                 **rename_actions.actions(systems),
                 **guest_requests.actions(systems),
+                **queue_actions.actions(systems),
                 **drain_actions.actions(systems),
             },
             voice=narrator,

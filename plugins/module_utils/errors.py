@@ -34,3 +34,7 @@ class ApiError(StackguardError):
 
 class Conflict(StackguardError):  # noqa: N818 (it is what happened, not a mistake)
     """What was read before is no longer so, and nothing was changed. ``data`` says what was expected and found."""
+
+
+class BrokerError(StackguardError):
+    """The message broker refused, did not answer, or broke off."""

@@ -991,6 +991,26 @@ class GuestAction:
 
 
 @dataclasses.dataclass(frozen=True)
+class Queue:
+    """A message queue of a host. ``messages``: those that no consumer has been given."""
+
+    name: str
+    messages: int
+    consumers: int
+
+
+@dataclasses.dataclass(frozen=True)
+class QueuedRequest:
+    """A request that waits in a message queue. ``id``: the message's own; ``instances``: the uuids it is about."""
+
+    queue: str
+    id: str
+    method: str
+    request_id: t.Optional[str]
+    instances: t.List[str]
+
+
+@dataclasses.dataclass(frozen=True)
 class ApiAgent:
     """A neutron agent. ``alive`` is computed from ``heartbeat_timestamp`` (the database's clock)."""
 

@@ -63,6 +63,8 @@ class RenameRequest:
     settle_timeout: int = 300
     #: Whether guests are locked while nova-compute is stopped.
     lock_guests: bool = True
+    #: Whether the queues of the host's names in RabbitMQ are looked into.
+    has_broker: bool = False
 
 
 FENCES = fence_proof.FENCES

@@ -62,8 +62,8 @@ class Action(t.Protocol):
     def apply(self, params: t.Mapping[str, t.Any], memory: t.Mapping[str, t.Any]) -> Done:
         """Do it and prove it. ``memory``: what earlier steps noted, by step name."""
 
-    def undo(self, params: t.Mapping[str, t.Any]) -> None:
-        """Take it back, whether it was done wholly, partly or not at all."""
+    def undo(self, params: t.Mapping[str, t.Any]) -> t.Optional[Done]:
+        """Take it back, whether it was done wholly, partly or not at all. Returns what there is to tell of it."""
 
 
 @t.runtime_checkable
@@ -88,7 +88,10 @@ class Voice(t.Protocol):
 
 
 #: Steps that change nothing Nova could stumble over if the host rebooted now: undone at once when a later one refuses.
-QUIET_ACTIONS = ("service_status", "stop_units", "ports_home", "lock_guests", "settle", "no_evacuation")
+QUIET_ACTIONS = (
+    *("service_status", "stop_units", "ports_home", "lock_guests", "settle", "no_evacuation"),
+    *("drain_queues", "guests"),
+)
 
 
 class Runner:
@@ -164,8 +167,8 @@ class Runner:
         ]
         for number, step in enumerate(reversed(begun), 1):
             self.voice.begin(number, len(begun), step.title, undo=True)
-            journal = self._undo(journal, step)
-            self.voice.end("taken back")
+            journal, told = self._undo(journal, step)
+            self.voice.end(told or "taken back")
         return self._close(journal, journals.ROLLED_BACK)
 
     def _known(self, journal: t.Mapping[str, t.Any]) -> Plan:
@@ -245,8 +248,9 @@ class Runner:
         unit = units[0]["name"] if units else None
         return [{"op": "log_mark", "log_file": step.params["log_file"], "unit": unit}]
 
-    def _undo(self, journal: t.Dict[str, t.Any], step: Step) -> t.Dict[str, t.Any]:
+    def _undo(self, journal: t.Dict[str, t.Any], step: Step) -> t.Tuple[t.Dict[str, t.Any], t.Optional[str]]:
         self.still_ours()
+        told: t.Optional[str] = None
         begin = self._event(step=step.name, step_state=journals.UNDOING)
         journal = journals.noted(journal, begin)
         end = self._event(step=step.name, step_state=journals.UNDONE)
@@ -255,9 +259,12 @@ class Runner:
             self.host.call([self._mark(journal, begin), undo, self._mark(journal, end)])
         else:
             self.host.call([self._mark(journal, begin)])
-            self.actions[step.action].undo(step.params)
+            done = self.actions[step.action].undo(step.params)
+            if done is not None:
+                told = done.remark
+                end = self._event(step=step.name, step_state=journals.UNDONE, text=told, memory=done.memory)
             self.host.call([self._mark(journal, end)])
-        return journals.noted(journal, end)
+        return journals.noted(journal, end), told
 
     # --- the journal
 

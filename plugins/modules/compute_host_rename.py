@@ -171,6 +171,18 @@ options:
     description:
       - Your word that the run which carried the open operation out has ended, although it was alive a short time ago
         and neither let go of it nor ran on this controller. If it lives all the same, its next request is refused.
+  rabbit_url:
+    type: str
+    description:
+      - URL of the RabbitMQ of the host's cell, as C(transport_url) in the C(nova.conf) of its nova-compute, such as
+        C(rabbit://USER:PASSWORD@HOST1:5672,USER:PASSWORD@HOST2:5672/VHOST). With C(amqps://), or with C(?ssl=true), TLS
+        is spoken and the certificate verified, by C(ssl_ca_file) where the query gives one.
+      - With it, a new name whose queue holds requests is refused, nova-compute is stopped when no request waits for it,
+        requests that were left for the old name are reported, and the old name's queues are removed.
+      - Without it, the queues are reported as unchecked.
+      - With O(strategy=drain) only the new name's queues are looked at.
+requirements:
+  - amqp >= 5.0 (for O(rabbit_url))
 """
 
 EXAMPLES = r"""

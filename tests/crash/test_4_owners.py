@@ -33,12 +33,6 @@ def of_code(result, code):
     return {row["object"]["id"]: row for row in result.report["findings"] if row["code"] == code}
 
 
-def forget_queue(lab, name):
-    """What SG307 says: no host bears the old name, and what waits for it must not wait for the next one."""
-    for queue in (f"compute.{name}", f"compute-alt.{name}"):
-        broker.delete(lab, queue)
-
-
 @pytest.mark.matrix
 @pytest.mark.parametrize("place", ["apply cell_database begins", "apply host_names begins"])
 def test_requests_of_owners_are_refused_or_reported_and_none_is_lost(lab, playbooks, names, tmp_path, place):
@@ -63,7 +57,7 @@ def test_requests_of_owners_are_refused_or_reported_and_none_is_lost(lab, playbo
         assert (server["OS-EXT-STS:task_state"], server["status"]) == (None, "ACTIVE")
         assert not lab.compute("GET", f"/servers/{uuid}")["server"]["locked"]
     state.assert_same(before, state.guests(lab), "guests")
-    forget_queue(lab, old)
+    broker.forget(lab, old)
 
 
 @pytest.mark.matrix
@@ -85,7 +79,7 @@ def test_a_request_that_slips_in_is_no_success_until_its_server_is_given_back(la
     done = playbooks.rename(old, new).ok()
     assert set(of_code(done, "SG121")) == {guests[0]}
     assert broker.messages(lab, f"compute.{old}"), "the request waits there"
-    forget_queue(lab, old)
+    broker.forget(lab, old)
     # Back to the old name: what is not in its queue is not executed.
     playbooks.rename(new, old).ok()
     state.assert_same(before, state.guests(lab), "guests")

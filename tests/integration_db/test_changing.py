@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from world import World, uid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db, row_changes
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, moved_away, nova_db, row_changes
 
 Completeness = nova_db.Completeness
 OLD = Completeness("compute1", "compute1.example")
@@ -108,6 +108,62 @@ def test_instances_deleted_meanwhile_are_passed_over(world: World) -> None:
     assert outcome == nova_db.Outcome(2, 0, ["instance 1", "instance 2"])
     assert world.everything()["instances"][0] == (1, "compute1", "compute1.example", "compute1")
     assert nova_db.rows_state(world.url("cell"), world.cell_changes()) == "after"
+
+
+def renamed_and_evacuated(world: World, status: str = "done") -> None:
+    """compute1 was renamed to cn7, then its second instance evacuated to compute2."""
+    nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
+    world.update("cell", "instances", 2, host="compute2", node="compute2.example")
+    world.migration(90, "cn7", "compute2", status, "evacuation", instance=uid("instance", 2))
+
+
+def test_a_rollback_tells_which_instances_live_elsewhere_by_now(world: World) -> None:
+    url, back = world.url("cell"), reversed_(world.cell_changes())
+    renamed_and_evacuated(world)
+    assert moved_away.instances(url, back) == [moved_away.Away(uid("instance", 2), "compute2", "compute2.example")]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"host": "cn7", "node": "compute2.example"},
+        {"host": "compute2", "node": "cn7.example"},
+        {"host": "CN7", "node": "CN7.example"},
+        {"host": "cn7 ", "node": "compute2.example"},
+        {"host": None, "node": None},
+        {"deleted": 2},
+    ],
+)
+def test_an_instance_that_is_only_half_elsewhere_is_not_one_of_them(world: World, values: dict[str, object]) -> None:
+    renamed_and_evacuated(world)
+    world.update("cell", "instances", 2, **{"host": "compute2", "node": "compute2.example", **values})
+    assert moved_away.instances(world.url("cell"), reversed_(world.cell_changes())) == []
+
+
+def test_a_row_that_is_left_elsewhere_lets_all_the_others_go_back(world: World) -> None:
+    url, back = world.url("cell"), reversed_(world.cell_changes())
+    renamed_and_evacuated(world)
+    others = [row for row in back if row.before.get("uuid") != uid("instance", 2)]
+    passing = dataclasses.replace(NEW, elsewhere=(uid("instance", 2),))
+    with pytest.raises(Conflict, match="instances id=2"):
+        nova_db.apply_row_changes(url, back, passing)
+    with pytest.raises(Conflict, match="migrations id=90"):
+        nova_db.apply_row_changes(url, others, NEW)
+    assert nova_db.apply_row_changes(url, others, passing) == nova_db.Outcome(3, 0, [])
+    rows = world.everything()["instances"]
+    assert rows[0][1:3] == ("compute1", "compute1.example")
+    assert rows[1][1:3] == ("compute2", "compute2.example")
+
+
+@pytest.mark.parametrize("status", ["accepted", "pre-migrating", "migrating"])
+def test_an_evacuation_that_has_not_arrived_is_never_passed(world: World, status: str) -> None:
+    renamed_and_evacuated(world, status)
+    others = [row for row in reversed_(world.cell_changes()) if row.before.get("uuid") != uid("instance", 2)]
+    passing = dataclasses.replace(NEW, elsewhere=(uid("instance", 2),))
+    before = world.everything()
+    with pytest.raises(Conflict, match="migrations id=90"):
+        nova_db.apply_row_changes(world.url("cell"), others, passing)
+    assert world.everything() == before
 
 
 def test_case_only(world: World) -> None:

@@ -140,7 +140,14 @@ class World:
         )
 
     def migration(
-        self, number: int, source: str, dest: str, status: str, kind: str = "migration", deleted: int = 0
+        self,
+        number: int,
+        source: str,
+        dest: str,
+        status: str,
+        kind: str = "migration",
+        deleted: int = 0,
+        instance: str | None = None,
     ) -> None:
         with self.server.admin(self.names["cell"]) as connection:
             table = sa.Table("migrations", sa.MetaData(), autoload_with=connection, resolve_fks=False)
@@ -154,6 +161,7 @@ class World:
                     dest_node=dest,
                     status=status,
                     migration_type=kind,
+                    instance_uuid=instance,
                     deleted=deleted,
                 )
             )

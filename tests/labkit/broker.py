@@ -25,9 +25,13 @@ print(json.dumps(found))
 """
 
 
+def url(lab):
+    """What nova.conf's transport_url says, as C(rename_rabbit_url) takes it."""
+    return f"amqp://lab:{lab.info['password']}@{lab.info['controller']}:5672//"
+
+
 def _ask(lab, queue, delete):
-    url = f"amqp://lab:{lab.info['password']}@{lab.info['controller']}:5672//"
-    words = [lab.info["python"], "-c", _SCRIPT, json.dumps([url, queue, delete])]
+    words = [lab.info["python"], "-c", _SCRIPT, json.dumps([url(lab), queue, delete])]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     return json.loads(done.stdout)
 
@@ -35,6 +39,12 @@ def _ask(lab, queue, delete):
 def messages(lab, queue):
     """How many messages wait in a queue; None: there is no such queue."""
     return _ask(lab, queue, False)
+
+
+def forget(lab, name):
+    """Delete the queues of a host's name, as SG307 and SG315 tell an operator to."""
+    for queue in (f"compute.{name}", f"compute-alt.{name}"):
+        delete(lab, queue)
 
 
 def delete(lab, queue):

@@ -35,7 +35,13 @@ class Owner:
 
     def asks(self, uuid, action, argument=None):
         """Send a request; the HTTP status that Nova answers with. C(delete) is one, too."""
+        return self.sends(uuid, action, argument)[0]
+
+    def sends(self, uuid, action, argument=None):
+        """The same, with the request's id."""
         if action == "delete":
-            return self.cloud.compute.delete(f"/servers/{uuid}", microversion="2.90").status_code
-        body = {action: argument}
-        return self.cloud.compute.post(f"/servers/{uuid}/action", json=body, microversion="2.90").status_code
+            answer = self.cloud.compute.delete(f"/servers/{uuid}", microversion="2.90")
+        else:
+            body = {action: argument}
+            answer = self.cloud.compute.post(f"/servers/{uuid}/action", json=body, microversion="2.90")
+        return answer.status_code, answer.headers.get("x-openstack-request-id")

@@ -90,6 +90,9 @@ PARTS = {
     "rename-disturbed": MatrixPart(
         "a rename whose host reboots, and whose guests end, are changed, and get requests meanwhile", ("tests/crash",)
     ),
+    "rename-owners": MatrixPart(
+        "twenty renames, killed and not, while owners of guests ask for everything", ("tests/crash",)
+    ),
     "evacuation-two-pools": MatrixPart("evacuations where each zone has its own pool", lab=Shape(computes=4, pools=2)),
     "evacuation-two-clusters": MatrixPart(
         "evacuations where each zone has its own Ceph cluster", lab=Shape(computes=4, clusters=2)
@@ -105,6 +108,7 @@ OF_FILES = {
     "tests/unit/": "unit-long",
     "tests/crash/test_3_": "rename-disturbed",
     "tests/crash/test_4_": "rename-disturbed",
+    "tests/crash/test_5_": "rename-owners",
     "tests/crash/": "crash",
     "tests/integration/test_0_": "rename",
     "tests/integration/test_1_": "rename",

@@ -323,3 +323,28 @@ def test_the_timeout_of_the_command_that_resumes_counts():
     )
     made.start(plan, {})
     assert seen == [900]
+
+
+class Telling(FakeAction):
+    """An action that has something to tell of its being taken back."""
+
+    def undo(self, params):
+        super().undo(params)
+        return steps.Done("left where they are: u1", {"findings": ["SG125"]})
+
+
+def test_what_a_step_tells_of_its_being_taken_back_is_in_the_journal():
+    world, fuse = World(["a"]), Fuse()
+    step = Step("rows", "rows", CONTROLLER, "fake", {"keys": ["a"]})
+    plan = Plan("rename", "op1", "old -> new", [step])
+    runner = steps.Runner(FakeHost(world, fuse), {"fake": Telling(world, fuse)}, Silent(), lambda: "now")
+    journal = steps.new_journal(plan, {}, "now")
+    world.journal = copy.deepcopy(journal)
+    journal = {**journal, "steps": {"rows": journals.DONE}}
+    world.values["a"] = "new"
+    ended = runner.backward(journal)
+    assert ended["memory"]["rows"] == {"findings": ["SG125"]}
+    assert [entry.get("text") for entry in ended["history"] if entry.get("step_state") == journals.UNDONE] == [
+        "left where they are: u1"
+    ]
+    assert world.closed[0]["memory"] == ended["memory"]

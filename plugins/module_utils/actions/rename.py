@@ -13,7 +13,13 @@ import contextlib
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import guests, identity, names, renamed
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
+    elsewhere,
+    guests,
+    identity,
+    names,
+    renamed,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import gather
 from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, Conflict, DatabaseError
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
@@ -35,6 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import Action, Done, Request, Result, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
     database,
+    moved_away,
     moves,
     nova_db,
     openstack,
@@ -227,17 +234,48 @@ class CellRows:
         """Write the new names; refuse where the host's rows are no longer those that were planned."""
         return Done(self._write(params, _rows(params), params["old"]))
 
-    def undo(self, params: Params) -> None:
-        """Write the old names."""
-        self._write(params, [row.reversed() for row in _rows(params)], params["new"])
-
-    def _write(self, params: Params, rows: t.Sequence[RowChange], leaving: t.Mapping[str, str]) -> str:
-        url = self.systems.url(params["database"])
+    def undo(self, params: Params) -> Done:
+        """Write the old names. Noted: guests that live elsewhere by now, whose rows are left as they are."""
+        rows = [row.reversed() for row in _rows(params)]
         with as_step_error():
-            outcome = row_changes.apply_row_changes(
-                url, rows, row_changes.Completeness(leaving["host"], leaving["node"]), before_commit=self.systems.fresh
-            )
+            away = moved_away.instances(self.systems.url(params["database"]), rows)
+        found = left_elsewhere(self.systems, away)
+        passed = tuple(sorted(entry.uuid for entry in away))
+        rows = [row for row in rows if row.table != "instances" or row.before["uuid"] not in passed]
+        told = self._write(params, rows, params["new"], passed)
+        return Done(told + _left(passed), noted(found, self.systems.overrides))
+
+    def _write(
+        self,
+        params: Params,
+        rows: t.Sequence[RowChange],
+        leaving: t.Mapping[str, str],
+        passed: t.Tuple[str, ...] = (),
+    ) -> str:
+        url = self.systems.url(params["database"])
+        complete = row_changes.Completeness(leaving["host"], leaving["node"], elsewhere=passed)
+        with as_step_error():
+            outcome = row_changes.apply_row_changes(url, rows, complete, before_commit=self.systems.fresh)
         return _outcome(outcome)
+
+
+def left_elsewhere(systems: Systems, away: t.Sequence[moved_away.Away]) -> Checked:
+    """Return what is to be told of guests that live elsewhere. Raises StepError for one that no override names."""
+    if not away:
+        return Checked()
+    domains = systems.host.facts(systems.info_arguments).domains
+    if domains is None:
+        raise StepError("guests live on other hosts by now, and the domains of this host were not read")
+    found = Checked(tuple(elsewhere.check(away, domains)))
+    told = findings_text(found, systems.overrides)
+    if standing(found.findings, systems.overrides):
+        raise StepError(f"guests live on other hosts by now:\n{told}", checked=found)
+    systems.remark(told)
+    return found
+
+
+def _left(uuids: t.Collection[str]) -> str:
+    return f"; left where they are: {', '.join(sorted(uuids))}" if uuids else ""
 
 
 class ApiRows:
@@ -314,9 +352,11 @@ class Neutron:
             agents = openstack.list_agents(self.systems.cloud, params["new"])
         return Done(told, {"heartbeats": {agent.id: agent.heartbeat_timestamp for agent in agents}})
 
-    def undo(self, params: Params) -> None:
-        """Move agents and ports to the old name."""
-        self._move(params, params["new"], params["old"])
+    def undo(self, params: Params) -> Done:
+        """Move agents and ports to the old name. Noted: guests that live elsewhere by now, with their ports."""
+        ports, found = ports_to_take_back(self.systems, params)
+        told = self._move({**params, "ports": ports}, params["new"], params["old"])
+        return Done(told, noted(found, self.systems.overrides))
 
     def _move(self, params: Params, before: str, after: str) -> str:
         agents, database = params["agents"], params["database"]
@@ -334,6 +374,18 @@ class Neutron:
         self.systems.still_ours()
         if database:
             row_changes.beat_agents(self.systems.url("neutron"), agents, host)
+
+
+def ports_to_take_back(systems: Systems, params: Params) -> t.Tuple[t.List[t.Dict[str, t.Any]], Checked]:
+    """Return the planned ports without those of guests that live elsewhere, and what is to be told of these.
+
+    Raises StepError for a guest that no override names.
+    """
+    with as_step_error():
+        away = moved_away.ports(systems.cloud, params["ports"], (params["old"], params["new"]))
+    found = left_elsewhere(systems, away)
+    gone = {entry.port for entry in away}
+    return [port for port in params["ports"] if port["id"] not in gone], found
 
 
 class AgentsAlive:
@@ -429,19 +481,21 @@ class PortsHome:
         """Nothing to do: the plan bears the list."""
         return Done(f"{count(len(params['ports']), 'port')} on {params['old']}")
 
-    def undo(self, params: Params) -> None:
+    def undo(self, params: Params) -> Done:
         """Wait for the old name's agents, bind the ports to it, and delete the agents' records of the new name."""
         cloud, old, new = self.systems.cloud, params["old"], params["new"]
+        ports, found = ports_to_take_back(self.systems, params)
         agents = NewAgents(self.systems)
         # The last heartbeat of the agent that was stopped may do for binding: the sooner the ports are home, the less
         # is cut off. That the agent itself is back is seen afterwards.
         first = agents.wait(params["binaries"], old, params["timeout"])
-        Ports(self.systems).bind(params, new, old)
+        told = Ports(self.systems).bind({**params, "ports": ports}, new, old)
         agents.wait(params["binaries"], old, params["timeout"], first)
         with as_step_error():
             for agent in openstack.list_agents(cloud, new):
                 if agent.binary in params["binaries"]:
                     moves.delete_agent(cloud, agent.id)
+        return Done(told, noted(found, self.systems.overrides))
 
 
 class NewAgents:
@@ -513,14 +567,18 @@ class Guests:
         refused = standing(found.findings, self.systems.overrides)
         if refused:
             names_ = ", ".join(f"{item.object.name or item.object.id} ({item.object.id})" for item in refused)
+            if params.get("before_stop"):
+                # nova-compute runs, and did what their owners asked for before they were locked.
+                raise StepError(f"guests are not what was read a moment ago: {names_}", changed_meanwhile=True)
             raise StepError(
                 f"guests are not what they were:\n{findings_text(found, self.systems.overrides)}\n"
                 f"Look at {names_}. To go on, name each in stackguard_overrides with its code, its uuid as object and "
                 "your reason, and run the same command again",
                 checked=found,
             )
-        if not found.findings:
-            return Done(f"{count(len(params['domains']), 'guest')} unchanged")
+        if not found.findings or params.get("before_stop"):
+            # What is off by now is told by the next look, which is the one that counts.
+            return Done(f"{count(len(params['domains']) - len(found.findings), 'guest')} unchanged")
         self.systems.remark(findings_text(found, self.systems.overrides))
         return Done(f"{count(len(found.findings), 'guest')} changed", noted(found, self.systems.overrides))
 

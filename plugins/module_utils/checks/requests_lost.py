@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import open_evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.queues import look
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.stored_names import found_as
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     DatabaseFacts,
@@ -103,10 +104,9 @@ def unnoted(guests: t.Sequence[GuestState], known: t.Optional[t.Mapping[str, t.A
 def queues(names: t.Iterable[str]) -> t.Iterator[Unchecked]:
     """SG307: queues that may hold requests of before; a host that gets the name would execute them."""
     for name in names:
-        look = f"rabbitmqctl list_queues name messages consumers | grep -E '^compute(-alt)?\\.{name}\\s'"
         why = (
             f"RabbitMQ was not asked whether requests wait for {name}: whichever host bears that name executes them. "
-            f"Look: {look}. Without consumers, delete each: rabbitmqctl delete_queue compute.{name}"
+            f"Look: {look(name)}. Without consumers, delete each: rabbitmqctl delete_queue compute.{name}"
         )
         yield Unchecked("SG307", f"compute.{name}", why)
 

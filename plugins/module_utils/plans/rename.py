@@ -51,6 +51,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Unit,
     to_plain,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import queues
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import (
     CONTROLLER,
     HOST,
@@ -122,7 +123,9 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
         _compute_up(context),
         _guests(context, "guests_after", False),
         _lost_requests(context),
+        *([queues.report(context.before.host)] if _looks_into_queues(context) else []),
         _audit(context),
+        *([queues.remove(context.before.host)] if _looks_into_queues(context) else []),
         *_unlock(context),
         _enable(context),
     ]
@@ -136,11 +139,13 @@ def _before_the_stop(context: Context) -> t.List[Step]:
     old = context.before.host
     params = {**_whose(context), "timeout": context.request.settle_timeout}
     settle = Step("settle", f"wait until no guest of {old} has a task", CONTROLLER, "settle", params)
+    drain = [queues.drain(old, context.after.host, context.request.settle_timeout)]
+    settled = [settle, *(drain if _looks_into_queues(context) else []), _guests_settled(context)]
     if not context.request.lock_guests:
-        return [settle]
+        return settled
     params = {**_whose(context), "reason": reason_of(context.request.operation_id)}
     changes = [Change(f"guests of {old}", "locked", "as they are", f"locked: {params['reason']}")]
-    return [Step("lock_guests", f"lock the guests of {old}", CONTROLLER, "lock_guests", params, changes), settle]
+    return [Step("lock_guests", f"lock the guests of {old}", CONTROLLER, "lock_guests", params, changes), *settled]
 
 
 def _unlock(context: Context) -> t.List[Step]:
@@ -154,11 +159,15 @@ def _unlock(context: Context) -> t.List[Step]:
 def _lost_requests(context: Context) -> Step:
     params = {
         **_whose(context),
-        "queues": [context.before.host],
+        "queues": [] if _looks_into_queues(context) else [context.before.host],
         "timeout": context.request.settle_timeout,
     }
     title = "look for requests that came meanwhile, and wait for them to end"
     return Step("lost_requests", title, CONTROLLER, "lost_requests", params)
+
+
+def _looks_into_queues(context: Context) -> bool:
+    return context.request.has_broker and context.before.host != context.after.host
 
 
 def _no_evacuation(context: Context, name: str) -> Step:
@@ -190,6 +199,7 @@ TIMEOUTS = {
     "ports": "agent_timeout",
     "ports_home": "agent_timeout",
     "settle": "settle_timeout",
+    "drain_queues": "settle_timeout",
     "lost_requests": "settle_timeout",
 }
 
@@ -719,6 +729,13 @@ def _compute_up(context: Context) -> Step:
     return Step("compute_up", "see nova-compute prove itself", CONTROLLER, "compute_up", params)
 
 
+def _guests_settled(context: Context) -> Step:
+    """What owners asked for until they were locked is done: a guest that is another by it ends the run in time."""
+    step = _guests(context, "guests_settled", True)
+    title = f"compare {count(len(step.params['domains']), 'domain')} with what was read"
+    return dataclasses.replace(step, title=title, params={**step.params, "before_stop": True})
+
+
 def _guests(context: Context, name: str, strict: bool) -> Step:
     """Compare every domain with what it was. Before nova-compute starts, only a person can have touched one: strict."""
     domains = guests.as_before(_needed(context.host.domains, "domains"))
@@ -749,8 +766,11 @@ def _notes(context: Context) -> t.List[str]:
     notes = [
         "Nova does not support a rename: no deployment tool may reconfigure this host before it knows the new name.",
     ]
+    if not _looks_into_queues(context):
+        notes.append(
+            f"RabbitMQ keeps the queue compute.{context.before.host} until an operator deletes it (rename_rabbit_url)."
+        )
     notes += [
-        f"The message broker keeps queues named compute.{context.before.host} until they are deleted.",
         "Not changed here: DNS, certificates, ssh known hosts, monitoring, /etc/hosts of other hosts.",
     ]
     if _agents_register_anew(context):

@@ -212,7 +212,7 @@ def rebind_port(
     name has no live agent then.
     """
     for _try in range(REVISION_TRIES):
-        port = _port(connection, port_id)
+        port = get_port(connection, port_id)
         if port is None:
             return None
         host, found = port.get("binding:host_id"), port.get("binding:vif_type")
@@ -238,7 +238,8 @@ def rebind_port(
     raise ApiError(f"port {port_id} was changed by others {REVISION_TRIES} times while it was to be bound to {after}")
 
 
-def _port(connection: t.Any, port_id: str) -> t.Optional[t.Dict[str, t.Any]]:
+def get_port(connection: t.Any, port_id: str) -> t.Optional[t.Dict[str, t.Any]]:
+    """Return a port as neutron shows it; None: there is no such port. Raises :class:`ApiError`."""
     try:
         return dict(http.call(connection, http.NETWORK, "GET", f"/ports/{port_id}")["port"])
     except ApiError as error:
@@ -248,7 +249,7 @@ def _port(connection: t.Any, port_id: str) -> t.Optional[t.Dict[str, t.Any]]:
 
 
 def _verify_binding(connection: t.Any, port_id: str, host: str, expected: t.Optional[str]) -> t.Optional[bool]:
-    port = _port(connection, port_id)
+    port = get_port(connection, port_id)
     if port is None:
         return None
     found = port.get("binding:vif_type")
@@ -316,6 +317,7 @@ __all__ = [
     "Rebound",
     "connect",
     "delete_service",
+    "get_port",
     "get_provider",
     "get_provider_traits",
     "get_service",

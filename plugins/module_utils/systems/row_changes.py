@@ -42,13 +42,15 @@ class Completeness:
     """What must not exist beside the planned rows: anything else that bears the old names.
 
     In a cell: live nova-compute services, compute nodes and instances of ``host`` or ``node``, and migrations that are
-    not finished (but for ``known_migrations``, ids that the preflight saw and passed). In the API database: host
-    mappings and aggregate memberships of ``host``.
+    not finished (but for ``known_migrations``, ids that the preflight saw and passed, and for evacuations of the
+    instances ``elsewhere`` that have arrived). In the API database: host mappings and aggregate memberships of
+    ``host``.
     """
 
     host: str
     node: t.Optional[str] = None
     known_migrations: t.Tuple[int, ...] = ()
+    elsewhere: t.Tuple[str, ...] = ()
 
     @property
     def names(self) -> t.List[str]:
@@ -298,6 +300,10 @@ def _cell_searches(connection: sa.Connection, complete: Completeness) -> _Search
     open_ones = sa.select(migrations.id, migrations.uuid).where(schema.unfinished(connection, complete.names))
     if complete.known_migrations:
         open_ones = open_ones.where(migrations.id.not_in(list(complete.known_migrations)))
+    if complete.elsewhere:
+        # Only the source has still to clean up after it, and that bears another name from now on.
+        arrived = sa.and_(migrations.instance_uuid.in_(list(complete.elsewhere)), migrations.status == "done")
+        open_ones = open_ones.where(sa.not_(arrived))
     return [*searches, ("migrations", open_ones)]
 
 

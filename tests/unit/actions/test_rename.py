@@ -425,3 +425,24 @@ def test_a_guest_that_is_off_is_noted_for_the_report():
     (noted,) = done.memory["findings"]
     assert (noted["code"], noted["severity"], noted["object"]["id"]) == ("SG120", "warning", first.uuid)
     assert "openstack server start" in said[0]
+
+
+def settled_step(host, *overrides):
+    systems = rename.Systems({}, GuestHost(host), {}, None, None, lambda _text: None, overrides)
+    before = builders.healthy().bundle.hosts["compute1"]
+    params = {"domains": as_before(before.domains), "boot_id": "boot-1", "strict": True, "before_stop": True}
+    return rename.Guests(systems).apply(params, {})
+
+
+def test_a_guest_that_its_owner_rebooted_before_the_lock_puts_everything_back():
+    first, host = with_first(pid=4711, pid_start=1)
+    with pytest.raises(StepError, match="not what was read a moment ago") as raised:
+        settled_step(host)
+    assert raised.value.changed_meanwhile
+    assert first.uuid in str(raised.value)
+
+
+@pytest.mark.parametrize("values", [{}, {"pid": None, "pid_start": None, "state": "shutoff"}])
+def test_a_guest_that_its_owner_stopped_before_the_lock_does_not(values):
+    _first, host = with_first(**values)
+    assert settled_step(host).remark == ("1 guest unchanged" if values else "2 guests unchanged")

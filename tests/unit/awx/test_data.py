@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.tests.unit.awx.data import (
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 #: Of the connection to cloud and databases, which roles take from variables without naming them, and of AWX.
-CONNECTION = {"cloud", "nova_api_db_url", "neutron_db_url"}
+CONNECTION = {"cloud", "nova_api_db_url", "neutron_db_url", "rename_rabbit_url"}
 KINDS = {"machine", "openstack", "databases", "fence"}
 #: Answered as text, and made the role's by the extra variables that every template has.
 THROUGH = {"stackguard_awx_overrides": "stackguard_overrides"}

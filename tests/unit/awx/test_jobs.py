@@ -62,6 +62,7 @@ def credentials(canaries):
         "Nova databases": {
             "nova_api_db_url": f"mysql+pymysql://nova:{canaries.url('nova')}@127.0.0.1:1/nova_api",
             "neutron_db_url": f"mysql+pymysql://neutron:{canaries.url('neutron')}@127.0.0.1:1/neutron",
+            "rename_rabbit_url": f"rabbit://nova:{canaries.url('rabbit')}@127.0.0.1:1/",
         },
         "Fence of compute hosts": {"username": "fence", "password": canaries["fence"]},
     }

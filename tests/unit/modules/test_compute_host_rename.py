@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename as action
 from ansible_collections.stackguard.nova.plugins.module_utils import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Unread, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import Queue, Unread, to_plain
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
@@ -60,7 +60,65 @@ def begin(tmp_path):
 
 def test_sound_evidence_is_planned(begin):
     answer = begin(fleet().cloud, peers=["compute2", "compute3"])
+    found = [item["severity"] for item in answer["report"]["findings"]]
+    assert (answer["state"], found) == ("planned", ["info"]), answer
+    # RabbitMQ was not asked: no pass.
+    told = [(item["code"], item["object"]) for item in answer["report"]["unchecked"]]
+    assert (answer["report"]["verdict"], told) == ("warn", [("SG315", f"compute.{fleet().new}")])
+
+
+def steps_of(answer):
+    return [step["name"] for step in answer["plan"]["steps"]]
+
+
+def queue_of(counts):
+    """A broker with these queues: name to messages and consumers."""
+
+    class Asked:
+        def __init__(self, url):
+            assert url == "rabbit://nova:geheim@mq1/"
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_details):
+            pass
+
+        def queue(self, name):
+            return Queue(name, *counts[name]) if name in counts else None
+
+    return Asked
+
+
+def test_with_rabbitmqs_url_its_queues_are_looked_at_in_check_mode_and_planned(begin, monkeypatch):
+    old, new = fleet().old, fleet().new
+    monkeypatch.setattr(action.queue_actions, "Broker", queue_of({f"compute.{old}": (0, 1)}))
+    answer = begin(fleet().cloud, peers=["compute2", "compute3"], rabbit_url="rabbit://nova:geheim@mq1/")
     assert (answer["state"], answer["report"]["verdict"]) == ("planned", "pass"), answer
+    names = steps_of(answer)
+    assert names.index("settle") < names.index("drain_queues") < names.index("stop_compute")
+    assert names.index("lost_requests") < names.index("old_requests") < names.index("remove_queues")
+    assert names.index("remove_queues") < names.index("unlock_guests") < names.index("enable_service")
+    assert "geheim" not in repr(answer)
+    without = begin(fleet().cloud, peers=["compute2", "compute3"])
+    assert not {"drain_queues", "old_requests", "remove_queues"} & set(steps_of(without))
+    counts = {f"compute.{old}": (0, 1), f"compute.{new}": (2, 0)}
+    monkeypatch.setattr(action.queue_actions, "Broker", queue_of(counts))
+    answer = begin(fleet().cloud, rabbit_url="rabbit://nova:geheim@mq1/")
+    assert (answer["failed"], answer["state"]) == (True, "refused")
+    assert [item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"] == ["SG315"]
+
+
+def test_a_broker_that_is_not_the_hosts_is_refused_and_passed_by_name_it_is_not_used(begin, monkeypatch):
+    monkeypatch.setattr(action.queue_actions, "Broker", queue_of({}))
+    given = {"rabbit_url": "rabbit://nova:geheim@mq1/", "peers": ["compute2", "compute3"]}
+    answer = begin(fleet().cloud, **given)
+    assert (answer["failed"], answer["state"]) == (True, "refused")
+    assert [item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"] == ["SG316"]
+    override = {"code": "SG316", "object": fleet().old, "reason": "RabbitMQ is being moved"}
+    answer = begin(fleet().cloud, **given, overrides=[override])
+    assert (answer["state"], answer["report"]["verdict"]) == ("planned", "warn")
+    assert not {"drain_queues", "old_requests", "remove_queues"} & set(steps_of(answer))
 
 
 PEERS = {"peers": ["compute2", "compute3"]}
@@ -134,7 +192,7 @@ def test_a_peer_that_left_no_trace_is_told_and_the_rename_stays_possible(begin):
     answer = begin(fleet().cloud, peers=["compute2", "compute9"])
     assert (answer["state"], answer["report"]["verdict"]) == ("planned", "warn"), answer
     told = {(item["code"], item["object"]) for item in answer["report"]["unchecked"]}
-    assert told == {("SG107", "compute9"), ("SG310", "compute9")}
+    assert told == {("SG107", "compute9"), ("SG310", "compute9"), ("SG315", f"compute.{fleet().new}")}
 
 
 def test_what_cannot_be_planned_is_refused_whatever_was_overridden_and_the_report_says_so(begin):

@@ -171,6 +171,7 @@ def test_without_neutrons_database_ports_follow_an_agent_that_registers_anew(som
         "disable_service",
         "lock_guests",
         "settle",
+        "guests_settled",
         "stop_compute",
         "no_evacuation_before",
         "ports_home",
