@@ -22,6 +22,7 @@ from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 NO_VARIABLES = {
     # Kinds of steps, as journals keep them, and rights of a rename.
     "drain_audit": "a step of a drain",
+    "drain_queues": "a step of a rename",
     "return_guests": "a step of a drain",
     "rename_agents": "a statement on neutron's database",
     "rename_provider": "a step of a rename",

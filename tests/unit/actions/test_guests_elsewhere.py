@@ -57,7 +57,7 @@ def cloud(monkeypatch):
     found.away = [moved_away.Away(GONE, "compute2", "compute2")]
     found.away_ports = [moved_away.Away(GONE, "compute2", port="port-gone")]
 
-    def write(_url, rows, complete):
+    def write(_url, rows, complete, before_commit=None):
         found.rows, found.passed = [change.before["uuid"] for change in rows], complete.elsewhere
         return types.SimpleNamespace(changed=len(rows), already=0, gone=[])
 
