@@ -12,7 +12,8 @@ author: stackguard.nova contributors
 version_added: 0.2.0
 short_description: Read overrides of findings from one text
 description:
-  - Returns the list that C(stackguard_overrides) takes, from text such as the answer to a survey of AWX. One override
+  - >-
+    Returns the list that C(stackguard_overrides) takes, from text such as the answer to a survey of AWX. One override
     is on each line, C(CODE OBJECT: REASON). An object that has a colon and a space in it needs the other form, a JSON
     list of objects with the keys C(code), C(object) and C(reason).
   - Refuses anything else, with the line, and codes that are not known or cannot be overridden. A structure that is not
