@@ -38,6 +38,7 @@ class LockGuests:
         """Lock, and read every lock back; those that their owners have locked are left alone. Noted: who was locked."""
         with as_step_error():
             free = [guest.uuid for guest in guests_here(self.systems, params) if not guest.locked]
+            self.systems.still_ours()
             guest_requests.lock(self.systems.cloud, free, params["reason"])
             found = guests_here(self.systems, params)
         open_ = [f"{guest.name} ({guest.uuid})" for guest in found if not guest.locked]
@@ -201,7 +202,10 @@ def unlock(systems: Systems, params: Params, uuids: t.Iterable[str]) -> t.Set[st
         return sorted({guest.uuid for guest in [*singly, *listed] if guest.locked and guest.reason == reason})
 
     with as_step_error():
-        unlocked = guest_requests.unlock(systems.cloud, mine())
+        locked = mine()
+        # Reading many guests takes a while.
+        systems.still_ours()
+        unlocked = guest_requests.unlock(systems.cloud, locked)
         left = mine()
     if left:
         raise StepError(f"still locked for {reason}, though Nova accepted the unlocking: {', '.join(left)}")
