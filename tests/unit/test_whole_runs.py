@@ -183,8 +183,16 @@ def last_task(name):
     return play["tasks"][-1]["name"] if "tasks" in play else "Publish the outcome to the workflow"
 
 
-@pytest.mark.parametrize("option", PART_OF_A_RUN)
-@pytest.mark.parametrize("name", ASKED)
+#: Each playbook and each option once in every run of the tests; all of them together in `make test-matrix`.
+SQUARE = {(name, list(PART_OF_A_RUN)[at % len(PART_OF_A_RUN)]) for at, name in enumerate(ASKED)}
+PAIRS = [
+    pytest.param(name, option, marks=[] if (name, option) in SQUARE else [pytest.mark.matrix])
+    for name in ASKED
+    for option in PART_OF_A_RUN
+]
+
+
+@pytest.mark.parametrize(("name", "option"), PAIRS)
 def test_no_option_makes_a_run_a_success_without_its_work(run, name, option):
     words, refusal = PART_OF_A_RUN[option]
     # A limit can name the controller where the inventory does.

@@ -105,7 +105,12 @@ def jinja(proof):
     return "{{ lookup('pipe', 'touch " + str(proof) + "') }}"
 
 
-@pytest.mark.parametrize("name", LIMITED)
+#: Launched in every run of the tests: the rename and the evacuation. All of them in `make test-matrix`.
+OFTEN = ("rename_host", "evacuate_host")
+LAUNCHED = [pytest.param(name, marks=[] if operation_of(name) in OFTEN else [pytest.mark.matrix]) for name in LIMITED]
+
+
+@pytest.mark.parametrize("name", LAUNCHED)
 def test_a_launched_template_runs_nothing_of_the_person_who_launched_it(tmp_path, short_tmp, name):
     """Hostile variables, and Jinja in every answer that is text: the job says what is wrong, and no command has run."""
     assert {operation_of(name) for name in LIMITED} == OPERATIONS
