@@ -22,8 +22,7 @@ What a start does with guests that were in the middle of something is in C(check
 name as their database compares names (C(checks/stored_names.py)); where that is not known, neither is the outcome, and
 a guest's worse fate is told. What nova-compute makes of C([DEFAULT] host) is in C(host_domain.py).
 
-Not forecast: what a guest or libvirt refuses, rows whose guest stays as it is, and what the comparison of power states
-does some minutes later.
+Not forecast: what a guest or libvirt refuses, and rows whose guest stays as it is.
 """
 
 from __future__ import annotations
@@ -56,6 +55,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.recovery im
     RESUMED,
     REVERTED,
     STARTED,
+    STARTED_AND_OFF,
+    SYNCED,
     UNPAUSED,
     Around,
     Recovery,
@@ -88,8 +89,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_
 
 EVACUATED = "_destroy_evacuated_instances"
 DELETED = "_cleanup_running_deleted_instances"
-#: Rules by which a domain ends in the periodic tasks of the start, after all that can end the start itself.
-_REAPED = (DELETED, PARTIAL)
 
 _STOPPED = "Keep nova-compute stopped."
 
@@ -385,6 +384,7 @@ class _Case:
         self._facts = facts
         self._host = host
         self._releases = releases
+        self._serves = True
         #: What the outcome depends on and is not known.
         self.doubts: t.List[str] = []
         libvirt = facts.libvirt
@@ -570,9 +570,11 @@ class _Case:
             found = fates(self._index, self._facts)
         except UnreadError as error:
             return (), (f"its guests: {error}",)
+        self._serves = reaps
         local = {fate.domain.uuid for fate in found}
         found = [self._recovered(fate) for fate in found] + self._absent(local)
-        touched = [fate for fate in found if fate.action != LEFT and (reaps or fate.rule not in _REAPED)]
+        # Domains of deleted instances end in the periodic tasks of the start, after all that can end the start itself.
+        touched = [fate for fate in found if fate.action != LEFT and (reaps or fate.rule not in (DELETED, PARTIAL))]
         return tuple(touched), ()
 
     def _recovered(self, fate: Fate) -> Fate:
@@ -603,7 +605,7 @@ class _Case:
             return None
         moves = self._index.migrations_by_instance.get(row.uuid, [])
         migrating = any(move.status == "running" and not move.deleted for move in moves)
-        return recovery(row, Around(state, conf, self._releases, migrating))
+        return recovery(row, Around(state, conf, self._releases, migrating, self._serves))
 
 
 def _no_domain(row: InstanceRow) -> Domain:
@@ -632,7 +634,9 @@ __all__ = [
     "RESUMED",
     "REVERTED",
     "STARTED",
+    "STARTED_AND_OFF",
     "STARTS",
+    "SYNCED",
     "UNDELETED",
     "UNKNOWN",
     "UNPAUSED",

@@ -17,6 +17,8 @@ evacuated. Read in 27.5.1, 29.4.0, 30.0.0, 31.3.1 and 34.0.0; they differ in one
 * migrating: C(_reset_live_migration) aborts a migration that is C(running).
 * C(resume_guests_state_on_host_boot): C(_resume_guests_state), a hard reboot of what Nova has as running and is off
   (the driver's C(resume_state_on_host_boot)).
+* C(_sync_power_states), in the first round of the periodic tasks (C(run_immediately)), for what has no task by then:
+  what is stopped in Nova and not off is stopped by force; what is active in Nova and suspended is stopped.
 
 Everything else changes rows only: builds and rebuilds that were cut become ERROR, snapshots lose their task.
 """
@@ -32,6 +34,7 @@ DESTROYED = "destroyed"
 DESTROYED_WITH_DISKS = "destroyed, and its disks deleted"
 POWERED_OFF = "powered off"
 STARTED = "started"
+STARTED_AND_OFF = "started, and powered off again"
 REBOOTED = "rebooted hard"
 REBOOTED_SOFTLY = "rebooted"
 UNPAUSED = "unpaused"
@@ -42,6 +45,7 @@ LEFT = "left as it is"
 REDRIVEN = "_init_instance"
 PARTIAL = "_complete_partial_deletion"
 RESUMED = "_resume_guests_state"
+SYNCED = "_sync_power_states"
 
 HALF_DELETED = (
     "The server's owner deleted it, and its deletion did not end: a start ends it, with its disks. "
@@ -65,6 +69,8 @@ _CLEARED = (
     "image_snapshot",
     "resize_prep",
 )
+#: Of a guest that runs, these are taken away, and Nova has it as active (manager.py, _init_instance).
+_DONE = ("reboot_started", "reboot_started_hard", "rebooting_hard", "rebooting", "pausing", "unpausing")
 _SOFT = ("rebooting", "reboot_pending", "reboot_started")
 _BEGUN = ("reboot_started", "reboot_started_hard")
 _ASKED = ("rebooting", "rebooting_hard")
@@ -89,6 +95,8 @@ class Around:
     releases: t.Tuple[int, ...]
     #: Whether a migration of this instance has the status running.
     migrating: bool
+    #: Whether the start comes as far as its periodic tasks.
+    serves: bool = True
 
     @property
     def runs(self) -> bool:
@@ -111,12 +119,14 @@ def recovery(row: InstanceRow, around: Around) -> t.Optional[Recovery]:
         return Recovery(DESTROYED_WITH_DISKS, REDRIVEN)
     if _retried(task, state, around):
         return Recovery(_reboot(task, around), REDRIVEN)
-    return _carried_on(task, around) or _resumed(row, around)
+    if around.runs and task in _DONE:
+        return None
+    return _carried_on(task, around) or _resumed(row, task, around) or _synced(row, task, around)
 
 
 def _partial(around: Around) -> t.Optional[Recovery]:
     """The row goes, and what libvirt has of it is then a domain of a deleted instance, deleted a moment ago."""
-    if around.state is None:
+    if around.state is None or not around.serves:
         return None
     action, note = reaping(around.conf)
     return None if action == LEFT else Recovery(action, PARTIAL, note)
@@ -169,10 +179,29 @@ def _carried_on(task: t.Optional[str], around: Around) -> t.Optional[Recovery]:
     return None
 
 
-def _resumed(row: InstanceRow, around: Around) -> t.Optional[Recovery]:
+def _resumed(row: InstanceRow, task: t.Optional[str], around: Around) -> t.Optional[Recovery]:
     wanted = around.conf.resume_guests_state_on_host_boot
     off = around.state is None or around.state in _OFF
     if wanted is False or row.power_state != _POWER_RUNNING or not off:
         return None
     note = None if wanted else "unless resume_guests_state_on_host_boot, which was not read, is off"
-    return Recovery(STARTED, RESUMED, note)
+    # It is as stopped in Nova as before, and runs now.
+    again = row.vm_state == "stopped" and _compared(task, around)
+    return Recovery(STARTED_AND_OFF if again else STARTED, RESUMED, note)
+
+
+def _synced(row: InstanceRow, task: t.Optional[str], around: Around) -> t.Optional[Recovery]:
+    """manager.py, C(_sync_instance_power_state); where it stops a guest that is off already, nothing becomes of it."""
+    stopped = row.vm_state == "stopped" and around.state not in (None, "nostate", *_OFF)
+    suspended = row.vm_state == "active" and around.state == "pmsuspended"
+    if not (stopped or suspended) or not _compared(task, around):
+        return None
+    unread = around.conf.sync_power_state_interval is None
+    note = "unless sync_power_state_interval, which was not read, is negative" if unread else None
+    return Recovery(POWERED_OFF, SYNCED, note)
+
+
+def _compared(task: t.Optional[str], around: Around) -> bool:
+    """Whether Nova compares its power state with libvirt's; a task that is left keeps it from that."""
+    interval = around.conf.sync_power_state_interval
+    return around.serves and task in (None, "migrating") and (interval is None or interval >= 0)
