@@ -11,15 +11,19 @@ Nothing here imports the collection.
 
 from __future__ import annotations
 
+import base64
 import concurrent.futures
+import io
 import json
 import re
+import tarfile
 import time
 import uuid as uuids
 
 from . import guests as guestkit
 from . import waiting
 from .hoststates import SLOTS, without
+from .lab import ROOT
 
 IDENTITY = "/var/lib/nova/compute_id"
 SECOND = "/etc/nova/compute_id"
@@ -71,7 +75,19 @@ names = "|".join(JOB["dropped"])
 lines = [line for line in read("/etc/nova/nova.conf").splitlines() if not re.match(rf"({names})\\s*=", line)]
 write(f"{HOME}/nova.conf", "\\n".join(lines) + "\\n")
 shutil.copy("/etc/nova/nova.conf", f"{HOME}/nova.conf.first")
-print(json.dumps(read(JOB["identity"])))
+print(json.dumps(True))
+"""
+
+_READ = """
+import base64, io, sys, tarfile
+place = f"{HOME}/read"
+if JOB["code"]:
+    shutil.rmtree(place, ignore_errors=True)
+    tarfile.open(fileobj=io.BytesIO(base64.b64decode(JOB["code"]))).extractall(place)
+sys.path.insert(0, place)
+from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.systems import host
+print(json.dumps(facts.to_plain(host.read_host(host.HostOptions(inventory_name=JOB["name"])))))
 """
 
 _PUT = """
@@ -84,8 +100,11 @@ for path, content in JOB["files"].items():
     elif content is not None:
         write(path, content)
 added = "".join(f"{key} = {value}\\n" for key, value in JOB["options"].items())
-write("/etc/nova/nova.conf", read(f"{HOME}/nova.conf").replace("[DEFAULT]\\n", "[DEFAULT]\\n" + added, 1)
-      .replace("[libvirt]\\n", "[libvirt]\\nwait_soft_reboot_seconds = 2\\n", 1))
+conf = read(f"{HOME}/nova.conf").replace("[DEFAULT]\\n", "[DEFAULT]\\n" + added, 1)
+conf = conf.replace("[libvirt]\\n", "[libvirt]\\nwait_soft_reboot_seconds = 2\\n", 1)
+# Nova asks cinder about each guest that it reboots: with a token it hears that there is none, without one it fails.
+token = re.search(r"\\[placement\\]\\n([^\\[]*)", conf).group(1)
+write("/etc/nova/nova.conf", conf.replace("[cinder]\\nauth_type = none\\n", "[cinder]\\n" + token, 1))
 write("/etc/default/nova-compute", JOB["default"])
 write("/etc/systemd/system/nova-compute.service.d/forecast.conf", JOB["dropin"])
 sh("systemctl", "daemon-reload")
@@ -167,7 +186,7 @@ print(json.dumps({
 #: Lines of nova-compute's log by which its start is followed.
 JOINED = "Join ServiceGroup membership"
 UNHANDLED = "Unhandled error"
-NOT_VALID = "is not valid: "
+NOT_VALID = "Value for option host "
 WORDS = (
     *(JOINED, UNHANDLED, NOT_VALID, "periodic_tasks", "_cleanup_running_deleted_instances", "_sync_power_states"),
     *("Failed to soft reboot", "orphan compute node", "Undeleting compute node", "stop API", "Traceback"),
@@ -183,9 +202,7 @@ class Host:
         self.name = name
         self.guests = guests
         self.address = lab.info["hosts"][name]["address"]
-        self.identity = ""
-        text = "SELECT uuid FROM compute_nodes WHERE host <> %s AND deleted = 0 LIMIT 1"
-        self.neighbour = lab.value("cell1", text, name)
+        self.identity, self.neighbour = "", ""
         self.state = None
 
     def run(self, script, **job):
@@ -195,7 +212,13 @@ class Host:
 
     def keep(self):
         dropped = ("resume_guests_state_on_host_boot", "shutdown_timeout", "periodic_fuzzy_delay", "host")
-        self.identity = self.run(_KEEP, guests=self.guests, dropped=dropped, identity=IDENTITY).strip()
+        self.run(_KEEP, guests=self.guests, dropped=dropped)
+
+    def learn(self):
+        """Its node's uuid, and another host's."""
+        text = "SELECT uuid FROM compute_nodes WHERE host {} %s AND deleted = 0 LIMIT 1"
+        self.identity = self.lab.value("cell1", text.format("="), self.name)
+        self.neighbour = self.lab.value("cell1", text.format("<>"), self.name)
 
     # --- names
 
@@ -357,6 +380,10 @@ class Host:
         )
         self.lab.sql("placement", "UPDATE resource_providers SET root_provider_id = id WHERE uuid = %s", uuid)
 
+    def facts(self, code=""):
+        """This host's facts, plain, by the collection's own reader. ``code``: of :func:`packed`, the first time."""
+        return self.run(_READ, name=self.name, code=code)
+
     # --- what happens
 
     def look(self):
@@ -367,7 +394,20 @@ class Host:
         self.lab.ssh(self.name, "systemctl start --no-block nova-compute")
 
 
+def packed():
+    """What a module of the collection takes to a host, as text: base64 of a tar file."""
+    memory, inside = io.BytesIO(), "plugins/module_utils"
+    with tarfile.open(fileobj=memory, mode="w:gz") as tar:
+        for path in sorted((ROOT / inside).rglob("*.py")):
+            tar.add(path, f"ansible_collections/stackguard/nova/{path.relative_to(ROOT)}")
+    return base64.b64encode(memory.getvalue()).decode()
+
+
 _CONTEXT = ("numa_topology", "pci_devices", "pci_requests", "resources")
+
+
+#: A row may have the number 0, which MariaDB takes for "the next one".
+_ZERO = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')"
 
 
 class Hosts:
@@ -379,16 +419,31 @@ class Hosts:
         self.pool = concurrent.futures.ThreadPoolExecutor(8)
 
     def prepare(self):
-        """Boot what is missing, and copy everything. The lab must be as new."""
-        known = guests(self.lab)
+        """Boot the guests, and copy everything; where that was done before, take the copies."""
+        schema = next(iter(KEPT.values()))
+        again = self.lab.sql("api", "SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", schema)
+        known = self._copied(schema) if again else guests(self.lab)
         self.hosts = {
             name: Host(self.lab, name, [known[f"state-{name}-{slot}"] for slot in range(1, SLOTS + 1)])
             for name in self.lab.hosts
         }
-        self.each(lambda host: host.keep())
+        if not again:
+            self.each(lambda host: host.keep())
         self.each(lambda host: self.lab.ssh(host.name, "systemctl stop nova-compute", timeout=300))
+        if again:
+            self.restore()
+        else:
+            self._copy()
+        for host in self.hosts.values():
+            host.learn()
+
+    def _copied(self, schema):
+        rows = self.lab.sql("api", f"SELECT display_name, uuid FROM {schema}.instances WHERE deleted = 0")
+        return {row["display_name"]: row["uuid"] for row in rows}
+
+    def _copy(self):
+        self.lab.sql("api", _ZERO)
         for schema, kept in KEPT.items():
-            self.lab.sql("api", f"DROP DATABASE IF EXISTS {kept}")
             self.lab.sql("api", f"CREATE DATABASE {kept}")
             for table in self._tables(schema):
                 self.lab.sql("api", f"CREATE TABLE {kept}.`{table}` LIKE {schema}.`{table}`")
@@ -411,6 +466,7 @@ class Hosts:
         for schema, kept in KEPT.items():
             with self.lab.database("api").cursor() as cursor:
                 cursor.execute("SET FOREIGN_KEY_CHECKS = 0")
+                cursor.execute(_ZERO)
                 cursor.execute("BEGIN")
                 for table in self._tables(schema):
                     # Conductor and scheduler go on to report.
@@ -579,15 +635,19 @@ def _words(line):
 def guests(lab):
     """Names of the guests of all hosts to their uuids; those that are missing are booted, without ports."""
     wanted = [(f"state-{host}-{slot}", host) for slot in range(1, SLOTS + 1) for host in lab.hosts]
-    known = {row["name"]: row for row in guestkit.every(lab).values()}
+    known = {row["name"]: row["id"] for row in guestkit.every(lab).values()}
     flavor = lab.cloud.compute.find_flavor("nano", ignore_missing=False).id
     image = lab.cloud.image.find_image("blank", ignore_missing=False).id
+
+    # Nova's default is ten.
+    project = lab.cloud.current_project_id
+    lab.compute("PUT", f"/os-quota-sets/{project}", {"quota_set": {"instances": -1, "cores": -1, "ram": -1}})
 
     def boot(name, host):
         body = {"name": name, "flavorRef": flavor, "imageRef": image, "networks": "none", "host": host}
         return lab.compute("POST", "/servers", {"server": body})["server"]["id"]
 
-    result = {name: known[name]["id"] if name in known else boot(name, host) for name, host in wanted}
+    result = {name: known[name] if name in known else boot(name, host) for name, host in wanted}
 
     def active():
         rows = guestkit.every(lab)

@@ -139,7 +139,8 @@ def _fate(index: Index, facts: HostFacts, host: str, domain: Domain) -> Fate:
     live = next((row for row in rows if not row.deleted), None)
     record, note = _record(index, host, domain.uuid)
     lives, exists = (live.host if live else None), live is not None
-    if record is not None:
+    # Nova looks for the rows of its domains: where none is left, the record is about nobody (_get_instances_on_driver).
+    if record is not None and (rows or index.narrowed):
         rbd = facts.nova_conf is not None and facts.nova_conf.images_type == "rbd"
         # Local disks: Nova asks the destination whether they are shared; the answer is not known here.
         action = DESTROYED if exists and rbd else DESTROYED_WITH_DISKS
@@ -147,16 +148,16 @@ def _fate(index: Index, facts: HostFacts, host: str, domain: Domain) -> Fate:
     if rows and not exists:
         # Whatever its vm_state was: rows deleted while they were soft-deleted are looked for too
         # (db/main/api.py, instance_get_all_by_filters_sort, with soft_deleted False).
-        action, note = reaping(facts.nova_conf)
+        action, note = reaping(facts.nova_conf, domain.state, index.host_releases(facts) or ())
         return Fate(domain, action, DELETED, None, False, note=note)
     if live is not None and live.vm_state == "deleted":
-        return _half_deleted(facts, host, domain, live)
+        return _half_deleted(facts, host, domain, live, index.host_releases(facts) or ())
     return Fate(domain, LEFT, None, lives, exists)
 
 
-def _half_deleted(facts: HostFacts, host: str, domain: Domain, row: InstanceRow) -> Fate:
+def _half_deleted(facts: HostFacts, host: str, domain: Domain, row: InstanceRow, releases: t.Sequence[int]) -> Fate:
     """The deletion got as far as its C(vm_state): Nova shows no such server any more, and its domain is here."""
-    action, note = reaping(facts.nova_conf) if row.host == host else (LEFT, None)
+    action, note = reaping(facts.nova_conf, domain.state, releases) if row.host == host else (LEFT, None)
     return Fate(domain, action, None if action == LEFT else PARTIAL, row.host, True, note=note)
 
 

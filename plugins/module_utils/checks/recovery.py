@@ -5,7 +5,7 @@
 """What nova-compute does at its start with a guest that lives on its host and was in the middle of something. Pure.
 
 nova/compute/manager.py, C(_init_instance), for each live row whose host is C(CONF.host) byte by byte and that was not
-evacuated. Read in 27.5.1, 29.4.0, 30.0.0, 31.3.1 and 34.0.0; they differ in one thing (C(_REBOOTING_SINCE)).
+evacuated. Read in 27.1.0 to 34.0.0; they differ in C(_REBOOTING_SINCE) and C(_SHUTDOWN_FAILS_SINCE).
 
 * C(vm_state) deleted, the row live: C(_complete_partial_deletion) deletes the row, and the same start's
   C(_cleanup_running_deleted_instances) ends the domain, with its disks by default.
@@ -54,6 +54,8 @@ HALF_DELETED = (
 
 #: From here on a reboot that had not begun is carried on with too where the guest is off (manager.py, _retry_reboot).
 _REBOOTING_SINCE = 30
+#: From here on C(running_deleted_instance_action = shutdown) calls the driver with one argument too many.
+_SHUTDOWN_FAILS_SINCE = 31
 #: libvirt's words by Nova's (nova/virt/libvirt/guest.py, LIBVIRT_POWER_STATE).
 _RUNNING = ("running", "blocked")
 _OFF = ("shutdown", "shutoff", "crashed")
@@ -128,18 +130,24 @@ def _partial(around: Around) -> t.Optional[Recovery]:
     """The row goes, and what libvirt has of it is then a domain of a deleted instance, deleted a moment ago."""
     if around.state is None or not around.serves:
         return None
-    action, note = reaping(around.conf)
+    action, note = reaping(around.conf, around.state, around.releases)
     return None if action == LEFT else Recovery(action, PARTIAL, note)
 
 
-def reaping(conf: t.Optional[NovaConf]) -> t.Tuple[str, t.Optional[str]]:
-    """Return what becomes of domains of deleted instances, and on what that depends.
+def reaping(
+    conf: t.Optional[NovaConf], state: t.Optional[str], releases: t.Sequence[int]
+) -> t.Tuple[str, t.Optional[str]]:
+    """Return what becomes of domains of deleted instances, and on what that depends. ``state``: libvirt's.
 
-    manager.py, C(_cleanup_running_deleted_instances), C(_deleted_old_enough): 26 to 34 alike. Unread is taken for
-    Nova's default, which is the worst. When an instance was deleted is not read.
+    manager.py, C(_cleanup_running_deleted_instances), C(_deleted_old_enough). Unread is taken for Nova's default, which
+    is the worst. When an instance was deleted is not read.
     """
     configured = conf.running_deleted_instance_action if conf else None
     action = {"noop": LEFT, "log": LEFT, "shutdown": POWERED_OFF}.get(configured or "reap", DESTROYED_WITH_DISKS)
+    # Seen on 34: with shutdown the guest runs on, "Failed to power off instance" (power_off(context, instance)).
+    vain = bool(releases) and min(releases) >= _SHUTDOWN_FAILS_SINCE
+    if action == POWERED_OFF and (vain or state in _OFF):
+        action = LEFT
     seconds = (conf.running_deleted_instance_timeout if conf else None) or 0
     note = f"once it has been deleted for {seconds} s (running_deleted_instance_timeout)" if seconds > 0 else None
     return action, None if action == LEFT else note
