@@ -120,7 +120,7 @@ def _nodes(told, seen):
     orphans = sorted({_ORPHANS[action] for action in wanted.values() if action in _ORPHANS})
     if orphans != seen["orphans"]:
         result.append(f"told of orphans {orphans}; the log has {seen['orphans']}")
-    new = [told["host"]] if told["new_service"] and told["outcome"] == "starts" else []
+    new = [told["host"]] if _makes_service(told) else []
     if new != seen["new_services"]:
         result.append(f"told of new services {new}; there are {seen['new_services']}")
     return result
@@ -131,5 +131,9 @@ def outcomes(told):
     found = [f"refuses: {told['refusal']['rule']}" if told["refusal"] else told["outcome"]]
     found += [f"guest: {guest['rule']}: {guest['action']}" for guest in told["guests"]]
     found += [f"node: {node['action']}" for node in told["nodes"]]
-    found += ["a new service"] if told["new_service"] and told["outcome"] == "starts" else []
+    found += ["a new service"] if _makes_service(told) else []
     return found
+
+
+def _makes_service(told):
+    return told["new_service"] and (told["refusal"] is None or not told["refusal"]["early"])

@@ -5,7 +5,8 @@
 """Random states of a compute host, as descriptions: rows, files, domains, configuration. Pure: nothing is touched.
 
 ``drawn(seed)`` always gives the same state. Each has one thing that it is about, in turn of :data:`FOCUSES`, so that
-no rule of the forecast depends on luck; everything else is drawn. labkit/statelab.py makes such a state on a host of
+no rule of the forecast depends on luck; everything else is drawn. From :data:`CROWDED` on they are not drawn: each guest
+shows one word of one rule, with nothing beside it that would have the same end. labkit/statelab.py makes such a state on a host of
 the lab, and sees what its nova-compute does. Names in a description are words (``here``, ``capitals``): which host it
 is made on decides what they stand for.
 """
@@ -341,8 +342,137 @@ HOSTS = {
 FOCUSES = tuple(f"guest {kind}" for kind in GUESTS if kind != "nothing") + tuple(HOSTS)
 
 
+# --- crowded states ---------------------------------------------------------------------------------------------
+
+
+def _each(tasks, **values):
+    return [Guest(about="word", task_state=task, **values) for task in tasks]
+
+
+def _off(task=None, **values):
+    """One that Nova has as running, and that is off."""
+    return Guest(**{"about": "word", "task_state": task, "domain": "shutoff", "power_state": 1, **values})
+
+
+def _on(task=None, **values):
+    return Guest(about="word", task_state=task, **values)
+
+
+def _was(status, **values):
+    about = {"lives": values.pop("lives", "elsewhere"), "row": values.pop("row", "live")}
+    return Guest(about="word", records=(Record("evacuation", status, **values),), **about)
+
+
+_STOPPED = {"vm_state": "stopped", "power_state": 4}
+_GONE = {"vm_state": "deleted", "row": "deleted"}
+_HALF = {"vm_state": "deleted"}
+_RUNNING = Record("live-migration", "running")
+_RESUMED = (
+    *_each((*BUILDS, *REBUILDS), domain="shutoff"),
+    _off("rebuilding", vm_state="stopped"),
+    _off("rebuilding", vm_state="paused"),
+    _off(vm_state="error"),
+    _off("deleting", vm_state="error"),
+    _off("resize_migrating", vm_state="error", resize=True),
+    _off(vm_state="soft-delete"),
+    _off(vm_state="building"),
+    _off(domain="none"),
+    _off(domain="paused"),
+    _off(vm_state="stopped"),
+    _off("suspending", vm_state="stopped"),
+)
+_COMPARED = (
+    *_each((*SNAPSHOTS, "resize_prep", "migrating", "suspending"), **_STOPPED),
+    _on(**_STOPPED),
+    _on(domain="paused", **_STOPPED),
+    _on("image_snapshot", vm_state="error"),
+    _on("reboot_pending_hard", vm_state="error"),
+    _on("migrating", records=(_RUNNING,), vm_state="active"),
+    _on("migrating", records=(dataclasses.replace(_RUNNING, deleted=True),)),
+    _on("migrating", records=(dataclasses.replace(_RUNNING, status="preparing"),)),
+    _on(records=(_RUNNING,)),
+    _on(lives="capitals", **_STOPPED),
+    _on(lives="elsewhere", **_STOPPED),
+)
+_REBOOTED = (
+    *_each(REBOOTS, domain="shutoff", power_state=4),
+    *(_on("reboot_pending_hard", vm_state=state) for state in ("active", "stopped", "paused", "suspended")),
+    _on("reboot_pending"),
+    _on("reboot_pending", **_STOPPED),
+    _on("rebooting"),
+    _on("reboot_started_hard"),
+    _on("reboot_pending_hard", vm_state="resized"),
+    _off("reboot_pending", vm_state="paused", power_state=4),
+    _off("reboot_started", vm_state="suspended", domain="paused", power_state=3),
+    _off("rebooting_hard", domain="none", power_state=0),
+)
+_POWERED = (
+    *(_on("powering-off", domain=domain, power_state=POWER[domain]) for domain in POWER),
+    *(_on("powering-on", domain=domain, power_state=POWER[domain]) for domain in POWER),
+    _on("unpausing", domain="paused", power_state=3, vm_state="paused"),
+    _on("unpausing", vm_state="paused"),
+    _on("pausing", domain="paused", power_state=3),
+    _on("resize_migrating", domain="none", power_state=0),
+)
+_EVACUATED = (
+    *(_was(status) for status in ("accepted", "pre-migrating", "done", "completed", "error")),
+    _was("done", source="capitals"),
+    _was("done", source="blank"),
+    _was("done", source="elsewhere"),
+    _was("done", deleted=True, lives="here"),
+    _was("done", row="deleted"),
+    _was("done", row="purged"),
+    dataclasses.replace(_was("done", lives="here"), task_state="deleting", domain="none", power_state=0),
+)
+_REAPED = (
+    _on(**_GONE),
+    _on(domain="shutoff", **_GONE),
+    _on(lives="elsewhere", **_GONE),
+    _on(**_HALF),
+    _on(domain="shutoff", **_HALF),
+    _on(lives="elsewhere", **_HALF),
+)
+_LATE = (
+    _on(**_GONE),
+    _on(**_HALF),
+    _on(**_STOPPED),
+    _off(vm_state="stopped"),
+    _on("powering-off"),
+    _was("done"),
+)
+#: Guests, six to a state, and what the host is like.
+_CROWDS = (
+    (_RESUMED, {"resume": True}),
+    (_COMPARED, {}),
+    (_REBOOTED, {}),
+    (_POWERED, {}),
+    (_EVACUATED, {}),
+    *((_REAPED, {"action": action}) for action in ("reap", "shutdown", "log", "noop")),
+    (_REAPED, {"timeout": 3600}),
+    (tuple(dataclasses.replace(guest, row="just-deleted") for guest in _REAPED[:3]), {"timeout": 3600}),
+    (_LATE, {"file": "other", "resume": True}),
+    (_LATE, {"file": "other", "resume": True, "more": "orphan"}),
+)
+CROWDED = 900
+
+
+def _crowded():
+    result = []
+    for guests, values in _CROWDS:
+        for first in range(0, len(guests), SLOTS):
+            some = guests[first : first + SLOTS]
+            filled = (*some, *[Guest()] * (SLOTS - len(some)))
+            result.append(State(seed=CROWDED + len(result), focus="crowd", guests=filled, **values))
+    return tuple(result)
+
+
+CROWDS = _crowded()
+
+
 def drawn(seed):
     """Return the state with this number."""
+    if seed >= CROWDED:
+        return CROWDS[seed - CROWDED]
     rng = random.Random(f"a host, {seed}")
     focus = FOCUSES[seed % len(FOCUSES)]
     kind = focus.removeprefix("guest ") if focus.startswith("guest ") else None

@@ -71,12 +71,10 @@ _CLEARED = (
     "image_snapshot",
     "resize_prep",
 )
-#: Of a guest that runs, these are taken away, and Nova has it as active (manager.py, _init_instance).
-_DONE = ("reboot_started", "reboot_started_hard", "rebooting_hard", "rebooting", "pausing", "unpausing")
 _SOFT = ("rebooting", "reboot_pending", "reboot_started")
 _BEGUN = ("reboot_started", "reboot_started_hard")
 _ASKED = ("rebooting", "rebooting_hard")
-_HARD_REBOOT_FROM = ("active", "stopped", "paused", "suspended", "error")
+_HARD_REBOOT_FROM = ("active", "stopped", "paused", "suspended")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,8 +119,6 @@ def recovery(row: InstanceRow, around: Around) -> t.Optional[Recovery]:
         return Recovery(DESTROYED_WITH_DISKS, REDRIVEN)
     if _retried(task, state, around):
         return Recovery(_reboot(task, around), REDRIVEN)
-    if around.runs and task in _DONE:
-        return None
     return _carried_on(task, around) or _resumed(row, task, around) or _synced(row, task, around)
 
 
