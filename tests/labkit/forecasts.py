@@ -74,6 +74,8 @@ def expected(told, unmet):
 
 def differences(told, seen, unmet):
     """Each difference between a forecast and what happened, as text: in both directions, and nothing is passed over."""
+    if not seen["ended"]:
+        return ["its start did not come to an end: nothing is known"]
     return [*_outcome(told, seen), *_guests(told, seen, unmet), *_nodes(told, seen)]
 
 

@@ -31,7 +31,7 @@ KEPT = {"nova_cell1": "forecast_cell1", "placement": "forecast_placement"}
 #: Seconds for which nothing must change before it is taken for the end.
 QUIET = 5
 #: Seconds that a start may take, and what it does to guests after that.
-STARTS, ENDS = 240, 90
+STARTS, ENDS = 900, 90
 
 _HEAD = """
 import glob, json, os, re, shutil, subprocess
@@ -307,14 +307,6 @@ class Host:
             " WHERE uuid = %s",
             *(guest.vm_state, guest.task_state, guest.power_state, self.word(guest.lives), node, uuid),
         )
-        if guest.row in ("deleted", "just-deleted"):
-            hours = 3 if guest.row == "deleted" else 0
-            sql(
-                "UPDATE instances SET deleted = id, deleted_at = utc_timestamp() - INTERVAL %s HOUR WHERE uuid = %s",
-                *(hours, uuid),
-            )
-        elif guest.row == "purged":
-            sql("DELETE FROM instances WHERE uuid = %s", uuid)
         for record in guest.records:
             self._migration(sql, uuid, record.kind, record.status, self.word(record.source), record.deleted)
         if guest.resize:
@@ -330,6 +322,17 @@ class Host:
             }
             text = json.dumps(context)
             sql("UPDATE instance_extra SET migration_context = %s WHERE instance_uuid = %s", text, uuid)
+        self._gone(sql, uuid, guest.row)
+
+    def _gone(self, sql, uuid, row):
+        """Soft-delete an instance and what belongs to it, as Nova does (db/main/api.py, instance_destroy); or purge it."""
+        if row == "purged":
+            sql("DELETE FROM instances WHERE uuid = %s", uuid)
+        elif row != "live":
+            then = f"deleted_at = utc_timestamp() - INTERVAL {3 if row == 'deleted' else 0} HOUR"
+            sql(f"UPDATE instances SET deleted = id, {then} WHERE uuid = %s", uuid)
+            for table in _BELONGS:
+                sql(f"UPDATE {table} SET deleted = id, {then} WHERE instance_uuid = %s AND deleted = 0", uuid)
 
     def _migration(self, sql, uuid, kind, status, source, deleted):
         sql(
@@ -403,6 +406,10 @@ def packed():
     return base64.b64encode(memory.getvalue()).decode()
 
 
+_BELONGS = (
+    *("security_group_instance_association", "instance_info_caches", "instance_metadata", "instance_faults"),
+    *("instance_extra", "instance_system_metadata", "block_device_mapping", "migrations", "virtual_interfaces"),
+)
 _CONTEXT = ("numa_topology", "pci_devices", "pci_requests", "resources")
 
 

@@ -82,14 +82,26 @@ def bundle(record):
     )
 
 
-def told(some, by=forecast):
-    """What a forecast says of the one host of a bundle, as in forecast.json. ``by``: the module that forecasts."""
-    (host,) = some.hosts.values()
-    start = by.start(common.Index(some), host)
-    plain = json.loads(audits.forecast_json(types.SimpleNamespace(starts=[start])))
-    return plain["hosts"][host.inventory_name]
+class Case:
+    """One record, with its evidence looked up once: rows do not change, rules may."""
+
+    def __init__(self, entry):
+        self.entry = entry
+        some = bundle(entry)
+        (self.host,) = some.hosts.values()
+        self.index = common.Index(some)
+
+    def told(self, by=forecast):
+        """What a forecast says of the host, as in forecast.json. ``by``: the module that forecasts."""
+        start = by.start(self.index, self.host)
+        plain = json.loads(audits.forecast_json(types.SimpleNamespace(starts=[start])))
+        return plain["hosts"][self.host.inventory_name]
+
+    def differences(self, by=forecast):
+        """Each difference between what is told now and what happened."""
+        return forecasts.differences(self.told(by), self.entry["seen"], self.entry["unmet"])
 
 
-def differences(record, some, by=forecast):
-    """Each difference between what is told now and what happened."""
-    return forecasts.differences(told(some, by), record["seen"], record["unmet"])
+def cases(release):
+    """The records of a release, ready to be forecast again."""
+    return [Case(entry) for entry in records(release)]

@@ -5,7 +5,8 @@
 """The forecast with one rule less, for each rule that its source has.
 
 A rule is what decides: an C(if) whose body leaves the function, one side of a conditional, one operand of C(and) or
-C(or), one word of a table. Found in the syntax tree, so that a rule that is written tomorrow is removed as well.
+C(or), one word of a table. Found in the syntax tree, so that a rule that is written tomorrow is removed as well. What
+only asks whether something is there (C(x is None), C(x or 0)) is no rule.
 """
 
 from __future__ import annotations
@@ -26,6 +27,19 @@ USERS = {
     FORECAST: (),
 }
 _LEAVES = (ast.Return, ast.Raise, ast.Continue)
+
+
+def _guard(node):
+    """Whether an expression only asks whether something is there, or stands for what is not."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _guard(node.operand)
+    if isinstance(node, ast.BoolOp):
+        return all(map(_guard, node.values))
+    if isinstance(node, ast.Compare):
+        last = node.comparators[-1]
+        return isinstance(last, ast.Constant) and last.value is None
+    empty = isinstance(node, (ast.Tuple, ast.List, ast.Dict)) and not ast.unparse(node).strip("()[]{}")
+    return empty or isinstance(node, (ast.Constant, ast.Name, ast.Attribute))
 
 
 class _Removals(ast.NodeVisitor):
@@ -56,12 +70,12 @@ class _Removals(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_If(self, node):
-        if self._where and isinstance(node.body[-1], _LEAVES):
+        if self._where and isinstance(node.body[-1], _LEAVES) and not _guard(node.test):
             self._add(node.test, f"if {ast.unparse(node.test)}", _put(node, "test", ast.Constant(False)))
         self.generic_visit(node)
 
     def visit_IfExp(self, node):
-        if self._where:
+        if self._where and not _guard(node.test):
             self._add(node, f"never {ast.unparse(node.body)}", _put(node, "test", ast.Constant(False)))
             self._add(node, f"always {ast.unparse(node.body)}", _put(node, "test", ast.Constant(True)))
         self.generic_visit(node)
@@ -69,7 +83,10 @@ class _Removals(ast.NodeVisitor):
     def visit_BoolOp(self, node):
         if self._where:
             word = "or" if isinstance(node.op, ast.Or) else "and"
+            defaults = word == "or" and any(map(_guard, node.values[1:]))
             for number, operand in enumerate(node.values):
+                if _guard(operand) or defaults:
+                    continue
                 # What is left of "a or" is never true, of "a and" always: as if the operand did not exist.
                 empty = ast.Constant(word == "and")
                 self._add(operand, f"{word} {ast.unparse(operand)}", _replace(node, number, empty))
