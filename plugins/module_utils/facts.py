@@ -115,6 +115,8 @@ class NovaConf:
     running_deleted_instance_timeout: t.Optional[int] = None
     #: Whether guests that ran before are started with nova-compute; None: unread.
     resume_guests_state_on_host_boot: t.Optional[bool] = None
+    #: Seconds between two comparisons of power states with libvirt's; negative: none; None: unread.
+    sync_power_state_interval: t.Optional[int] = None
     #: Environment variables that set options at nova-compute's next start, by name; None: unread.
     environment: t.Optional[t.List[str]] = None
     #: Seconds between passes of update_available_resource; 0: the default (60); below 0: never; None: unread.

@@ -66,11 +66,17 @@ class MatrixPart:
 
 RENAME = "tests/integration/test_2_rename.py"
 OPENVSWITCH = "tests/integration/test_3_openvswitch.py"
+STATES = "tests/integration/test_forecast_states.py"
 
 
 def _rename_of(release):
     text = f"one rename and what people do with servers afterwards, on {release}"
     return MatrixPart(text, (RENAME,), Shape(release=release), whole=(RENAME,))
+
+
+def _forecast_of(release):
+    text = f"random states of hosts: the forecast against what nova-compute does, on {release}"
+    return MatrixPart(text, (STATES,), Shape(release=release), whole=(STATES,))
 
 
 #: Those with the same lab follow one another: it is made once.
@@ -86,6 +92,7 @@ PARTS = {
     "moves": MatrixPart("drains, migrations, resizes and zone pins, broken off and attacked in every way"),
     "rename": MatrixPart("renames: what does not go into every run", whole=(RENAME, OPENVSWITCH), beside=True),
     "audit-links": MatrixPart("the audit and its forecast; wrong links, each made and repaired"),
+    "forecast": MatrixPart("random states of hosts: the forecast against what nova-compute does"),
     "crash": MatrixPart("a rename killed at every boundary, forward and back", ("tests/crash",)),
     "rename-disturbed": MatrixPart(
         "a rename whose host reboots, and whose guests end, are changed, and get requests meanwhile", ("tests/crash",)
@@ -99,7 +106,9 @@ PARTS = {
     ),
     "rename-2025.1": _rename_of("2025.1"),
     "rename-2024.1": _rename_of("2024.1"),
+    "forecast-2024.1": _forecast_of("2024.1"),
     "rename-2023.1": _rename_of("2023.1"),
+    "forecast-2023.1": _forecast_of("2023.1"),
 }
 #: Parts that a test can name: the others run whole files and nothing else.
 NAMED = tuple(name for name, part in PARTS.items() if part.files != part.whole)
@@ -115,6 +124,7 @@ OF_FILES = {
     "tests/integration/test_2_": "rename",
     "tests/integration/test_3_": "rename",
     "tests/integration/test_audit": "audit-links",
+    "tests/integration/test_forecast": "forecast",
     "tests/integration/test_links": "audit-links",
     "tests/integration/test_evacuate_attacked": "evacuation-attacked",
     "tests/integration/test_evac": "evacuation",

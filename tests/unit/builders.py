@@ -381,6 +381,7 @@ def _nova_conf(name, lines):
         running_deleted_instance_action="reap",
         running_deleted_instance_timeout=0,
         resume_guests_state_on_host_boot=False,
+        sync_power_state_interval=600,
         environment=[],
     )
 

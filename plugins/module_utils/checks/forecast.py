@@ -22,8 +22,7 @@ What a start does with guests that were in the middle of something is in C(check
 name as their database compares names (C(checks/stored_names.py)); where that is not known, neither is the outcome, and
 a guest's worse fate is told. What nova-compute makes of C([DEFAULT] host) is in C(host_domain.py).
 
-Not forecast: what a guest or libvirt refuses, rows whose guest stays as it is, and what the comparison of power states
-does some minutes later.
+Not forecast: what a guest or libvirt refuses, and rows whose guest stays as it is.
 """
 
 from __future__ import annotations
@@ -56,6 +55,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.recovery im
     RESUMED,
     REVERTED,
     STARTED,
+    STARTED_AND_OFF,
+    SYNCED,
     UNPAUSED,
     Around,
     Recovery,
@@ -88,8 +89,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_
 
 EVACUATED = "_destroy_evacuated_instances"
 DELETED = "_cleanup_running_deleted_instances"
-#: Rules by which a domain ends in the periodic tasks of the start, after all that can end the start itself.
-_REAPED = (DELETED, PARTIAL)
 
 _STOPPED = "Keep nova-compute stopped."
 
@@ -140,7 +139,8 @@ def _fate(index: Index, facts: HostFacts, host: str, domain: Domain) -> Fate:
     live = next((row for row in rows if not row.deleted), None)
     record, note = _record(index, host, domain.uuid)
     lives, exists = (live.host if live else None), live is not None
-    if record is not None:
+    # Nova looks for the rows of its domains: where none is left, the record is about nobody (_get_instances_on_driver).
+    if record is not None and (rows or index.narrowed):
         rbd = facts.nova_conf is not None and facts.nova_conf.images_type == "rbd"
         # Local disks: Nova asks the destination whether they are shared; the answer is not known here.
         action = DESTROYED if exists and rbd else DESTROYED_WITH_DISKS
@@ -148,16 +148,16 @@ def _fate(index: Index, facts: HostFacts, host: str, domain: Domain) -> Fate:
     if rows and not exists:
         # Whatever its vm_state was: rows deleted while they were soft-deleted are looked for too
         # (db/main/api.py, instance_get_all_by_filters_sort, with soft_deleted False).
-        action, note = reaping(facts.nova_conf)
+        action, note = reaping(facts.nova_conf, domain.state, index.host_releases(facts) or ())
         return Fate(domain, action, DELETED, None, False, note=note)
     if live is not None and live.vm_state == "deleted":
-        return _half_deleted(facts, host, domain, live)
+        return _half_deleted(facts, host, domain, live, index.host_releases(facts) or ())
     return Fate(domain, LEFT, None, lives, exists)
 
 
-def _half_deleted(facts: HostFacts, host: str, domain: Domain, row: InstanceRow) -> Fate:
+def _half_deleted(facts: HostFacts, host: str, domain: Domain, row: InstanceRow, releases: t.Sequence[int]) -> Fate:
     """The deletion got as far as its C(vm_state): Nova shows no such server any more, and its domain is here."""
-    action, note = reaping(facts.nova_conf) if row.host == host else (LEFT, None)
+    action, note = reaping(facts.nova_conf, domain.state, releases) if row.host == host else (LEFT, None)
     return Fate(domain, action, None if action == LEFT else PARTIAL, row.host, True, note=note)
 
 
@@ -239,6 +239,9 @@ NODE_IDENTITY_VERSION = 65
 #: The first release with compute_id files and refusals; the first that looks for guests under a new service; the
 #: first that leaves orphaned nodes alone (nova/compute/manager.py).
 REFUSES_SINCE, NEW_HOST_CHECK_SINCE, ORPHANS_LEFT_SINCE = 27, 29, 29
+#: The first release whose resource tracker is told its service (nova/compute/resource_tracker.py).
+SERVICE_COMPARED_SINCE = 28
+DUPLICATE = "_init_compute_node"
 
 CREATED = "created"
 UNDELETED = "undeleted"
@@ -304,7 +307,8 @@ class Start:
         if len(self.guests) > _SHOWN:
             parts.append(f"and {len(self.guests) - _SHOWN} more guests")
         parts += [f"node {node.hypervisor_hostname} is {node.action}" for node in self.nodes if node.action != KEPT]
-        parts += ["a new service is made"] if self.new_service and not self.refusal else []
+        begun = self.refusal is None or not self.refusal.early
+        parts += ["a new service is made"] if self.new_service and begun else []
         return "; ".join([*parts, *self.unread])
 
 
@@ -346,11 +350,12 @@ def start(index: Index, facts: HostFacts) -> Start:
     refusal = found[known[0]]
     if refusal is not None and refusal.early:
         return Start(facts.inventory_name, host, known, REFUSES, refusal, (), (), False)
+    nodes = case.nodes(min(known), refusal)
+    stumbled, unsaid = case.stumbles(nodes)
+    refusal = stumbled or refusal
     guests, unread = case.guests(reaps=refusal is None)
-    nodes = case.nodes(min(known)) if refusal is None else ()
-    if refusal is None:
-        refusal, unsaid = case.stumbles(nodes)
-        unread += unsaid
+    unread += unsaid
+    # It is made before the resource tracker looks at the nodes (nova/service.py, start).
     new = case.service is None
     outcome = STARTS if refusal is None else REFUSES
     return Start(facts.inventory_name, host, known, outcome, refusal, guests, nodes, new, unread)
@@ -385,6 +390,7 @@ class _Case:
         self._facts = facts
         self._host = host
         self._releases = releases
+        self._serves = True
         #: What the outcome depends on and is not known.
         self.doubts: t.List[str] = []
         libvirt = facts.libvirt
@@ -430,7 +436,8 @@ class _Case:
             self._unusable_files()
             or (self._lost_identity() if self.service else self._guests_of_a_new_service(release))
             or self._renamed()
-            or self._duplicate()
+            or self._service_of_another_name(release)
+            or self._duplicate(release)
         )
 
     def _unusable_files(self) -> t.Optional[Refusal]:
@@ -462,11 +469,8 @@ class _Case:
                 "after potentially having lost that state!",
             )
         if not self._named:
-            return Refusal(
-                rule,
-                f"Upgrading from service version {version} but found no nodes in the database for host {self._host} "
-                "to persist locally; Possible rename detected, refusing to start!",
-            )
+            # Seen on 34: the query raises before nova-compute comes to say "Upgrading from service version ...".
+            return Refusal(rule, f"Compute host {self._host} could not be found.")
         if len(self._named) > 1:
             return Refusal(rule, "Multiple nodes found in database, manual node uuid configuration required")
         return None
@@ -499,14 +503,23 @@ class _Case:
                 )
         return None
 
-    def _duplicate(self) -> t.Optional[Refusal]:
-        """compute/resource_tracker.py, _init_compute_node: after guests were looked at; 27 to 34 alike."""
+    def _service_of_another_name(self, release: int) -> t.Optional[Refusal]:
+        """compute/resource_tracker.py, set_service_ref: the name that the database found is compared byte by byte."""
+        if release < SERVICE_COMPARED_SINCE or self.service is None or self.service.host == self._host:
+            return None
+        text = "Resource tracker initialized with service that does not match host"
+        return Refusal("set_service_ref", text, early=False)
+
+    def _duplicate(self, release: int) -> t.Optional[Refusal]:
+        """compute/resource_tracker.py, _init_compute_node: after guests and orphans were looked at; 27 to 34 alike."""
         if self._own() or self._was_deleted():
             return None
         name = self._hypervisor_hostname
-        if self._alike:
+        # A node that is destroyed as an orphan is no more in the way.
+        alike = [row for row in self._alike if release >= ORPHANS_LEFT_SINCE or row.hypervisor_hostname == name]
+        if alike:
             text = f"Duplicate compute node record found for host {self._host} node {name}"
-            return Refusal("_init_compute_node", text, early=False)
+            return Refusal(DUPLICATE, text, early=False)
         return None
 
     # --- nodes
@@ -526,21 +539,32 @@ class _Case:
         uuid = self._uuid()
         return uuid is not None and uuid_key(uuid) in self._index.deleted_node_uuids
 
-    def nodes(self, release: int) -> t.Tuple[NodeFate, ...]:
-        """Return what becomes of its own node and of those that bear its name."""
+    def nodes(self, release: int, refusal: t.Optional[Refusal]) -> t.Tuple[NodeFate, ...]:
+        """Return what becomes of its own node and of those that bear its name.
+
+        Orphans come first (manager.py, update_available_resource): also where its own node ends the start.
+        """
+        if refusal is None:
+            return (*self._own_nodes(release), *self._orphans(release))
+        return self._orphans(release) if refusal.rule == DUPLICATE else ()
+
+    def _own_nodes(self, release: int) -> t.List[NodeFate]:
         # Release 26 looks its node up by host and node name (resource_tracker.py, _get_compute_node).
         own = self._own() if release >= REFUSES_SINCE else self._alike
-        name = self._hypervisor_hostname
-        result = [NodeFate(row.uuid, row.hypervisor_hostname, KEPT, "_init_compute_node") for row in own]
+        result = [NodeFate(row.uuid, row.hypervisor_hostname, KEPT, DUPLICATE) for row in own]
         if not own:
             undelete = release >= REFUSES_SINCE and self._was_deleted()
             uuid = self._uuid() if release >= REFUSES_SINCE else None
-            result.append(NodeFate(uuid, name, UNDELETED if undelete else CREATED, "_init_compute_node"))
-        # manager.py, update_available_resource: what bears its host name and is not what libvirt reports.
-        orphans = [row for row in self._named if row.hypervisor_hostname != name]
+            result.append(NodeFate(uuid, self._hypervisor_hostname, UNDELETED if undelete else CREATED, DUPLICATE))
+        return result
+
+    def _orphans(self, release: int) -> t.Tuple[NodeFate, ...]:
+        """manager.py, update_available_resource: what bears its host name and is not what libvirt reports."""
+        orphans = [row for row in self._named if row.hypervisor_hostname != self._hypervisor_hostname]
         action = ORPHANED if release < ORPHANS_LEFT_SINCE else WARNED
-        result += [NodeFate(row.uuid, row.hypervisor_hostname, action, "update_available_resource") for row in orphans]
-        return tuple(result)
+        return tuple(
+            NodeFate(row.uuid, row.hypervisor_hostname, action, "update_available_resource") for row in orphans
+        )
 
     def stumbles(self, nodes: t.Sequence[NodeFate]) -> t.Tuple[t.Optional[Refusal], t.Tuple[str, ...]]:
         """Return how the start ends over an orphan without a resource provider, and what of this was not read.
@@ -570,9 +594,11 @@ class _Case:
             found = fates(self._index, self._facts)
         except UnreadError as error:
             return (), (f"its guests: {error}",)
+        self._serves = reaps
         local = {fate.domain.uuid for fate in found}
         found = [self._recovered(fate) for fate in found] + self._absent(local)
-        touched = [fate for fate in found if fate.action != LEFT and (reaps or fate.rule not in _REAPED)]
+        # Domains of deleted instances end in the periodic tasks of the start, after all that can end the start itself.
+        touched = [fate for fate in found if fate.action != LEFT and (reaps or fate.rule not in (DELETED, PARTIAL))]
         return tuple(touched), ()
 
     def _recovered(self, fate: Fate) -> Fate:
@@ -603,7 +629,7 @@ class _Case:
             return None
         moves = self._index.migrations_by_instance.get(row.uuid, [])
         migrating = any(move.status == "running" and not move.deleted for move in moves)
-        return recovery(row, Around(state, conf, self._releases, migrating))
+        return recovery(row, Around(state, conf, self._releases, migrating, self._serves))
 
 
 def _no_domain(row: InstanceRow) -> Domain:
@@ -632,7 +658,9 @@ __all__ = [
     "RESUMED",
     "REVERTED",
     "STARTED",
+    "STARTED_AND_OFF",
     "STARTS",
+    "SYNCED",
     "UNDELETED",
     "UNKNOWN",
     "UNPAUSED",

@@ -526,7 +526,7 @@ def forecast(index: Index, facts: HostFacts) -> Items:
         # manager.py, _destroy_evacuated_instances (26 to 34): by name, whatever instance.host says.
         # Where the database may or may not find it by this name, the worse is taken.
         finds = open_evacuation(row) and index.evacuated_from(place, row, host) is not False
-        if finds and row.instance_uuid in local:
+        if finds and row.instance_uuid in local and not _nobody(index, row.instance_uuid):
             domain = local[row.instance_uuid]
             yield finding(
                 "SG113",
@@ -543,12 +543,19 @@ def forecast(index: Index, facts: HostFacts) -> Items:
     yield from _orphaned_node(index, facts, host)
 
 
+def _nobody(index: Index, uuid: str) -> bool:
+    """Whether no row of an instance is left: Nova looks for the rows of its domains (_get_instances_on_driver)."""
+    return index.cells_read("instances") and not index.narrowed and not index.instance_rows_by_uuid.get(uuid)
+
+
 def _half_deleted(index: Index, facts: HostFacts, host: str, local: t.Mapping[str, Domain]) -> Items:
     """manager.py, _complete_partial_deletion: the row goes, and its domain with its disks in the same start."""
-    action, note = reaping(facts.nova_conf)
-    for _cell, row in index.instances_by_host.get(host, []) if action != LEFT else []:
-        if row.vm_state == "deleted" and row.uuid in local:
-            domain = local[row.uuid]
+    for _cell, row in index.instances_by_host.get(host, []):
+        domain = local.get(row.uuid)
+        if row.vm_state != "deleted" or domain is None:
+            continue
+        action, note = reaping(facts.nova_conf, domain.state, index.host_releases(facts) or ())
+        if action != LEFT:
             evidence = {"rule": PARTIAL, "vm_state": row.vm_state, "domain": [domain.name, domain.state, domain.pid]}
             evidence.update({"a start": action, **({"depends on": note} if note else {})})
             yield finding("SG113", domain_subject(domain, facts), evidence, HALF_DELETED, WARNING)

@@ -5,7 +5,7 @@
 """What nova-compute does at its start with a guest that lives on its host and was in the middle of something. Pure.
 
 nova/compute/manager.py, C(_init_instance), for each live row whose host is C(CONF.host) byte by byte and that was not
-evacuated. Read in 27.5.1, 29.4.0, 30.0.0, 31.3.1 and 34.0.0; they differ in one thing (C(_REBOOTING_SINCE)).
+evacuated. Read in 27.1.0 to 34.0.0; they differ in C(_REBOOTING_SINCE) and C(_SHUTDOWN_FAILS_SINCE).
 
 * C(vm_state) deleted, the row live: C(_complete_partial_deletion) deletes the row, and the same start's
   C(_cleanup_running_deleted_instances) ends the domain, with its disks by default.
@@ -17,6 +17,8 @@ evacuated. Read in 27.5.1, 29.4.0, 30.0.0, 31.3.1 and 34.0.0; they differ in one
 * migrating: C(_reset_live_migration) aborts a migration that is C(running).
 * C(resume_guests_state_on_host_boot): C(_resume_guests_state), a hard reboot of what Nova has as running and is off
   (the driver's C(resume_state_on_host_boot)).
+* C(_sync_power_states), in the first round of the periodic tasks (C(run_immediately)), for what has no task by then:
+  what is stopped in Nova and not off is stopped by force; what is active in Nova and suspended is stopped.
 
 Everything else changes rows only: builds and rebuilds that were cut become ERROR, snapshots lose their task.
 """
@@ -32,6 +34,7 @@ DESTROYED = "destroyed"
 DESTROYED_WITH_DISKS = "destroyed, and its disks deleted"
 POWERED_OFF = "powered off"
 STARTED = "started"
+STARTED_AND_OFF = "started, and powered off again"
 REBOOTED = "rebooted hard"
 REBOOTED_SOFTLY = "rebooted"
 UNPAUSED = "unpaused"
@@ -42,6 +45,7 @@ LEFT = "left as it is"
 REDRIVEN = "_init_instance"
 PARTIAL = "_complete_partial_deletion"
 RESUMED = "_resume_guests_state"
+SYNCED = "_sync_power_states"
 
 HALF_DELETED = (
     "The server's owner deleted it, and its deletion did not end: a start ends it, with its disks. "
@@ -50,6 +54,8 @@ HALF_DELETED = (
 
 #: From here on a reboot that had not begun is carried on with too where the guest is off (manager.py, _retry_reboot).
 _REBOOTING_SINCE = 30
+#: From here on C(running_deleted_instance_action = shutdown) calls the driver with one argument too many.
+_SHUTDOWN_FAILS_SINCE = 31
 #: libvirt's words by Nova's (nova/virt/libvirt/guest.py, LIBVIRT_POWER_STATE).
 _RUNNING = ("running", "blocked")
 _OFF = ("shutdown", "shutoff", "crashed")
@@ -68,7 +74,7 @@ _CLEARED = (
 _SOFT = ("rebooting", "reboot_pending", "reboot_started")
 _BEGUN = ("reboot_started", "reboot_started_hard")
 _ASKED = ("rebooting", "rebooting_hard")
-_HARD_REBOOT_FROM = ("active", "stopped", "paused", "suspended", "error")
+_HARD_REBOOT_FROM = ("active", "stopped", "paused", "suspended")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +95,8 @@ class Around:
     releases: t.Tuple[int, ...]
     #: Whether a migration of this instance has the status running.
     migrating: bool
+    #: Whether the start comes as far as its periodic tasks.
+    serves: bool = True
 
     @property
     def runs(self) -> bool:
@@ -111,25 +119,31 @@ def recovery(row: InstanceRow, around: Around) -> t.Optional[Recovery]:
         return Recovery(DESTROYED_WITH_DISKS, REDRIVEN)
     if _retried(task, state, around):
         return Recovery(_reboot(task, around), REDRIVEN)
-    return _carried_on(task, around) or _resumed(row, around)
+    return _carried_on(task, around) or _resumed(row, task, around) or _synced(row, task, around)
 
 
 def _partial(around: Around) -> t.Optional[Recovery]:
     """The row goes, and what libvirt has of it is then a domain of a deleted instance, deleted a moment ago."""
-    if around.state is None:
+    if around.state is None or not around.serves:
         return None
-    action, note = reaping(around.conf)
+    action, note = reaping(around.conf, around.state, around.releases)
     return None if action == LEFT else Recovery(action, PARTIAL, note)
 
 
-def reaping(conf: t.Optional[NovaConf]) -> t.Tuple[str, t.Optional[str]]:
-    """Return what becomes of domains of deleted instances, and on what that depends.
+def reaping(
+    conf: t.Optional[NovaConf], state: t.Optional[str], releases: t.Sequence[int]
+) -> t.Tuple[str, t.Optional[str]]:
+    """Return what becomes of domains of deleted instances, and on what that depends. ``state``: libvirt's.
 
-    manager.py, C(_cleanup_running_deleted_instances), C(_deleted_old_enough): 26 to 34 alike. Unread is taken for
-    Nova's default, which is the worst. When an instance was deleted is not read.
+    manager.py, C(_cleanup_running_deleted_instances), C(_deleted_old_enough). Unread is taken for Nova's default, which
+    is the worst. When an instance was deleted is not read.
     """
     configured = conf.running_deleted_instance_action if conf else None
     action = {"noop": LEFT, "log": LEFT, "shutdown": POWERED_OFF}.get(configured or "reap", DESTROYED_WITH_DISKS)
+    # Seen on 34: with shutdown the guest runs on, "Failed to power off instance" (power_off(context, instance)).
+    vain = bool(releases) and min(releases) >= _SHUTDOWN_FAILS_SINCE
+    if action == POWERED_OFF and (vain or state in _OFF):
+        action = LEFT
     seconds = (conf.running_deleted_instance_timeout if conf else None) or 0
     note = f"once it has been deleted for {seconds} s (running_deleted_instance_timeout)" if seconds > 0 else None
     return action, None if action == LEFT else note
@@ -169,10 +183,29 @@ def _carried_on(task: t.Optional[str], around: Around) -> t.Optional[Recovery]:
     return None
 
 
-def _resumed(row: InstanceRow, around: Around) -> t.Optional[Recovery]:
+def _resumed(row: InstanceRow, task: t.Optional[str], around: Around) -> t.Optional[Recovery]:
     wanted = around.conf.resume_guests_state_on_host_boot
     off = around.state is None or around.state in _OFF
     if wanted is False or row.power_state != _POWER_RUNNING or not off:
         return None
     note = None if wanted else "unless resume_guests_state_on_host_boot, which was not read, is off"
-    return Recovery(STARTED, RESUMED, note)
+    # It is as stopped in Nova as before, and runs now.
+    again = row.vm_state == "stopped" and _compared(task, around)
+    return Recovery(STARTED_AND_OFF if again else STARTED, RESUMED, note)
+
+
+def _synced(row: InstanceRow, task: t.Optional[str], around: Around) -> t.Optional[Recovery]:
+    """manager.py, C(_sync_instance_power_state); where it stops a guest that is off already, nothing becomes of it."""
+    stopped = row.vm_state == "stopped" and around.state not in (None, "nostate", *_OFF)
+    suspended = row.vm_state == "active" and around.state == "pmsuspended"
+    if not (stopped or suspended) or not _compared(task, around):
+        return None
+    unread = around.conf.sync_power_state_interval is None
+    note = "unless sync_power_state_interval, which was not read, is negative" if unread else None
+    return Recovery(POWERED_OFF, SYNCED, note)
+
+
+def _compared(task: t.Optional[str], around: Around) -> bool:
+    """Whether Nova compares its power state with libvirt's; a task that is left keeps it from that."""
+    interval = around.conf.sync_power_state_interval
+    return around.serves and task in (None, "migrating") and (interval is None or interval >= 0)

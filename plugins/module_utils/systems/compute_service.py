@@ -166,6 +166,7 @@ _DEFAULTS: t.Dict[t.Tuple[str, str], t.Optional[str]] = {
     ("DEFAULT", "running_deleted_instance_timeout"): "0",
     ("DEFAULT", "resume_guests_state_on_host_boot"): "false",
     ("DEFAULT", "update_resources_interval"): "0",
+    ("DEFAULT", "sync_power_state_interval"): "600",
     ("libvirt", "images_type"): "default",
     ("libvirt", "images_rbd_pool"): "rbd",
     ("libvirt", "images_rbd_ceph_conf"): "",
@@ -235,6 +236,7 @@ def nova_facts(loaded: Loaded, service: Service) -> NovaConf:
         virt_type=config.get("libvirt", "virt_type"),
         running_deleted_instance_timeout=nova_conf.integer(config, "DEFAULT", "running_deleted_instance_timeout"),
         resume_guests_state_on_host_boot=nova_conf.boolean(config, "DEFAULT", "resume_guests_state_on_host_boot"),
+        sync_power_state_interval=nova_conf.integer(config, "DEFAULT", "sync_power_state_interval"),
         environment=None if loaded.environment_unread else sorted(config.environment),
         update_resources_interval=nova_conf.integer(config, "DEFAULT", "update_resources_interval"),
     )
