@@ -101,3 +101,38 @@ def test_locks_of_owners_stay_theirs_and_a_rollback_takes_ours_off(lab, playbook
     assert locked == {guests[0]}
     assert owner.asks(guests[0], "unlock") == 202
     assert lab.service(old)["status"] == "enabled"
+
+
+@pytest.mark.matrix
+def test_with_rabbitmq_a_request_that_slips_in_is_reported_and_does_not_outlive_the_rename(
+    lab, playbooks, names, tmp_path
+):
+    """F6: what waited in the old name's queue was executed by whichever host got that name."""
+    old, new = names
+    owner, before = Owner(lab), state.guests(lab)
+    guests, variables = running(lab), {"rename_rabbit_url": broker.url(lab)}
+    run = Paused(playbooks, names, "apply cell_database begins", tmp_path, variables)
+    assert owner.asks(guests[1], "createImage", {"name": "lost"}) == 202
+    assert broker.messages(lab, f"compute.{old}") == 1
+    done = run.go().ok()
+    assert set(of_code(done, "SG121")) == {guests[1]}
+    assert [row for row in done.report["unchecked"] if row["code"] in ("SG307", "SG315")] == []
+    assert broker.messages(lab, f"compute.{old}") is None
+    assert broker.messages(lab, f"compute-alt.{old}") is None
+    # A request of before that waits for a name is a reason against that name.
+    broker.leave(lab, f"compute.{old}")
+    refused = playbooks.rename(new, old, variables=variables).failed()
+    assert refused.codes == {"SG315"}
+    broker.forget(lab, old)
+    playbooks.rename(new, old, variables=variables).ok()
+    state.assert_same(before, state.guests(lab), "guests")
+
+
+@pytest.mark.matrix
+def test_a_rabbitmq_that_is_not_the_hosts_is_refused_and_nothing_is_changed(lab, playbooks, names):
+    other = broker.url(lab).replace(lab.info["password"], "wrong-one")
+    refused = playbooks.rename(*names, variables={"rename_rabbit_url": other}).failed()
+    assert refused.codes == {"SG316"}
+    assert "ACCESS_REFUSED" in refused.output
+    assert "wrong-one" not in refused.output
+    assert lab.service(names[0])["status"] == "enabled"

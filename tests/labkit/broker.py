@@ -13,11 +13,14 @@ _SCRIPT = """
 import json, sys
 import kombu
 from amqp.exceptions import NotFound
-url, queue, delete = json.loads(sys.argv[1])
+url, queue, what = json.loads(sys.argv[1])
 with kombu.Connection(url) as connection:
+    if what == "leave":
+        connection.channel().queue_declare(queue, durable=False, auto_delete=False)
+        connection.Producer().publish({"oslo.message": "{}"}, routing_key=queue)
     try:
         found = connection.channel().queue_declare(queue, passive=True).message_count
-        if delete:
+        if what == "delete":
             connection.channel().queue_delete(queue)
     except NotFound:
         found = None
@@ -30,15 +33,20 @@ def url(lab):
     return f"amqp://lab:{lab.info['password']}@{lab.info['controller']}:5672//"
 
 
-def _ask(lab, queue, delete):
-    words = [lab.info["python"], "-c", _SCRIPT, json.dumps([url(lab), queue, delete])]
+def _ask(lab, queue, what):
+    words = [lab.info["python"], "-c", _SCRIPT, json.dumps([url(lab), queue, what])]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     return json.loads(done.stdout)
 
 
 def messages(lab, queue):
     """How many messages wait in a queue; None: there is no such queue."""
-    return _ask(lab, queue, False)
+    return _ask(lab, queue, "count")
+
+
+def leave(lab, queue):
+    """Leave a request in a queue, as a host that once bore the name does."""
+    return _ask(lab, queue, "leave")
 
 
 def forget(lab, name):
@@ -49,4 +57,4 @@ def forget(lab, name):
 
 def delete(lab, queue):
     """Delete a queue with what is in it, as C(rabbitmqctl delete_queue) does; return how many messages it had."""
-    return _ask(lab, queue, True)
+    return _ask(lab, queue, "delete")

@@ -19,7 +19,7 @@ class Paused:
         words = [f"rename_from={names[0]}", f"rename_to={names[1]}"]
         self.process = playbooks.start_rename(words, env=env, variables=variables)
         waiting.until(
-            f"the run at {place}", lambda: (directory / "reached").exists() or self.process.poll() is not None, 400, 0.1
+            f"the run at {place}", lambda: (directory / "reached").exists() or self.process.poll() is not None, 900, 0.1
         )
         assert self.process.poll() is None, self.go().told()
 
