@@ -92,7 +92,7 @@ class Broker:
             strange = [request for _tag, request in taken if request.id not in reported]
             if strange:
                 # Closing the channel puts all of them back.
-                return f"{len(strange)} requests came since it was looked at"
+                return f"{len(strange)} requests in it are not reported"
             for tag, _request in taken:
                 channel.basic_ack(tag)
             try:
