@@ -63,17 +63,19 @@ class Settle:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Wait for the tasks; what does not end in time puts everything back. Noted: each guest's newest action."""
         busy: t.List[str] = []
+        begun = self.systems.monotonic()
 
         def seen() -> t.Optional[str]:
             with as_step_error():
                 found = guests_here(self.systems, params)
             busy[:] = [f"{guest.name} ({guest.uuid}): {guest.task_state}" for guest in found if guest.task_state]
+            if busy and self.systems.monotonic() - begun > params["timeout"]:
+                what = f"tasks of guests: {', '.join(busy)}: not within {params['timeout']} s"
+                raise StepError(what, changed_meanwhile=True)
             return None if busy else "no task in progress"
 
-        try:
-            told = self.systems.wait(lambda: f"tasks of guests: {', '.join(busy)}", params["timeout"], seen)
-        except StepError as error:
-            raise StepError(str(error), changed_meanwhile=True) from error
+        # The timeout is judged above: a lock that was lost while waiting must put nothing back.
+        told = self.systems.wait(lambda: f"tasks of guests: {', '.join(busy)}", params["timeout"] + 60, seen)
         with as_step_error():
             uuids = [guest.uuid for guest in guests_here(self.systems, params)]
             newest = guest_requests.newest_actions(self.systems.cloud, uuids)

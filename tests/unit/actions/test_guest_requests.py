@@ -196,6 +196,20 @@ def test_a_task_that_does_not_end_puts_everything_back(monkeypatch):
     assert refused.value.changed_meanwhile
 
 
+def test_a_run_that_lost_its_operation_while_it_waits_puts_nothing_back(monkeypatch):
+    """Another run has it by now: what is put back would be put back under that run."""
+    cloud = Cloud(monkeypatch, one={"task": "image_uploading"})
+    systems = cloud.systems()
+
+    def lost():
+        raise StepError("the lock was lost")
+
+    systems.still_ours = lost
+    with pytest.raises(StepError, match="the lock was lost") as ended:
+        guest_requests.Settle(systems).apply(SETTLE, {})
+    assert not ended.value.changed_meanwhile
+
+
 # --- after the start ------------------------------------------------------------------------------------------
 
 
