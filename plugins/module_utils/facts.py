@@ -263,6 +263,10 @@ class Unit:
     blocked: bool = False
 
 
+#: The service of a :class:`NameSpace` that not every compute host has.
+NEUTRON_AGENT = "neutron agent"
+
+
 @dataclasses.dataclass(frozen=True)
 class NameSpace:
     """By whose host name a service of the host goes: a process of it, or what would start where none runs."""

@@ -39,6 +39,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     LOCK_EXCLUSIVE,
+    NEUTRON_AGENT,
     ApiAgent,
     ApiPort,
     Bundle,
@@ -46,6 +47,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ComputeNodeRow,
     FileLine,
     HostFacts,
+    NameSpace,
     ResourceProvider,
     ServiceRow,
     Unit,
@@ -405,10 +407,17 @@ def _name_spaces(case: Case) -> Items:
                 "host's (UTS namespace of the host), see docs/guides/deployments.md."
             )
             yield finding("SG123", subject, evidence, remedy)
-        elif entry.own is None:
+        elif entry.own is None and not _no_agent(case, entry):
             reason = f"whether {entry.service} goes by the host's own name is not known ({entry.what}): {entry.reason}"
             remedy = "Start it, or let the engine of its container answer, then run the same command again."
             yield missing(case, f"host name of {entry.service}", reason, remedy)
+
+
+def _no_agent(case: Case, entry: NameSpace) -> bool:
+    """Whether a container that may not be seen cannot matter: no agent runs here, and neutron has none of this host."""
+    agents = case.bundle.cloud.agents if case.bundle.cloud else None
+    stopped = entry.service == NEUTRON_AGENT and entry.what == "not running"
+    return stopped and agents is not None and not any(same_name(agent.host, case.old) for agent in agents)
 
 
 def _name_users(case: Case) -> Items:

@@ -21,7 +21,7 @@ import re
 import subprocess
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import NameSpace
+from ansible_collections.stackguard.nova.plugins.module_utils.facts import NEUTRON_AGENT, NameSpace
 from ansible_collections.stackguard.nova.plugins.module_utils.systems import commands, processes, units
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import ReadError
 
@@ -46,7 +46,7 @@ ROLES = (
     Role("nova-compute", re.compile(r"nova-compute"), re.compile(r"nova[_-]compute")),
     # Of the modular daemons only virtqemud says the host's name (qemuConnectGetHostname).
     Role("libvirt", re.compile(r"libvirtd|virtqemud"), re.compile(r"libvirt")),
-    Role("neutron agent", re.compile(r"neutron-[a-z-]*agent"), re.compile(r"neutron[a-z_-]*agent"), False),
+    Role(NEUTRON_AGENT, re.compile(r"neutron-[a-z-]*agent"), re.compile(r"neutron[a-z_-]*agent"), False),
 )
 LIBVIRT_UNITS = ("virtqemud", "libvirtd")
 

@@ -464,6 +464,15 @@ def test_a_service_that_would_keep_the_old_name_is_refused_whatever_is_overridde
     assert blockers(shared, some.request) == set()
 
 
+def test_a_stopped_agent_that_may_be_in_a_container_matters_where_neutron_has_one_of_this_host():
+    """docker was installed and did not run, on a host that has no agent: a clean host was refused."""
+    entry = facts.NameSpace("neutron agent", "not running", None, reason="docker ps: no daemon")
+    for l2_agents, codes in ((False, set()), (True, {"SG709"})):
+        some = fleet(l2_agents=l2_agents)
+        spaces = [*some.cloud.bundle.hosts["compute1"].name_spaces, entry]
+        assert blockers(some.cloud.host(name_spaces=spaces), some.request) == codes
+
+
 @pytest.mark.parametrize("in_place", [True, False])
 def test_a_service_whose_host_name_is_not_known_is_not_taken_for_the_hosts(in_place):
     some = fleet()
