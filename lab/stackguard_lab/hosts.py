@@ -25,7 +25,8 @@ systemd-networkd.service epmd.socket systemd-tmpfiles-clean.timer apt-daily.time
 e2scrub_all.timer fstrim.timer dpkg-db-backup.timer logrotate.timer man-db.timer systemd-remount-fs.service
 kmod-static-nodes.service modprobe@.service dev-hugepages.mount sys-kernel-debug.mount sys-kernel-tracing.mount
 sys-fs-fuse-connections.mount dev-mqueue.mount proc-sys-fs-binfmt_misc.automount ceph.target
-rabbitmq-server.service openvswitch-switch.service ovsdb-server.service ovs-vswitchd.service nvmf-autoconnect.service getty.target
+rabbitmq-server.service openvswitch-switch.service ovsdb-server.service ovs-vswitchd.service
+nvmf-autoconnect.service getty.target
 getty-static.service systemd-random-seed.service blk-availability.service lvm2-monitor.service
 """.split()  # noqa: SIM905
 SSH_OPTIONS = (
