@@ -165,6 +165,8 @@ def _has_galera(pid: int, proc: str) -> bool:
 def _wanted(systemctl: units.Systemctl) -> t.List[str]:
     """Return the units that run, or that something else wants which systemd knows of: they start at the next boot.
 
+    One that is masked does not, although the link of the target that wants it may still be there.
+
     Raises :class:`HostError` where systemd does not answer.
     """
     patterns = [pattern for kind in KINDS for pattern in kind.units]
@@ -174,13 +176,14 @@ def _wanted(systemctl: units.Systemctl) -> t.List[str]:
     names = [line.split()[0] for line in listed.splitlines() if line.strip()]
     if not names:
         return []
-    told = systemctl.call("show", "--property=Id,ActiveState,WantedBy,RequiredBy", "--", *names)
+    told = systemctl.call("show", "--property=Id,LoadState,ActiveState,WantedBy,RequiredBy", "--", *names)
     blocks = [dict(line.partition("=")[::2] for line in block.splitlines()) for block in told.split("\n\n")]
-    return sorted(
-        block["Id"]
-        for block in blocks
-        if block.get("Id") and (block["ActiveState"] != "inactive" or block.get("WantedBy") or block.get("RequiredBy"))
-    )
+    return sorted(block["Id"] for block in blocks if block.get("Id") and _starts(block))
+
+
+def _starts(block: t.Mapping[str, str]) -> bool:
+    wanted = bool(block.get("WantedBy") or block.get("RequiredBy"))
+    return block["ActiveState"] != "inactive" or (wanted and block.get("LoadState") != "masked")
 
 
 # --- options and cloud-init -----------------------------------------------------------------------------------

@@ -56,8 +56,11 @@ class Systemd:
             listed = [name for name in self.known if any(fnmatch.fnmatchcase(name, pattern) for pattern in names)]
             return "".join(f"{name} loaded {self.known[name][0]} dead Some words\n" for name in listed)
         assert command == "show"
-        blocks = [f"Id={name}\nActiveState={self.known[name][0]}\nWantedBy={self.known[name][1]}" for name in names]
-        return "\n\n".join(blocks) + "\n"
+        return "\n\n".join(self._block(name) for name in names) + "\n"
+
+    def _block(self, name):
+        state, wanted, *load = self.known[name]
+        return f"Id={name}\nLoadState={load[0] if load else 'loaded'}\nActiveState={state}\nWantedBy={wanted}"
 
 
 FSID = "4d1f7d1e-0e5c-11f0-8a6e-525400a1b2c3"
@@ -237,3 +240,14 @@ def test_a_certificate_that_cannot_be_read_is_told_and_the_others_are_read(host)
         "/etc/pki/qemu/server-cert.pem"
     ]
     assert [(entry.part, "servercert.pem" in entry.reason) for entry in parts.unread] == [("certificates", True)]
+
+
+def test_a_unit_that_is_masked_does_not_start_at_the_next_boot(host):
+    """Seen on the lab: the link of multi-user.target stays when a unit is masked, and a clean host was refused."""
+    unit, boot = "rabbitmq-server.service", "multi-user.target"
+    host.units = {unit: ("inactive", boot, "masked")}
+    assert host.residents() == {}
+    host.units = {unit: ("inactive", boot)}
+    assert host.residents() == {"rabbitmq": [f"unit {unit}"]}
+    host.units = {unit: ("active", boot, "masked")}
+    assert host.residents() == {"rabbitmq": [f"unit {unit}"]}, "it runs still"
