@@ -6,7 +6,8 @@
 
 The states are those of labkit/hoststates.py: rows, compute_id files, domains and configuration, each host of the lab
 in one of its own at a time. STACKGUARD_TEST_STATES says which: ``0-59``, or single numbers with commas.
-STACKGUARD_TEST_RECORD names a directory that takes each state's facts and what happened, as in tests/fixtures/forecast.
+STACKGUARD_TEST_RECORD names a directory that takes each state's facts and what happened: `cat DIRECTORY/*.json` makes
+tests/fixtures/forecast/RELEASE.jsonl.
 The guests are lost: the lab is reset at the end.
 """
 
@@ -31,8 +32,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems import clo
 
 pytestmark = pytest.mark.matrix
 
-#: Two of each thing that a state may be about fit into the time of a part.
-SEEDS = f"0-{2 * len(hoststates.FOCUSES) - 1}"
+#: One of each thing that a state may be about, and the crowded ones.
+SEEDS = f"0-{len(hoststates.FOCUSES) - 1},{hoststates.CROWDED}-{hoststates.CROWDED + len(hoststates.CROWDS) - 1}"
 
 
 def wanted():
@@ -65,7 +66,7 @@ def hosts(lab):
     made.prepare()
     try:
         yield made
-        made.make({name: hoststates.UNTOUCHED for name in made.hosts})
+        made.make(dict.fromkeys(made.hosts, hoststates.UNTOUCHED))
     finally:
         made.close()
         if not keep:

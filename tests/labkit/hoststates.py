@@ -5,10 +5,11 @@
 """Random states of a compute host, as descriptions: rows, files, domains, configuration. Pure: nothing is touched.
 
 ``drawn(seed)`` always gives the same state. Each has one thing that it is about, in turn of :data:`FOCUSES`, so that
-no rule of the forecast depends on luck; everything else is drawn. From :data:`CROWDED` on they are not drawn: each guest
-shows one word of one rule, with nothing beside it that would have the same end. labkit/statelab.py makes such a state on a host of
-the lab, and sees what its nova-compute does. Names in a description are words (``here``, ``capitals``): which host it
-is made on decides what they stand for.
+no rule of the forecast depends on luck; everything else is drawn. From :data:`CROWDED` on they are not drawn: each
+guest shows one word of one rule, with nothing beside it that would have the same end.
+
+labkit/statelab.py makes such a state on a host of the lab, and sees what its nova-compute does. Names in a description
+are words (``here``, ``capitals``): which host it is made on decides what they stand for.
 """
 
 from __future__ import annotations

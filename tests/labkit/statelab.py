@@ -279,7 +279,7 @@ class Host:
             "garbage": "no uuid at all",
             "empty": "",
             "directory": ["directory"],
-            "braces": "{%s}" % right,
+            "braces": f"{{{right}}}",
             "capitals": right.upper(),
             "same in capitals": right.upper(),
             "no dashes": right.replace("-", ""),
@@ -325,7 +325,7 @@ class Host:
         self._gone(sql, uuid, guest.row)
 
     def _gone(self, sql, uuid, row):
-        """Soft-delete an instance and what belongs to it, as Nova does (db/main/api.py, instance_destroy); or purge it."""
+        """Soft-delete an instance and what belongs to it, as Nova does (instance_destroy); or purge it."""
         if row == "purged":
             sql("DELETE FROM instances WHERE uuid = %s", uuid)
         elif row != "live":

@@ -268,7 +268,9 @@ def collection(tmp_path):
     """The collection, whose evacuation is a stand-in that looks at the hosts of its play."""
     root = tmp_path / "collections" / "ansible_collections" / "stackguard" / "nova"
     (root / "roles").mkdir(parents=True)
-    for name in ("galaxy.yml", "meta", "playbooks", "plugins", "roles/refuse"):
+    # Variables are compared with the argument specifications of all roles.
+    others = [f"roles/{path.name}" for path in (ROOT / "roles").iterdir() if path.name != "evacuate_host"]
+    for name in ("galaxy.yml", "meta", "playbooks", "plugins", *others):
         (root / name).symlink_to(pathlib.Path(ROOT) / name)
     role = root / "roles" / "evacuate_host"
     shutil.copytree(ROOT / "roles" / "evacuate_host", role)

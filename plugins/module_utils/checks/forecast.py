@@ -8,7 +8,7 @@ The rules for domains, of releases 26 to 34 (nova/compute/manager.py):
 
 * C(_destroy_evacuated_instances): a domain whose instance has an evacuation record with this host as its source, in
   C(accepted), C(pre-migrating) or C(done), is destroyed. By name alone: where the instance lives now is not asked.
-  Disks in RBD count as shared and stay; where the instance is deleted they go.
+  Disks in RBD count as shared and stay, also those of an instance that is deleted (seen on 34).
 * C(_cleanup_running_deleted_instances), run at start: a domain whose instance is deleted is reaped with its disks
   (C(running_deleted_instance_action), C(reap) by default), shut down, or left.
 * Any other domain is left as it is. One whose instance lives elsewhere goes on running: two writers.
@@ -143,7 +143,7 @@ def _fate(index: Index, facts: HostFacts, host: str, domain: Domain) -> Fate:
     if record is not None and (rows or index.narrowed):
         rbd = facts.nova_conf is not None and facts.nova_conf.images_type == "rbd"
         # Local disks: Nova asks the destination whether they are shared; the answer is not known here.
-        action = DESTROYED if exists and rbd else DESTROYED_WITH_DISKS
+        action = DESTROYED if rbd else DESTROYED_WITH_DISKS
         return Fate(domain, action, EVACUATED, lives, exists, record.uuid or str(record.id), note)
     if rows and not exists:
         # Whatever its vm_state was: rows deleted while they were soft-deleted are looked for too
@@ -215,7 +215,7 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
     elif fate.exists:
         remedy = "A definition without a process, of a guest that lives elsewhere: undefine it (virsh undefine)."
         yield finding("SG509", subject, evidence, remedy, WARNING)
-    elif fate.action == DESTROYED_WITH_DISKS:
+    elif fate.action in (DESTROYED, DESTROYED_WITH_DISKS):
         remedy = "The server is deleted in Nova. Keep what is needed of its disks before nova-compute starts."
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.rule is None:

@@ -269,7 +269,7 @@ def test_the_named_options_and_nothing_else(conf):
         host_lines=[facts.FileLine(str(conf), 4, "host = a.example")],
         log_file="/var/log/a.example/nova-compute.log", heal_instance_info_cache_interval=60,
         running_deleted_instance_action="reap", running_deleted_instance_timeout=0,
-        resume_guests_state_on_host_boot=False, update_resources_interval=0,
+        resume_guests_state_on_host_boot=False, update_resources_interval=0, sync_power_state_interval=600,
     )  # fmt: skip
     assert "secret" not in json.dumps(facts.to_plain(read))
 
