@@ -341,6 +341,9 @@ class ActionModule(ActionBase):
         self._say(
             f"{'rolling back' if backwards else 'resuming'} operation {journal['operation_id']}: {journal['subject']}"
         )
+        if backwards:
+            # What is refused is not taken up: its journal stays as it is. Judged again by what the claim returns.
+            drain_actions.refuse_rollback(journal, self._systems())
         lock = self._lock(journal["about"].get("machine_id"))
         with lock as self._database_lock, self._holding(self._operation_id) as mine:
             # What another run marked until now is in the journal that the claim returns.

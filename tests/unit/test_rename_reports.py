@@ -202,6 +202,20 @@ def test_a_resume_is_refused_while_a_run_elsewhere_may_live(resuming):
     assert resuming._dispatch("resume")["state"] == "finished"
 
 
+def test_a_rollback_that_is_refused_leaves_the_journal_as_it_is(resuming, monkeypatch):
+    """Seen on the lab: a drain behind its point of no return had another run in its journal after the refusal."""
+    left_open(resuming._args["state_dir"], {"token": "old", "operator": "ann", "controller": "c", "ended": "t"})
+    before = journals.read(resuming._args["state_dir"], "rename")
+
+    def refuse(*_given):
+        raise steps.StepError("there is no way back")
+
+    monkeypatch.setattr(compute_host_rename.drain_actions, "refuse_rollback", refuse)
+    with pytest.raises(steps.StepError, match="there is no way back"):
+        resuming._dispatch("rollback")
+    assert journals.read(resuming._args["state_dir"], "rename") == before
+
+
 def test_a_resume_that_fails_lets_go_of_the_operation(resuming, monkeypatch):
     left_open(resuming._args["state_dir"], None)
 
