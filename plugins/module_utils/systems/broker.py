@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import json
 import ssl
+import time
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils import facts
@@ -36,6 +37,8 @@ MISSING = "rename_rabbit_url needs the Python library amqp on the controller: pi
 #: Seconds.
 CONNECT_TIMEOUT = 10
 ANSWER_TIMEOUT = 30
+#: How often, and how many seconds apart, a queue is looked at until its counts stand still.
+LOOKS, BETWEEN_LOOKS = 10, 0.5
 #: Messages of one queue that are looked at: where more wait, the queue is left alone.
 LIMIT = 500
 
@@ -82,7 +85,7 @@ class Broker:
 
         Raises :class:`BrokerError`.
         """
-        found = self.queue(name)
+        found = self._at_rest(name)
         if found is None:
             return None
         if found.consumers:
@@ -105,8 +108,22 @@ class Broker:
                 self.close()
         return self._remove_quorum_queue(name)
 
+    def _at_rest(self, name: str) -> t.Optional[facts.Queue]:
+        """Return a queue's counts once they stand still.
+
+        What was looked at and given back is in a quorum queue again a moment later: in between it looks empty.
+        """
+        before = self.queue(name)
+        for _look in range(LOOKS):
+            time.sleep(BETWEEN_LOOKS)
+            now = self.queue(name)
+            if now == before:
+                break
+            before = now
+        return before
+
     def _remove_quorum_queue(self, name: str) -> t.Optional[str]:
-        found = self.queue(name)
+        found = self._at_rest(name)
         if found is None:
             return None
         if found.messages or found.consumers:
