@@ -210,8 +210,8 @@ def test_cells_without_an_api_database(world: World) -> None:
 def test_a_wrong_password_is_told_without_it(world: World) -> None:
     options = {"nova_api_db_url": world.url("api", "nobody"), "neutron_db_url": world.url("neutron", "nobody")}
     read = nova_db.read_databases(options, rename=True)
-    assert (read.api, read.cells, read.neutron, read.grants) == (None, None, None, None)
-    assert [item.part for item in read.unread] == ["api", "cells", "neutron", "grants"]
+    assert (read.api, read.cells, read.neutron, read.grants, read.lock) == (None,) * 5
+    assert [item.part for item in read.unread] == ["api", "cells", "neutron", "grants", "lock"]
     assert "nobody" in read.unread[0].reason
     nothing_secret(read)
 
