@@ -82,7 +82,9 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG121", "request-lost", WARNING, "A request was accepted, and nothing carries it out."),
     Code("SG122", "guest-unlocked", WARNING, "A guest that the operation had locked was unlocked while it was open."),
     Code("SG123", "frozen-host-name", BLOCKER, "A service has a host name of its own, and keeps it.", absolute=True),
-    Code("SG124", "rehearsal-failed", BLOCKER, "libvirt would not take the planned name, or that cannot be told."),
+    Code(
+        "SG124", "rehearsal-failed", BLOCKER, "libvirt would call the host by another name, or its answer is not known."
+    ),
     Code("SG125", "guest-elsewhere", BLOCKER, "A guest that is to get its old name back lives on another host now."),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL."),
@@ -115,7 +117,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG311", "database-access", BLOCKER, "The database user lacks a grant, or the database cannot be reached."),
     Code("SG312", "shared-configuration", WARNING, "Something outside Nova refers to the old name."),
     Code("SG313", "name-bound-service", BLOCKER, "Another service on the machine goes by its host name."),
-    Code("SG314", "certificate-name", WARNING, "A certificate bears the old name and not the new one."),
+    Code("SG314", "certificate-name", WARNING, "A certificate has the old name and lacks the new one."),
     Code("SG315", "queue-of-new-name", BLOCKER, "The message queue of the new name holds requests, or is read."),
     Code("SG316", "broker-access", BLOCKER, "The message broker was not asked, or is not the host's."),
     # SG4xx zones

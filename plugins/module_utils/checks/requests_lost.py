@@ -62,6 +62,9 @@ def evacuated(databases: DatabaseFacts, hosts: t.Sequence[str]) -> t.Iterator[Fi
     for entry in databases.unread:
         if entry.part in ("api", "cells"):
             yield _unread(hosts[0], entry.part, entry.reason)
+    if not databases.cells:
+        # A rename has at least the cell of its host: no cell is no answer.
+        yield _unread(hosts[0], "cells", "no cell was read")
     for cell in databases.cells or []:
         if cell.migrations is None:
             why = next((entry.reason for entry in cell.unread if entry.part == "migrations"), "no reason was given")

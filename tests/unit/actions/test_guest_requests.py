@@ -314,6 +314,15 @@ def test_evacuations_of_others_and_those_that_ended_do_not_matter(monkeypatch):
     assert guest_requests.NoEvacuation(cloud.systems()).apply({"hosts": HOSTS}, {}).remark == "none"
 
 
+@pytest.mark.parametrize("cells", [None, []])
+def test_where_no_cell_was_read_nova_compute_does_not_start(monkeypatch, cells):
+    cloud = Cloud(monkeypatch, one={})
+    nothing = facts.DatabaseFacts("now", None, cells, None, None, [])
+    monkeypatch.setattr(guest_requests.nova_db, "read_databases", lambda _options, _hosts: nothing)
+    with pytest.raises(StepError, match="no cell was read"):
+        guest_requests.NoEvacuation(cloud.systems()).apply({"hosts": HOSTS}, {})
+
+
 def test_a_cell_that_is_not_read_keeps_nova_compute_stopped(monkeypatch):
     """The API's list of migrations leaves such a cell out, and would have said: none."""
     cloud = Cloud(monkeypatch, one={})
