@@ -14,9 +14,11 @@ import jinja2
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils import audits, evidence, findings, operation_records
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle, FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, operation_records
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
 
 Result = t.Dict[str, t.Any]
 
@@ -32,7 +34,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "journals": {"type": "dict"},
     "report_dir": {"type": "path", "required": True},
     "definitions_dir": {"type": "path"},
-    "fail_on": {"type": "str", "default": "blocker", "choices": list(audits.FAIL_ON)},
+    "fail_on": {"type": "str", "default": "blocker", "choices": list(audit.FAIL_ON)},
     "links_listed": {"type": "int", "default": 1000},
     "overrides": {"type": "list", "elements": "dict", "default": []},
 }
@@ -64,13 +66,13 @@ class ActionModule(ActionBase):
     def _audited(self, args: Result) -> Result:
         overrides = findings.parse_overrides(args["overrides"])
         bundle = self._bundle(args)
-        found = audits.audited(bundle, overrides, args["links_listed"])
+        found = audit.audited(bundle, overrides, args["links_listed"])
         directory = self._on_controller(args["report_dir"])
         os.makedirs(directory, mode=0o700, exist_ok=True)
         for name, text in (
-            ("report.json", audits.report_json(found)),
-            ("forecast.json", audits.forecast_json(found)),
-            ("report.prom", audits.report_prom(found)),
+            ("report.json", audit.report_json(found)),
+            ("forecast.json", audit.forecast_json(found)),
+            ("report.prom", audit.report_prom(found)),
             ("report.html", page(found)),
         ):
             _write(os.path.join(directory, name), text)
@@ -80,10 +82,10 @@ class ActionModule(ActionBase):
             # After all is told: what is recorded now is what the next audit compares with.
             source = self._on_controller(args["evidence_dir"])
             evidence.record(self._on_controller(args["definitions_dir"]), bundle, source)
-        table = audits.table(found)
+        table = audit.table(found)
         Display().display(table)
         report = found.report
-        failed = audits.fails(found.verdict, args["fail_on"])
+        failed = audit.fails(found.verdict, args["fail_on"])
         return {
             "changed": False,
             "failed": failed,
@@ -100,7 +102,7 @@ class ActionModule(ActionBase):
 
     def _bundle(self, args: Result) -> Bundle:
         if args["evidence"]:
-            whole = audits.whole([self._on_controller(path) for path in args["evidence"]])
+            whole = audit.whole([self._on_controller(path) for path in args["evidence"]])
             return evidence.with_unread(whole, args["inventory_hosts"])
         directory = self._on_controller(args["evidence_dir"])
         if args["sources"]:
@@ -138,7 +140,7 @@ def _load_or_nothing(directory: str) -> Bundle:
         raise
 
 
-def page(found: audits.Audit) -> str:
+def page(found: audit.Audit) -> str:
     """Return C(report.html)."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -147,7 +149,7 @@ def page(found: audits.Audit) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return audits.page(
+    return audit.page(
         found, environment.get_template("report.html.j2").render, *map(_text, ("report.css", "report.js"))
     )
 

@@ -15,9 +15,14 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Domain, FactsError, HostFacts, from_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    Domain,
+    FactsError,
+    HostFacts,
+    from_plain,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 
 MODULE = "stackguard.nova.compute_host_info"
 _VOLUME = "volume-"

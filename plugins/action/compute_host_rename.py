@@ -24,27 +24,16 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils import (
-    evidence,
-    findings,
-    held,
-    holding,
-    names,
-    steps,
-    text,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import drain as drain_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import guest_requests
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import queues as queue_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename as rename_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import drain as drain_checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import identity, rehearsal, renamed
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import names as name_checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import rename as rename_checks
-from ansible_collections.stackguard.nova.plugins.module_utils.connection import database_spec, openstack_spec
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import DrainOptions
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rehearsal
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename as rename_checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as drain_checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import names as name_checks
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, names
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,
     FactsError,
     HostFacts,
@@ -52,12 +41,24 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     from_plain,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.moving import DrainOptions
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import drain as drain_plan
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands, RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner, run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import Commands, RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.words import count
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename_by_drain as drain_plan
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import guest_requests
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import queues as queue_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename_by_drain as drain_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
+    database_spec,
+    openstack_spec,
+)
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 INFO_MODULE = "stackguard.nova.compute_host_info"
@@ -152,7 +153,7 @@ class ActionModule(ActionBase):
     _operation_id: t.Optional[str] = None
     _database_lock: t.Any = None
     #: The host in the hands of this run, from where it begins or resumes.
-    _held: t.Optional[held.Held] = None
+    _held: t.Optional[run_token.Held] = None
 
     def _dispatch(self, action: str) -> t.Dict[str, t.Any]:
         (found,) = self._host.call([{"op": "journal_read", "kind": rename_plan.KIND}])
@@ -180,10 +181,10 @@ class ActionModule(ActionBase):
         if self._journal is None:
             return {"changed": False, "state": "none", "msg": "no rename is open on this host"}
         progress = steps.progress(self._journal)
-        self._say(text.progress_text(self._journal["subject"], self._journal["state"], progress))
+        self._say(terminal.progress_text(self._journal["subject"], self._journal["state"], progress))
         run = self._journal.get("run") or {}
         if run.get("token"):
-            ended = True if run.get("ended") else holding.has_ended(run)
+            ended = True if run.get("ended") else run_owner.has_ended(run)
             words = "it has ended" if ended else "it is at work"
             words = "whether it goes on is not known here" if ended is None else words
             self._say(f"Last taken up by {journals.run_text(run)}: {words}")
@@ -226,7 +227,7 @@ class ActionModule(ActionBase):
         bundle = self._rehearsed(bundle, request)
         self._keep(bundle)
         overrides = findings.parse_overrides(self._args["overrides"])
-        if renamed.already_renamed(bundle, request.inventory_name, request.rename_from, request.rename_to):
+        if rename.already_renamed(bundle, request.inventory_name, request.rename_from, request.rename_to):
             return self._already(bundle, request)
         # What waits in RabbitMQ changes by the second: read now, not from the evidence.
         waiting = queue_actions.preflight(self._systems(), request.rename_from, request.rename_to)
@@ -238,7 +239,7 @@ class ActionModule(ActionBase):
         report = self._report(bundle, checked, overrides, request)
         refused = findings.standing(checked.findings, overrides)
         if refused or report["verdict"] == "block":
-            reasons = f"{count(len(refused), 'reason')}\n{text.findings_text(checked, overrides)}"
+            reasons = f"{count(len(refused), 'reason')}\n{terminal.findings_text(checked, overrides)}"
             msg = f"refused, nothing was changed: {reasons}"
             return {"failed": True, "changed": False, "msg": msg, "report": report, "state": "refused"}
         try:
@@ -249,7 +250,7 @@ class ActionModule(ActionBase):
             told = findings.refused(report)
             return {"failed": True, "changed": False, "msg": msg, "report": told, "state": "refused"}
         if checked.findings or checked.unchecked:
-            self._say(text.findings_text(checked, overrides))
+            self._say(terminal.findings_text(checked, overrides))
         host = bundle.hosts.get(request.inventory_name)
         return self._execute_plan(plan, request, report, host.machine_id if host else None)
 
@@ -294,7 +295,7 @@ class ActionModule(ActionBase):
         checked = identity.check(bundle) + name_checks.check(bundle)
         report = self._report(bundle, checked, [], request)
         if report["verdict"] == "block":
-            msg = f"the host is {request.rename_to} already, but not cleanly:\n{text.findings_text(checked)}"
+            msg = f"the host is {request.rename_to} already, but not cleanly:\n{terminal.findings_text(checked)}"
             return {"failed": True, "changed": False, "msg": msg, "report": report}
         msg = f"the host is {request.rename_to} already"
         return {"changed": False, "state": "finished", "msg": msg, "report": report}
@@ -304,9 +305,9 @@ class ActionModule(ActionBase):
     ) -> t.Dict[str, t.Any]:
         answer = {"report": report, "plan": to_plain(plan), "operation_id": plan.operation_id}
         if self._play_context.diff or self._task.diff:
-            answer["diff"] = text.plan_diff(plan)
+            answer["diff"] = terminal.plan_diff(plan)
         if self._task.check_mode:
-            self._say(text.plan_text(plan, values="diff" not in answer))
+            self._say(terminal.plan_text(plan, values="diff" not in answer))
             return {"changed": True, "state": "planned", "msg": f"would rename {plan.subject}", **answer}
         about = {
             "rename_from": request.rename_from,
@@ -439,11 +440,11 @@ class ActionModule(ActionBase):
         )
 
     @contextlib.contextmanager
-    def _holding(self, operation_id: str) -> t.Iterator[held.Held]:
+    def _holding(self, operation_id: str) -> t.Iterator[run_token.Held]:
         """Let every request of this run bear its token; let go of an operation that is open at the end."""
         operator = str(self._task_vars.get("awx_user_name") or _user())
-        run = held.new_run(operator, _now())
-        mine = held.Held(self._host, rename_plan.KIND, operation_id, run, _now)
+        run = run_token.new_run(operator, _now())
+        mine = run_token.Held(self._host, rename_plan.KIND, operation_id, run, _now)
         self._held, closed = mine, False
         try:
             yield mine
@@ -453,9 +454,9 @@ class ActionModule(ActionBase):
             if not closed:
                 mine.release()
 
-    def _runner(self, mine: held.Held) -> steps.Runner:
+    def _runner(self, mine: run_token.Held) -> steps.Runner:
         systems = self._systems()
-        narrator = text.Narrator(self._say, time.monotonic)
+        narrator = terminal.Narrator(self._say, time.monotonic)
         systems.remark = narrator.remark
         systems.still_ours = self._still_ours
         systems.fresh = mine.fresh
@@ -512,7 +513,7 @@ class ActionModule(ActionBase):
         journal = found.get("journal")
         if journal is None:
             return self._closed_again()
-        self._say(text.progress_text(journal["subject"], journal["state"], steps.progress(journal)))
+        self._say(terminal.progress_text(journal["subject"], journal["state"], steps.progress(journal)))
         back = "" if drain_actions.only_forward(journal) else ", or with -e rename_action=rollback to take it back"
         self._say(f"The operation is open. Run the same command again to carry on with it{back}.")
         return {"state": journal["state"], "operation_id": journal["operation_id"], "progress": steps.progress(journal)}

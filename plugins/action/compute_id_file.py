@@ -10,9 +10,14 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError, HostFacts, from_plain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import identity_file
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    FactsError,
+    HostFacts,
+    from_plain,
+    to_plain,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import compute_id
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 
 MODULE = "stackguard.nova.compute_id_file"
 INFO = "stackguard.nova.compute_host_info"
@@ -41,8 +46,8 @@ class ActionModule(ActionBase):
         try:
             facts = from_plain(HostFacts, read["host"], INFO)
             bundle = evidence.load_dir(self._loader.path_dwim(str(directory)))
-            decision = identity_file.decide(bundle, facts, arguments.get("path"))
-        except (FactsError, identity_file.IdentityError) as error:
+            decision = compute_id.decide(bundle, facts, arguments.get("path"))
+        except (FactsError, compute_id.IdentityError) as error:
             return {"failed": True, "changed": False, "msg": f"refused, nothing was written: {error}"}
         arguments["decision"] = to_plain(decision)
         result = dict(self._execute_module(module_name=MODULE, module_args=arguments, task_vars=task_vars))

@@ -14,16 +14,17 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import links
-from ansible_collections.stackguard.nova.plugins.module_utils.connection import database_spec
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import SCHEMA, Bundle, FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, Bundle, FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import KIND, LinkRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host_steps import Runner
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import database_spec
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 
@@ -84,12 +85,12 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
         _validation, args = self.validate_argument_spec(database_spec(**ARGUMENTS))
-        if database.SQLALCHEMY_ERROR is not None:
+        if engine.SQLALCHEMY_ERROR is not None:
             return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
         state = self._state(args["state_dir"])
         try:
             result = self._dispatch(args, state)
-        except links.Refused as refused:
+        except repair_links.Refused as refused:
             result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
         except (StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
             result = {"failed": True, "changed": False, "msg": str(error), **self._where_it_stands(state)}
@@ -100,8 +101,8 @@ class ActionModule(ActionBase):
             result.pop("diff", None)
         return result
 
-    def _dispatch(self, args: t.Dict[str, t.Any], state: links.State) -> t.Dict[str, t.Any]:
-        run = links.Run(
+    def _dispatch(self, args: t.Dict[str, t.Any], state: repair_links.State) -> t.Dict[str, t.Any]:
+        run = repair_links.Run(
             options={name: args[name] for name in ("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")},
             bundle=self._bundle(args["evidence_dir"]),
             state=state,
@@ -112,9 +113,9 @@ class ActionModule(ActionBase):
             overrides=findings.parse_overrides(args["overrides"]),
         )
         if args["action"] == "rollback":
-            return links.rollback(run, args["operation"])
+            return repair_links.rollback(run, args["operation"])
         codes, hosts = (tuple(dict.fromkeys(args[name])) for name in ("codes", "hosts"))
-        return links.apply(run, LinkRequest(hosts, codes, args["batch_size"], args["limit"]))
+        return repair_links.apply(run, LinkRequest(hosts, codes, args["batch_size"], args["limit"]))
 
     @staticmethod
     def _bundle(directory: t.Optional[str]) -> Bundle:
@@ -128,7 +129,7 @@ class ActionModule(ActionBase):
                 return Bundle(SCHEMA, "", {}, {}, None, None)
             raise
 
-    def _state(self, state_dir: str) -> links.State:
+    def _state(self, state_dir: str) -> repair_links.State:
         if self._connection.transport == "local" and not self._play_context.become:
             return LocalState(state_dir, bool(self._task.check_mode))
         return RemoteState(
@@ -139,7 +140,7 @@ class ActionModule(ActionBase):
         )
 
     @staticmethod
-    def _where_it_stands(state: links.State) -> t.Dict[str, t.Any]:
+    def _where_it_stands(state: repair_links.State) -> t.Dict[str, t.Any]:
         try:
             (found,) = state.call([{"op": "journal_read", "kind": KIND}])
         except (StackguardError, journals.JournalError):

@@ -12,15 +12,16 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, text
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import definition
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import definition
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     FactsError,
     GuestDefinition,
     from_plain,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import ordered
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import ordered
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
 
 MODULE = "stackguard.nova.domain_definition"
 
@@ -60,7 +61,7 @@ class ActionModule(ActionBase):
         if records:
             changed = evidence.keep(directory, guests, known)
             evidence.save_texts(directory, dict(result["definitions"]))
-        told = text.findings_text(checked)
+        told = terminal.findings_text(checked)
         if told:
             Display().display(told)
         findings = [to_plain(item) for item in ordered(checked.findings)]

@@ -11,13 +11,15 @@ import typing as t
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings, operation_records, text
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import returning as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import returning as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import ReturnRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.words import count
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import return_host as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import return_host as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, operation_records
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
 
 Result = t.Dict[str, t.Any]
 
@@ -62,7 +64,7 @@ class ActionModule(ActionBase):
         overrides = [] if decision.undecided else findings.parse_overrides(args["overrides"])
         servers = len((bundle.cloud.servers if bundle.cloud else None) or [])
         report = findings.report(decision.checked, bundle.collected_at, 1, servers, overrides)
-        shown = text.findings_text(decision.checked, overrides)
+        shown = terminal.findings_text(decision.checked, overrides)
         standing = findings.standing(decision.checked.findings, overrides)
         refused = [item for item in standing if not checks.about_disks(item)]
         if refused:
@@ -96,9 +98,9 @@ class ActionModule(ActionBase):
         if shown:
             Display().display(shown)
         nothing = "; ".join([f"nothing to clear on {request.host}", *(plan.notes if waits else [])])
-        Display().display(text.plan_text(plan) if plan.steps else nothing)
+        Display().display(terminal.plan_text(plan) if plan.steps else nothing)
         if plan.steps and (self._play_context.diff or self._task.diff):
-            answer["diff"] = text.plan_diff(plan)
+            answer["diff"] = terminal.plan_diff(plan)
         return answer
 
 

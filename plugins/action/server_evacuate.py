@@ -18,16 +18,17 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import STEP_MODULE, LocalState, RemoteState
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings, holding
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.connection import connect, openstack_spec
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import ARGUMENTS
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError, from_plain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import FENCES
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import Host, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import FENCES
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, lifecycle, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import ARGUMENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import connect, openstack_spec
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
 
 Result = t.Dict[str, t.Any]
 
@@ -62,7 +63,7 @@ class ActionModule(ActionBase):
         operation = evacuate.Evacuation(
             self._run(args), connect(args), args["evidence_dir"], lambda: uuid.uuid4().hex[:12]
         )
-        operation.controllers = host.addresses()
+        operation.controllers = facts.addresses()
         if args["phase"] == BEGIN:
             return operation.begin()
         scratch = self._scratch(args)
@@ -76,7 +77,7 @@ class ActionModule(ActionBase):
             state=self._state(args["state_dir"]),
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
             say=_say,
-            mine=holding.whole_playbook(evidence_dir=args["evidence_dir"]),
+            mine=run_owner.whole_playbook(evidence_dir=args["evidence_dir"]),
             options=options,
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=bool(self._task.check_mode),

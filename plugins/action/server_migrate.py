@@ -9,9 +9,13 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.action.server_resize import JournaledMove
-from ansible_collections.stackguard.nova.plugins.module_utils import evacuation_options, holding
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import migration_run, resize_run
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import COLD_NEVER, COLD_RULES, COLD_STOPPED
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import COLD_NEVER, COLD_RULES, COLD_STOPPED
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
+    evacuation_options,
+    move_servers,
+    run_owner,
+    server_run,
+)
 
 #: Numbers, and their least.
 _LEAST = {
@@ -75,10 +79,10 @@ class ActionModule(JournaledMove):
 
     def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         # A run that is killed leaves its directory: the next one removes it.
-        return {**holding.this_playbook(), "evidence_dir": args["evidence_dir"]}
+        return {**run_owner.this_playbook(), "evidence_dir": args["evidence_dir"]}
 
-    def _carry_out(self, run: resize_run.Run) -> t.Dict[str, t.Any]:
-        return migration_run.carry_out(run)
+    def _carry_out(self, run: server_run.Run) -> t.Dict[str, t.Any]:
+        return move_servers.carry_out(run)
 
 
 def _listed(given: t.Any) -> t.Any:

@@ -15,20 +15,20 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import STEP_MODULE, LocalState, RemoteState
-from ansible_collections.stackguard.nova.plugins.module_utils import findings, holding
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import resize_run
-from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.connection import (
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import STRATEGIES
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, resize, run_owner, server_run
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
     openstack_spec,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import STRATEGIES
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import Host, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 
 
 class JournaledMove(ActionBase):
@@ -62,11 +62,11 @@ class JournaledMove(ActionBase):
         problem = self._check(args)
         if problem is not None:
             return {"failed": True, "changed": False, "msg": problem}
-        if args["nova_api_db_url"] and database.SQLALCHEMY_ERROR is not None:
+        if args["nova_api_db_url"] and engine.SQLALCHEMY_ERROR is not None:
             return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
         try:
             result = self._carry_out(self._run_of(args))
-        except resize_run.Refused as refused:
+        except lifecycle.Refused as refused:
             result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
         except (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError) as error:
             result = {"failed": True, "changed": False, "state": "unknown", "msg": f"{error}. {self._carry_on(args)}"}
@@ -78,7 +78,7 @@ class JournaledMove(ActionBase):
         """Return what is wrong with the arguments."""
         raise NotImplementedError
 
-    def _carry_out(self, run: resize_run.Run) -> t.Dict[str, t.Any]:
+    def _carry_out(self, run: server_run.Run) -> t.Dict[str, t.Any]:
         """Do it. Raises what :meth:`run` reports."""
         raise NotImplementedError
 
@@ -87,11 +87,11 @@ class JournaledMove(ActionBase):
         raise NotImplementedError
 
     def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
-        return holding.this_run()
+        return run_owner.this_run()
 
-    def _run_of(self, args: t.Dict[str, t.Any]) -> resize_run.Run:
+    def _run_of(self, args: t.Dict[str, t.Any]) -> server_run.Run:
         connection = connect(args)
-        return resize_run.Run(
+        return server_run.Run(
             systems=Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection),
             options=args,
             state=state_of(self, args["state_dir"], self._task_vars),
@@ -128,8 +128,8 @@ class ActionModule(JournaledMove):
             return "flavor: the new flavor is needed"
         return None
 
-    def _carry_out(self, run: resize_run.Run) -> t.Dict[str, t.Any]:
-        return resize_run.rollback(run) if run.options["action"] == "rollback" else resize_run.apply(run)
+    def _carry_out(self, run: server_run.Run) -> t.Dict[str, t.Any]:
+        return resize.rollback(run) if run.options["action"] == "rollback" else resize.apply(run)
 
 
 def state_of(action: ActionBase, state_dir: str, task_vars: t.Mapping[str, t.Any]) -> Host:

@@ -14,17 +14,19 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.action.server_resize import state_of
-from ansible_collections.stackguard.nova.plugins.module_utils import evacuation_options, facts, holding
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import zone_pin_run, zone_pins
-from ansible_collections.stackguard.nova.plugins.module_utils.connection import (
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_options, pin_zones, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import zone_pins as zone_pin_plans
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pins
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
     openstack_spec,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import zone_pins as zone_pin_plans
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, database, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "status", "rollback"]},
@@ -53,7 +55,7 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
         _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
-        if args["nova_api_db_url"] and database.SQLALCHEMY_ERROR is not None:
+        if args["nova_api_db_url"] and engine.SQLALCHEMY_ERROR is not None:
             return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
         try:
             return self._pin(args)
@@ -65,8 +67,8 @@ class ActionModule(ActionBase):
         journal = None
         if _is_journaled(args, restore):
             state = state_of(self, args["state_dir"], self._task_vars)
-            journal = zone_pins.Journal(state, _now, holding.this_run())
-        return zone_pin_run.Run(
+            journal = zone_pins.Journal(state, _now, run_owner.this_run())
+        return pin_zones.Run(
             cloud=connect(args),
             options={**args, "restore": restore, "nova_api_db_url": args["nova_api_db_url"] or None},
             chosen=_chosen,
@@ -112,7 +114,7 @@ def _chosen(
         return [found for found in (zones.get_server(connection, uuid) for uuid in sorted(restore)) if found]
     _refuse_unknown(connection, args["hosts"])
     hosts: t.Sequence[t.Optional[str]] = args["hosts"] or [None]
-    servers = [server for host in hosts for server in cloud_reads.list_servers(connection, version, host)]
+    servers = [server for host in hosts for server in reads.list_servers(connection, version, host)]
     chosen = evacuation_options.chosen_servers(args["servers"], servers)
     if chosen is None:
         # Shelved ones are on no host: there is no zone to pin them to. Of a cell that does not answer no host is known.
@@ -125,7 +127,7 @@ def _chosen(
 
 def _refuse_unknown(connection: t.Any, hosts: t.Sequence[str]) -> None:
     """Refuse a host that is misspelt, or whose cell does not answer: Nova lists no server of either."""
-    there = {item.get("host"): bool(item.get("id")) for item in cloud_reads.raw_services(connection)} if hosts else {}
+    there = {item.get("host"): bool(item.get("id")) for item in reads.raw_services(connection)} if hosts else {}
     for host in hosts:
         if host not in there:
             raise StackguardError(f"hosts: there is no compute service of {host}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Documentation of module_utils/connection.py, DATABASE_SPEC."""
+    """Documentation of module_utils/systems/api/connection.py, DATABASE_SPEC."""
 
     DOCUMENTATION = r"""
 options:

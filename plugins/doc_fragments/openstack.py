@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Documentation of module_utils/connection.py, OPENSTACK_SPEC."""
+    """Documentation of module_utils/systems/api/connection.py, OPENSTACK_SPEC."""
 
     DOCUMENTATION = r"""
 options:

@@ -51,16 +51,16 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.stackguard.nova.plugins.module_utils import inputs
+from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules
 
 
 def name_problems(variables: t.Any, kind: str = "host") -> t.List[str]:
     """Return a sentence for each value that is no name."""
     if not isinstance(variables, t.Mapping):
         raise AnsibleFilterError("name_problems takes a dictionary of variables and their values")
-    if kind not in inputs.ACCEPTED:
-        raise AnsibleFilterError(f"name_problems knows {' and '.join(inputs.ACCEPTED)}, not {kind}")
-    return inputs.problems(variables, kind)
+    if kind not in input_rules.ACCEPTED:
+        raise AnsibleFilterError(f"name_problems knows {' and '.join(input_rules.ACCEPTED)}, not {kind}")
+    return input_rules.problems(variables, kind)
 
 
 class FilterModule:

@@ -41,7 +41,7 @@ import typing as t
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.stackguard.nova.plugins.module_utils import inputs
+from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules
 
 ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "roles")
 #: What all playbooks share begins with it; all else with the first word of its role.
@@ -60,7 +60,7 @@ class LookupModule(LookupBase):
         prefixes = {SHARED, *(role.partition("_")[0] for role in roles)}
         known = {name for path in specs for name in self._specified(path) if not name.startswith(f"{INTERNAL}_")}
         extra = [str(name) for name in load_extra_vars(self._loader)]
-        return inputs.unknown_variables(extra, _of_inventory(variables), known, prefixes)
+        return input_rules.unknown_variables(extra, _of_inventory(variables), known, prefixes)
 
     def _specified(self, path: str) -> t.Iterator[str]:
         for entry in self._loader.load_from_file(path)["argument_specs"].values():

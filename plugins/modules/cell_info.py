@@ -132,11 +132,12 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, facts
-from ansible_collections.stackguard.nova.plugins.module_utils.connection import database_spec
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.info import info_result
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, link_reads, nova_db
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.records.info_result import info_result
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import database_spec
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, links, nova
 
 
 def unread(read: facts.DatabaseFacts) -> t.List[t.Dict[str, str]]:
@@ -176,12 +177,12 @@ def main() -> None:
         required_one_of=[("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")],
         supports_check_mode=True,
     )
-    if database.SQLALCHEMY_ERROR is not None:
-        module.fail_json(msg=missing_required_lib("SQLAlchemy"), exception=database.SQLALCHEMY_ERROR)
+    if engine.SQLALCHEMY_ERROR is not None:
+        module.fail_json(msg=missing_required_lib("SQLAlchemy"), exception=engine.SQLALCHEMY_ERROR)
     kept = module.params["evidence_dir"]
     try:
         seen = evidence.instance_uuids(kept) if module.params["evidence_instances"] else []
-        read = nova_db.read_databases(
+        read = nova.read_databases(
             module.params,
             module.params["hosts"],
             rename=module.params["probe_rename"],
@@ -189,7 +190,7 @@ def main() -> None:
         )
         result = info_result("databases", read, evidence.DATABASES, kept, unread(read), counts(read))
         if module.params["links"]:
-            read_links = link_reads.read_links(module.params, module.params["hosts"])
+            read_links = links.read_links(module.params, module.params["hosts"])
             evidence.save_part(kept, evidence.LINKS, read_links)
     except StackguardError as error:
         module.fail_json(msg=error.message)

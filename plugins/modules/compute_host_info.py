@@ -253,8 +253,8 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as host
 
 
 def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:

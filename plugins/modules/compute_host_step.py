@@ -84,7 +84,7 @@ changed_meanwhile:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host_steps import Runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
 
 
 def main() -> None:

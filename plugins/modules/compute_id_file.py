@@ -124,7 +124,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import identity_file
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import compute_id
 
 OPTIONS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evidence_dir": {"type": "path", "required": True},
@@ -147,10 +147,10 @@ def main() -> None:
     path, uuid = decision["path"], decision["uuid"]
     diff = {"before_header": path, "after_header": path, "before": "", "after": f"{uuid}\n"}
     try:
-        changed = identity_file.missing(path, uuid)
+        changed = compute_id.missing(path, uuid)
         if changed and not module.check_mode:
-            identity_file.create(path, uuid)
-    except identity_file.IdentityFileError as error:
+            compute_id.create(path, uuid)
+    except compute_id.IdentityFileError as error:
         module.fail_json(msg=str(error))
     if not changed:
         diff["before"] = diff["after"]

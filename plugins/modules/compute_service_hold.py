@@ -87,9 +87,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.stackguard.nova.plugins.module_utils import connection, facts
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations, moves
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection, evacuations, server_moves
 
 OURS = "stackguard:"
 
@@ -113,7 +113,7 @@ def wanted(params: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
 
 def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str, t.Any]:
     """Hold or release. Raises :class:`ApiError`, also where another operation holds the service."""
-    service = moves.find_service(cloud, params["host"])
+    service = server_moves.find_service(cloud, params["host"])
     if service is None:
         raise ApiError(f"no compute service of {params['host']}")
     found = service.disabled_reason or ""

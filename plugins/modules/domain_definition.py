@@ -93,9 +93,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import libvirt
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import libvirt
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
 
 
 def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:

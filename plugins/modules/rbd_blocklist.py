@@ -176,9 +176,10 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard, host, rbd
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
 
 
 def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
@@ -187,7 +188,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
     return {
         "state": {"type": "str", "default": "present", "choices": ["present", "absent", "listed"]},
         "addresses": {"type": "list", "elements": "str", "required": True},
-        "expire": {"type": "int", "default": guard.BLOCK_SECONDS},
+        "expire": {"type": "int", "default": guard_snapshots.BLOCK_SECONDS},
         "infrastructure": dict(names),
         "never": dict(names),
         "host_addresses": dict(names),
@@ -200,14 +201,14 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
     }
 
 
-def work(ceph: rbd.Ceph, given: t.Mapping[str, t.Any], check: bool) -> guard.Blocked:
+def work(ceph: rbd.Ceph, given: t.Mapping[str, t.Any], check: bool) -> guard_snapshots.Blocked:
     """Do what is asked for, and read the list."""
     if given["state"] == "listed":
-        return guard.listed(ceph, given["addresses"])
+        return guard_snapshots.listed(ceph, given["addresses"])
     if given["state"] == "absent":
-        return guard.unblock(ceph, given["addresses"], check)
-    own = host.addresses()
-    return guard.block(
+        return guard_snapshots.unblock(ceph, given["addresses"], check)
+    own = facts.addresses()
+    return guard_snapshots.block(
         ceph,
         given["addresses"],
         own,
@@ -225,18 +226,18 @@ def main() -> None:
     given = module.params
     try:
         # Before Ceph is asked: a fence of no address is none.
-        guard.hosts_of(given["addresses"])
-        where = guard.options_of(
+        guard_snapshots.hosts_of(given["addresses"])
+        where = guard_snapshots.options_of(
             given["nova_conf_files"],
-            host.COMPUTE_UNITS,
+            facts.COMPUTE_UNITS,
             given["pool"],
             given["rbd_user"],
             given["rbd_conf"],
             given["ceph_command"],
         )
         with rbd.connect(where) as ceph:
-            fsid = guard.expect_cluster(ceph, given["fsid"])
-            read_at = guard.now()
+            fsid = guard_snapshots.expect_cluster(ceph, given["fsid"])
+            read_at = guard_snapshots.now()
             done = work(ceph, given, module.check_mode)
     except (HostError, OSError) as error:
         module.fail_json(msg=str(error))

@@ -167,9 +167,10 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard, host, rbd
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import HostError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
 
 
 def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
@@ -195,19 +196,19 @@ def main() -> None:
     given = module.params
     if given["state"] == "present" and not given["servers"] and not given["images"]:
         module.fail_json(msg="servers, images: whose disks shall be guarded?")
-    work = guard.guard if given["state"] == "present" else guard.unguard
+    work = guard_snapshots.guard if given["state"] == "present" else guard_snapshots.unguard
     try:
-        where = guard.options_of(
+        where = guard_snapshots.options_of(
             given["nova_conf_files"],
-            host.COMPUTE_UNITS,
+            facts.COMPUTE_UNITS,
             given["pool"],
             given["rbd_user"],
             given["rbd_conf"],
             given["ceph_command"],
         )
         with rbd.connect(where) as ceph:
-            fsid = guard.expect_cluster(ceph, given["fsid"])
-            read_at = guard.now()
+            fsid = guard_snapshots.expect_cluster(ceph, given["fsid"])
+            read_at = guard_snapshots.now()
             done = work(ceph, given["operation_id"], given["servers"], given["images"], module.check_mode)
     except HostError as error:
         module.fail_json(msg=str(error))

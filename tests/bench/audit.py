@@ -27,7 +27,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
 
 from ansible_collections.stackguard.nova.plugins.action import audit as action  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils import audits, domain_xml, evidence, facts  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml, facts  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit import builders  # noqa: E402
 
 HOSTS, GUESTS = int(os.environ.get("STACKGUARD_BENCH_CLOUD") or 1000), 50
@@ -73,13 +75,13 @@ def judged():
         path = f"{directory}/{evidence.WHOLE}"
         print(f"{'':60} {os.path.getsize(path) // 2**20:8} MiB")
         _seconds, again = timed("evidence.json read", lambda: evidence.load(path))
-        _seconds, found = timed("judged", lambda: audits.audited(again))
+        _seconds, found = timed("judged", lambda: audit.audited(again))
         for name, form in (
-            ("report.json", audits.report_json),
-            ("forecast.json", audits.forecast_json),
-            ("report.prom", audits.report_prom),
+            ("report.json", audit.report_json),
+            ("forecast.json", audit.forecast_json),
+            ("report.prom", audit.report_prom),
             ("report.html", action.page),
-            ("the table", audits.table),
+            ("the table", audit.table),
         ):
             _seconds, text = timed(name, lambda form=form: form(found))
             print(f"{'':60} {len(text) // 1024:8} KiB")

@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT / ".build" / "dev"), str(ROOT / "tests" / "integration_
 import servers  # noqa: E402
 from world import World, uid  # noqa: E402
 
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import nova_db  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova  # noqa: E402
 
 #: One host has this many instances: far more than a real one.
 CROWDED = 2000
@@ -95,12 +95,12 @@ def main() -> None:
         options = world.options()
         timed(
             "read one host (100 instances)",
-            lambda: nova_db.read_databases(options, ["compute100", "compute100.example"]),
+            lambda: nova.read_databases(options, ["compute100", "compute100.example"]),
         )
         names = ["compute1", "compute1.example"]
-        timed(f"read a host of {CROWDED} instances", lambda: nova_db.read_databases(options, names))
+        timed(f"read a host of {CROWDED} instances", lambda: nova.read_databases(options, names))
         renames(world)
-        everything = timed("read everything", lambda: nova_db.read_databases(options))
+        everything = timed("read everything", lambda: nova.read_databases(options))
         instances = everything.cells[0].instances  # type: ignore[attr-defined]
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(f"{'':10}{len(instances)} instances, {memory} MiB at most")
@@ -113,13 +113,13 @@ def renames(world: World) -> None:
     """There, again and back, while another host writes."""
     changes, url = crowd(world), world.url("cell")
     back = [change.reversed() for change in changes]
-    old, new = (nova_db.Completeness(name, f"{name}.example") for name in ("compute1", "cn7"))
+    old, new = (nova.Completeness(name, f"{name}.example") for name in ("compute1", "cn7"))
     stop, waits = threading.Event(), []
     thread = threading.Thread(target=bystander, args=(world, stop, waits))
     thread.start()
-    timed(f"rename: {len(changes)} rows, checked to be complete", lambda: nova_db.apply_row_changes(url, changes, old))
-    timed("the same again: nothing to do", lambda: nova_db.apply_row_changes(url, changes, old))
-    timed("rename back", lambda: nova_db.apply_row_changes(url, back, new))
+    timed(f"rename: {len(changes)} rows, checked to be complete", lambda: nova.apply_row_changes(url, changes, old))
+    timed("the same again: nothing to do", lambda: nova.apply_row_changes(url, changes, old))
+    timed("rename back", lambda: nova.apply_row_changes(url, back, new))
     stop.set()
     thread.join()
     print(f"{'':10}another host's writes meanwhile: {len(waits)}, longest {max(waits):.2f} s")

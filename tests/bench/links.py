@@ -27,10 +27,10 @@ import servers  # noqa: E402
 import sqlalchemy as sa  # noqa: E402
 from world import World  # noqa: E402
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import links as actions  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import links  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import link_reads  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import links  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links as actions  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads  # noqa: E402
 
 #: Rows that the repairs are compared over.
 REPAIRED = 20_000
@@ -88,9 +88,9 @@ def child(task: str, world: World) -> None:
     name, server = world.names["cell"], world.server
     code = (
         "import sys, resource; sys.path[:0] = sys.argv[3].split(':');"
-        "from ansible_collections.stackguard.nova.plugins.module_utils.systems import link_reads;"
-        "from ansible_collections.stackguard.nova.plugins.module_utils import facts;"
-        "from ansible_collections.stackguard.nova.plugins.module_utils.checks import links;"
+        "from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads;"
+        "from ansible_collections.stackguard.nova.plugins.module_utils.model import facts;"
+        "from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import links;"
         "read = link_reads.read_links({'nova_cell_db_urls': {'cell1': sys.argv[1]}});"
         "links.check(facts.Bundle(1, '', {}, {}, None, None, read));"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"

@@ -13,7 +13,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
 
-from ansible_collections.stackguard.nova.plugins.module_utils import findings  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings  # noqa: E402
 
 
 def main(directory: str) -> int:

@@ -13,11 +13,6 @@ from collections.abc import Iterator
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Part of the collection's design: what may import what, below plugins/module_utils.
-PURE = ("checks", "plans")
-PURE_FORBIDDEN = re.compile(
-    r"(^|\.)(systems|actions)(\.|$)|^(ansible\.|openstack|sqlalchemy|libvirt|rbd|rados|subprocess|socket)"
-)
 
 
 def parsed(directory: pathlib.Path) -> Iterator[tuple[pathlib.Path, ast.Module]]:
@@ -43,23 +38,132 @@ def union_types() -> Iterator[str]:
                 yield f"{path}:{node.lineno}: union types as `X | Y` need Python 3.10: use t.Optional or t.Union"
 
 
-def pure_parts() -> Iterator[str]:
-    """Checks and plans do no I/O: they import neither systems nor the libraries these use."""
-    for part in PURE:
-        for path, tree in parsed(ROOT / "plugins" / "module_utils" / part):
+#: The rooms of plugins/module_utils, from the ground up, each with its rule. A room may use those before it.
+ROOMS = {
+    "model": "the words of the trade: frozen dataclasses and pure functions over them",
+    "capacity": "who fits where, by measured memory or by placement's numbers; pure",
+    "records": "files of ours: journals, evidence, batches",
+    "checks": "facts to findings; pure",
+    "plans": "facts to a plan; pure",
+    "reports": "forms for people; pure",
+    "systems": "all other reading and writing, a folder for each system",
+    "steps": "what the steps of a plan do on the controller",
+    "operations": "one file for an operation, all on one lifecycle",
+}
+#: Rooms in rooms, again from the ground up. Files beside the folders of checks judge all of them.
+FOLDERS = {
+    "checks": ("common", "hazards", "after", "before", "coverage", "audit"),
+    "systems": ("api", "broker", "ceph", "db", "host"),
+}
+#: What a folder of systems may use of another one: everything else goes through steps and operations.
+NEIGHBOURS = {
+    ("systems/api/zones.py", "db"),  # a server's pin: placement's view and the request spec are read as one
+    ("systems/host/facts.py", "ceph"),  # what a host knows of Ceph is a fact of the host
+    ("systems/ceph/guard_snapshots.py", "host"),  # runs on the host whose nova.conf names the pool
+    ("systems/ceph/rbd.py", "host"),
+}
+#: Rooms whose files do no I/O.
+PURE = ("model", "capacity", "checks", "plans", "reports")
+#: What systems know of: facts and amounts, and what is written down. They never judge or plan.
+BELOW_SYSTEMS = ("model", "capacity", "records")
+IO = re.compile(
+    r"^(ansible|openstack|keystoneauth1|sqlalchemy|libvirt|rbd|rados|subprocess|socket|requests|amqp)(\.|$)"
+)
+#: inet_pton reads an address as nova.conf's types do, and opens nothing.
+PARSERS = {("model/host_domain.py", "socket")}
+UTILS = pathlib.Path("plugins/module_utils")
+PACKAGE = "ansible_collections.stackguard.nova.plugins.module_utils"
+#: The operations. Each imports what they share, never another one.
+OPERATIONS = ("rename", "evacuate", "move_servers", "resize", "repair_links", "pin_zones")
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every imported name with its line: of ``from a import b`` it is a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for alias in node.names:
+                yield node.lineno, f"{node.module}.{alias.name}"
+
+
+def own(name: str, root: pathlib.Path) -> pathlib.PurePosixPath | None:
+    """The file below module_utils that an imported name is in; None: it is not of ours."""
+    if not name.startswith(f"{PACKAGE}."):
+        return None
+    path = pathlib.PurePosixPath(*name[len(PACKAGE) + 1 :].split("."))
+    for candidate in (path, path.parent):
+        if (root / UTILS / f"{candidate}.py").exists():
+            return candidate.with_name(f"{candidate.name}.py")
+    return path
+
+
+def room_problem(path: pathlib.PurePosixPath, other: pathlib.PurePosixPath) -> str | None:
+    """Why a file must not import another one. Rooms are in order: what holds for each arrow holds for all."""
+    order = list(ROOMS)
+    here, there = path.parts[0], other.parts[0]
+    if there not in ROOMS:
+        return "belongs to no room"
+    if here == "systems" and there != "systems" and there not in BELOW_SYSTEMS:
+        return "is above systems: they read and write, and judge nothing"
+    if order.index(there) > order.index(here):
+        return f"is in {there}, which is above {here}"
+    if here != there or here not in FOLDERS:
+        return "is another operation" if is_operation(path) and is_operation(other) and path != other else None
+    mine, its = (pathlib.PurePosixPath(entry.parts[1]).stem for entry in (path, other))
+    if here == "systems":
+        return None if mine == its or (str(path), its) in NEIGHBOURS else f"is another system ({its})"
+    folders = FOLDERS[here]
+    if mine in folders and its in folders and folders.index(its) > folders.index(mine):
+        return f"is in {here}/{its}, which is above {here}/{mine}"
+    return None
+
+
+def is_operation(path: pathlib.PurePosixPath) -> bool:
+    return path.parts[0] == "operations" and path.stem in OPERATIONS
+
+
+def rooms(root: pathlib.Path = ROOT) -> Iterator[str]:
+    """No arrow points upwards, and every file is in a room."""
+    for file in sorted((root / UTILS).rglob("*.py")):
+        path = pathlib.PurePosixPath(file.relative_to(root / UTILS).as_posix())
+        folders = FOLDERS.get(path.parts[0], ())
+        if path.parts[0] not in ROOMS or len(path.parts) == 1:
+            yield f"{UTILS / path}: belongs to no room: {', '.join(ROOMS)}"
+            continue
+        if folders and pathlib.PurePosixPath(path.parts[1]).stem not in folders:
+            yield f"{UTILS / path}: belongs to none of {path.parts[0]}'s own: {', '.join(folders)}"
+            continue
+        for line, name in imported(ast.parse(file.read_text(), str(file))):
+            other = own(name, root)
+            problem = room_problem(path, other) if other is not None else None
+            if problem:
+                yield f"{UTILS / path}:{line}: must not import {name}: it {problem}"
+            if path.parts[0] in PURE and IO.search(name) and (str(path), name) not in PARSERS:
+                yield f"{UTILS / path}:{line}: {path.parts[0]} are pure and must not import {name}"
+
+
+SCRIPTED = re.compile(r"from (ansible_collections\.stackguard\.nova[\w.]*) import ([\w, ]+)")
+
+
+def imports(root: pathlib.Path = ROOT) -> Iterator[str]:
+    """Programs in strings are seen by no type checker: what they import of ours is there."""
+    prefix = "ansible_collections.stackguard.nova."
+    for directory in ("tests", "lab"):
+        for path, tree in parsed(root / directory):
             for node in ast.walk(tree):
-                names = []
-                if isinstance(node, ast.Import):
-                    names = [alias.name for alias in node.names]
-                elif isinstance(node, ast.ImportFrom):
-                    names = [f"{node.module or ''}.{alias.name}" for alias in node.names]
-                for name in names:
-                    if PURE_FORBIDDEN.search(name):
-                        yield f"{path}:{node.lineno}: {part} are pure and must not import {name}"
+                if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+                    continue
+                for module, names in SCRIPTED.findall(node.value):
+                    base = root / pathlib.Path(*module[len(prefix) :].split("."))
+                    for name in (word.split()[0] for word in names.split(",") if word.strip()):
+                        if not base.with_suffix(".py").exists() and not (base / f"{name}.py").exists():
+                            yield f"{path}:{node.lineno}: imports {module}.{name}, which is not there"
 
 
 #: Where proof of a fence is made: nowhere else, not even from stored data.
-PROOFS = pathlib.Path("plugins/module_utils/fence_proof.py")
+PROOFS = pathlib.Path("plugins/module_utils/model/fence_proof.py")
 
 
 def proofs(directory: pathlib.Path = ROOT / "plugins") -> Iterator[str]:
@@ -116,7 +220,7 @@ def test_directories() -> Iterator[str]:
 
 
 def main() -> int:
-    checks = (union_types, pure_parts, proofs, action_groups, action_modules, roles, versions, test_directories)
+    checks = (union_types, rooms, imports, proofs, action_groups, action_modules, roles, versions, test_directories)
     problems = [problem for check in checks for problem in check()]
     print("\n".join(problems))
     return 1 if problems else 0

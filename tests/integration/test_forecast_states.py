@@ -26,9 +26,11 @@ from labkit import guests as guestkit
 from labkit.fixtures import documented_grants, prepared
 from labkit.lab import current
 
-from ansible_collections.stackguard.nova.plugins.module_utils import audits, facts
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, nova_db
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit as audits
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 
 pytestmark = pytest.mark.matrix
 
@@ -103,7 +105,7 @@ class Reading:
         code, self.code = self.code, ""
         read = self.hosts.each(lambda host: facts.from_plain(facts.HostFacts, host.facts(code)))
         uuids = sorted({domain.uuid for host in read for domain in host.domains})
-        providers = cloud_reads.list_providers(self.hosts.lab.cloud)
+        providers = reads.list_providers(self.hosts.lab.cloud)
         nothing = dict.fromkeys(field.name for field in dataclasses.fields(facts.CloudFacts))
         return facts.Bundle(
             schema=facts.SCHEMA,
@@ -113,7 +115,7 @@ class Reading:
             cloud=facts.CloudFacts(
                 **{**nothing, "scope": [], "unread": [], "port_devices": [], "providers": providers}
             ),
-            databases=nova_db.read_databases(self.urls, instance_uuids=uuids),
+            databases=nova.read_databases(self.urls, instance_uuids=uuids),
         )
 
     @staticmethod

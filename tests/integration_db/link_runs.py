@@ -9,11 +9,11 @@ import itertools
 import pathlib
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import links
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host_steps import Runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
 from ansible_collections.stackguard.nova.tests.unit import builders
 
 _ids = itertools.count(1)
@@ -73,10 +73,10 @@ def run(
     state: State,
     hosts: t.Sequence[facts.HostFacts] = (),
     overrides: t.Sequence[findings.Override] = (),
-) -> links.Run:
+) -> repair_links.Run:
     """What an action plugin would hand over."""
     number = next(_ids)
-    return links.Run(
+    return repair_links.Run(
         options=options,
         bundle=facts.Bundle(facts.SCHEMA, "", {host.inventory_name: host for host in hosts}, {}, None, None),
         state=state,

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 from rabbit import QUOTED, Rabbit, request
 
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import BrokerError
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Queue
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.broker import Broker
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Queue
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.broker.queues import Broker
 
 NAME = "compute.compute1"
 
@@ -90,7 +90,7 @@ def test_what_is_no_request_of_novas_is_not_taken_for_reported(rabbit, queue):
 
 
 def test_more_than_can_be_looked_at_is_an_error_and_stays(rabbit, queue, monkeypatch):
-    monkeypatch.setattr("ansible_collections.stackguard.nova.plugins.module_utils.systems.broker.LIMIT", 2)
+    monkeypatch.setattr("ansible_collections.stackguard.nova.plugins.module_utils.systems.broker.queues.LIMIT", 2)
     rabbit.send(queue, request(1), request(2), request(3))
     with Broker(rabbit.url()) as broker, pytest.raises(BrokerError, match="more than 2 requests"):
         broker.waiting(queue)

@@ -20,10 +20,13 @@ import servers
 import sqlalchemy as sa
 from world import World, uid
 
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, moved_away, nova_db, row_changes
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import moved_away
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import rows as row_changes
 
-Completeness = nova_db.Completeness
+Completeness = nova.Completeness
 OLD = Completeness("compute1", "compute1.example")
 NEW = Completeness("cn7", "cn7.example")
 
@@ -35,35 +38,35 @@ def reversed_(changes: t.Sequence[t.Any]) -> list[t.Any]:
 def test_there_and_back(world: World) -> None:
     before = world.everything()
     url, changes = world.url("cell"), world.cell_changes()
-    assert nova_db.rows_state(url, changes) == "before"
-    assert nova_db.apply_row_changes(url, changes, OLD) == nova_db.Outcome(4, 0, [])
-    assert nova_db.rows_state(url, changes) == "after"
+    assert nova.rows_state(url, changes) == "before"
+    assert nova.apply_row_changes(url, changes, OLD) == nova.Outcome(4, 0, [])
+    assert nova.rows_state(url, changes) == "after"
     after = world.everything()
     assert after["services"] == [(1, "cn7"), (2, "compute2")]
     assert after["nodes"] == [(1, "cn7", "cn7.example"), (2, "compute2", "compute2.example")]
     assert after["instances"][:2] == [(1, "cn7", "cn7.example", "cn7"), (2, "cn7", "cn7.example", "cn7")]
     assert after["instances"][2] == before["instances"][2]
-    assert nova_db.apply_row_changes(url, changes, OLD) == nova_db.Outcome(0, 4, [])
-    assert nova_db.apply_row_changes(url, reversed_(changes), NEW) == nova_db.Outcome(4, 0, [])
+    assert nova.apply_row_changes(url, changes, OLD) == nova.Outcome(0, 4, [])
+    assert nova.apply_row_changes(url, reversed_(changes), NEW) == nova.Outcome(4, 0, [])
     assert world.everything() == before
-    assert nova_db.rows_state(url, reversed_(changes)) == "after"
+    assert nova.rows_state(url, reversed_(changes)) == "after"
 
 
 def test_api_database_there_and_back(world: World) -> None:
     before = world.everything()
     url, changes = world.url("api"), world.api_changes()
-    assert nova_db.apply_row_changes(url, changes, Completeness("compute1")).changed == 2
+    assert nova.apply_row_changes(url, changes, Completeness("compute1")).changed == 2
     assert world.everything()["mappings"] == [(1, "cn7"), (2, "compute2")]
     assert world.everything()["members"] == [(1, "cn7"), (2, "compute2")]
-    assert nova_db.apply_row_changes(url, reversed_(changes), Completeness("cn7")).changed == 2
+    assert nova.apply_row_changes(url, reversed_(changes), Completeness("cn7")).changed == 2
     assert world.everything() == before
 
 
 def test_half_done_by_hand_is_finished(world: World) -> None:
     world.update("cell", "instances", 2, host="cn7", node="cn7.example", launched_on="cn7")
     url, changes = world.url("cell"), world.cell_changes()
-    assert nova_db.rows_state(url, changes) == "mixed"
-    assert nova_db.apply_row_changes(url, changes, OLD) == nova_db.Outcome(3, 1, [])
+    assert nova.rows_state(url, changes) == "mixed"
+    assert nova.apply_row_changes(url, changes, OLD) == nova.Outcome(3, 1, [])
 
 
 @pytest.mark.parametrize(
@@ -86,33 +89,33 @@ def test_a_row_that_is_neither_stops_everything(
     world.update("cell", table, key, **values)
     before = world.everything()
     with pytest.raises(Conflict) as raised:
-        nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
+        nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
     assert world.everything() == before
     rows = raised.value.data["rows"]
     assert {(row["table"], row["key"]) for row in rows} == {(table, key)}
     assert column in {name for row in rows for name in row["column"].split(", ")}
-    assert nova_db.rows_state(world.url("cell"), world.cell_changes()) == "conflict"
+    assert nova.rows_state(world.url("cell"), world.cell_changes()) == "conflict"
 
 
 def test_a_row_that_is_gone_stops_everything(world: World) -> None:
     world.server.run("DELETE FROM compute_nodes WHERE id = 1", world.names["cell"])
     with pytest.raises(Conflict, match="compute_nodes id=1"):
-        nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
+        nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
     assert world.everything()["services"][0] == (1, "compute1")
 
 
 def test_instances_deleted_meanwhile_are_passed_over(world: World) -> None:
     world.update("cell", "instances", 1, deleted=1)
     world.server.run("DELETE FROM instances WHERE id = 2", world.names["cell"])
-    outcome = nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
-    assert outcome == nova_db.Outcome(2, 0, ["instance 1", "instance 2"])
+    outcome = nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
+    assert outcome == nova.Outcome(2, 0, ["instance 1", "instance 2"])
     assert world.everything()["instances"][0] == (1, "compute1", "compute1.example", "compute1")
-    assert nova_db.rows_state(world.url("cell"), world.cell_changes()) == "after"
+    assert nova.rows_state(world.url("cell"), world.cell_changes()) == "after"
 
 
 def renamed_and_evacuated(world: World, status: str = "done") -> None:
     """compute1 was renamed to cn7, then its second instance evacuated to compute2."""
-    nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
+    nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
     world.update("cell", "instances", 2, host="compute2", node="compute2.example")
     world.migration(90, "cn7", "compute2", status, "evacuation", instance=uid("instance", 2))
 
@@ -146,10 +149,10 @@ def test_a_row_that_is_left_elsewhere_lets_all_the_others_go_back(world: World) 
     others = [row for row in back if row.before.get("uuid") != uid("instance", 2)]
     passing = dataclasses.replace(NEW, elsewhere=(uid("instance", 2),))
     with pytest.raises(Conflict, match="instances id=2"):
-        nova_db.apply_row_changes(url, back, passing)
+        nova.apply_row_changes(url, back, passing)
     with pytest.raises(Conflict, match="migrations id=90"):
-        nova_db.apply_row_changes(url, others, NEW)
-    assert nova_db.apply_row_changes(url, others, passing) == nova_db.Outcome(3, 0, [])
+        nova.apply_row_changes(url, others, NEW)
+    assert nova.apply_row_changes(url, others, passing) == nova.Outcome(3, 0, [])
     rows = world.everything()["instances"]
     assert rows[0][1:3] == ("compute1", "compute1.example")
     assert rows[1][1:3] == ("compute2", "compute2.example")
@@ -162,42 +165,41 @@ def test_an_evacuation_that_has_not_arrived_is_never_passed(world: World, status
     passing = dataclasses.replace(NEW, elsewhere=(uid("instance", 2),))
     before = world.everything()
     with pytest.raises(Conflict, match="migrations id=90"):
-        nova_db.apply_row_changes(world.url("cell"), others, passing)
+        nova.apply_row_changes(world.url("cell"), others, passing)
     assert world.everything() == before
 
 
 def test_case_only(world: World) -> None:
     changes = world.cell_changes("COMPUTE1", "COMPUTE1.example")
     before = world.everything()
-    assert nova_db.rows_state(world.url("cell"), changes) == "before"
-    assert nova_db.apply_row_changes(world.url("cell"), changes, OLD).changed == 4
+    assert nova.rows_state(world.url("cell"), changes) == "before"
+    assert nova.apply_row_changes(world.url("cell"), changes, OLD).changed == 4
     assert world.everything()["services"][0] == (1, "COMPUTE1")
     assert world.everything()["nodes"][0] == (1, "COMPUTE1", "COMPUTE1.example")
-    assert nova_db.rows_state(world.url("cell"), changes) == "after"
-    assert nova_db.apply_row_changes(world.url("cell"), changes, OLD) == nova_db.Outcome(0, 4, [])
+    assert nova.rows_state(world.url("cell"), changes) == "after"
+    assert nova.apply_row_changes(world.url("cell"), changes, OLD) == nova.Outcome(0, 4, [])
     back = Completeness("COMPUTE1", "COMPUTE1.example")
-    assert nova_db.apply_row_changes(world.url("cell"), reversed_(changes), back).changed == 4
+    assert nova.apply_row_changes(world.url("cell"), reversed_(changes), back).changed == 4
     assert world.everything() == before
     assert (
-        nova_db.apply_row_changes(world.url("api"), world.api_changes("COMPUTE1"), Completeness("compute1")).changed
-        == 2
+        nova.apply_row_changes(world.url("api"), world.api_changes("COMPUTE1"), Completeness("compute1")).changed == 2
     )
 
 
 def test_names_beyond_ascii(world: World) -> None:
     changes = world.cell_changes("größe-計算", "größe-計算.example")
-    assert nova_db.apply_row_changes(world.url("cell"), changes, OLD).changed == 4
+    assert nova.apply_row_changes(world.url("cell"), changes, OLD).changed == 4
     assert world.everything()["services"][0] == (1, "größe-計算")
     # MySQL's utf8mb3_general_ci takes these two for equal; nobody else does.
-    assert nova_db.rows_state(world.url("cell"), world.cell_changes("grosse-計算", "grosse-計算.example")) == "conflict"
+    assert nova.rows_state(world.url("cell"), world.cell_changes("grosse-計算", "grosse-計算.example")) == "conflict"
 
 
 def test_a_name_that_is_taken(world: World) -> None:
     before = world.everything()
     with pytest.raises(Conflict, match=r"(?i)duplicate"):
-        nova_db.apply_row_changes(world.url("cell"), world.cell_changes("compute2"), OLD)
+        nova.apply_row_changes(world.url("cell"), world.cell_changes("compute2"), OLD)
     with pytest.raises(Conflict, match=r"(?i)duplicate"):
-        nova_db.apply_row_changes(world.url("api"), world.api_changes("compute2"), Completeness("compute1"))
+        nova.apply_row_changes(world.url("api"), world.api_changes("compute2"), Completeness("compute1"))
     assert world.everything() == before
 
 
@@ -212,9 +214,9 @@ def test_only_what_the_collection_changes_can_be_changed(world: World) -> None:
         dataclasses.replace(first, database="keystone"),
     ):
         with pytest.raises(ValueError, match="not a change this collection makes"):
-            nova_db.apply_row_changes(world.url("cell"), [bad])
+            nova.apply_row_changes(world.url("cell"), [bad])
     with pytest.raises(ValueError, match="one database"):
-        nova_db.apply_row_changes(world.url("cell"), [first, *world.api_changes()])
+        nova.apply_row_changes(world.url("cell"), [first, *world.api_changes()])
 
 
 def test_many_rows_in_few_statements(world: World) -> None:
@@ -231,7 +233,7 @@ def test_many_rows_in_few_statements(world: World) -> None:
     statements = []
     recorded = sa.event.listen
     recorded(sa.Engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
-    assert nova_db.apply_row_changes(world.url("cell"), changes, OLD).changed == 3502
+    assert nova.apply_row_changes(world.url("cell"), changes, OLD).changed == 3502
     updates = [text for text in statements if text.startswith("UPDATE")]
     assert len(updates) == 2 + 4
     assert all("compute1" not in text for text in statements), "values are bound, never part of a statement"
@@ -258,7 +260,7 @@ def test_what_appears_between_reading_and_applying(world: World, what: t.Callabl
     what(world)
     before = world.everything()
     with pytest.raises(Conflict, match=named):
-        nova_db.apply_row_changes(world.url("cell"), changes, OLD)
+        nova.apply_row_changes(world.url("cell"), changes, OLD)
     assert world.everything() == before
 
 
@@ -269,14 +271,14 @@ def test_what_does_not_matter_does_not_stop_it(world: World) -> None:
     world.migration(8, "compute1", "compute2", "completed", "live-migration")
     world.migration(9, "compute2", "compute1", "done", "evacuation")
     known = dataclasses.replace(OLD, known_migrations=(9,))
-    assert nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), known).changed == 4
+    assert nova.apply_row_changes(world.url("cell"), world.cell_changes(), known).changed == 4
 
 
 def test_api_rows_that_appear(world: World) -> None:
     world.insert("api", "aggregates", id=2, uuid=uid("aggregate", 2), name="other")
     world.insert("api", "aggregate_hosts", id=9, host="compute1", aggregate_id=2)
     with pytest.raises(Conflict, match="aggregate_hosts id=9"):
-        nova_db.apply_row_changes(world.url("api"), world.api_changes(), Completeness("compute1"))
+        nova.apply_row_changes(world.url("api"), world.api_changes(), Completeness("compute1"))
     assert world.everything()["mappings"][0] == (1, "compute1")
 
 
@@ -290,7 +292,7 @@ def test_a_row_changed_by_an_open_transaction_is_waited_for_and_then_seen(world:
 
         def apply() -> None:
             try:
-                nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
+                nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
             except Conflict as error:
                 failure.append(error)
 
@@ -312,9 +314,9 @@ def test_a_row_that_stays_locked_is_a_conflict(world: World, monkeypatch: pytest
     with engine.connect() as other:
         other.execute(sa.update(instances).where(instances.c.id == 1).values(host="moved"))
         with pytest.raises(Conflict, match=r"(?i)lock"):
-            nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
+            nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
         other.rollback()
-    assert nova_db.rows_state(world.url("cell"), world.cell_changes()) == "before"
+    assert nova.rows_state(world.url("cell"), world.cell_changes()) == "before"
 
 
 def test_the_row_count_is_the_last_guard(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,7 +325,7 @@ def test_the_row_count_is_the_last_guard(world: World, monkeypatch: pytest.Monke
     monkeypatch.setattr(row_changes, "_state", lambda _change, _row: row_changes.BEFORE)
     before = world.everything()
     with pytest.raises(Conflict, match="1 rows would change, expected 2"):
-        nova_db.apply_row_changes(world.url("cell"), world.cell_changes())
+        nova.apply_row_changes(world.url("cell"), world.cell_changes())
     assert world.everything() == before
 
 
@@ -340,25 +342,25 @@ def test_rows_found_are_counted_not_rows_changed(world: World) -> None:
 _CHILD = """
 import json, sys, time
 sys.path.insert(0, {dev!r})
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import from_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import nova_db, row_changes
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova, rows
 
-real = row_changes._update
+real = rows._update
 def update_and_wait(*arguments):
     real(*arguments)
     print("updated", flush=True)
     time.sleep(600)
-row_changes._update = update_and_wait
+rows._update = update_and_wait
 changes = [from_plain(RowChange, item) for item in json.load(sys.stdin)]
-nova_db.apply_row_changes({url!r}, changes)
+nova.apply_row_changes({url!r}, changes)
 """
 
 
 def test_killed_in_the_middle_of_the_transaction(world: World) -> None:
     import json
 
-    from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
+    from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 
     before = world.everything()
     dev = str(pathlib.Path(__file__).resolve().parents[2] / ".build" / "dev")
@@ -373,7 +375,7 @@ def test_killed_in_the_middle_of_the_transaction(world: World) -> None:
     child.wait()
     assert world.everything() == before
     # The server lets go of the rows as soon as it sees the closed connection.
-    assert nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD).changed == 4
+    assert nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD).changed == 4
 
 
 def test_the_server_is_killed_in_the_middle(own_server: servers.Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,7 +391,7 @@ def test_the_server_is_killed_in_the_middle(own_server: servers.Server, monkeypa
 
     monkeypatch.setattr(row_changes, "_update_alike", update_and_kill)
     with pytest.raises(DatabaseError) as raised:
-        nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
+        nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
     assert not raised.value.data.get("unknown_outcome")
     assert servers.PLAIN_PASSWORD not in str(raised.value)
     own_server.kill_and_restart()
@@ -408,11 +410,11 @@ def test_a_connection_lost_while_committing_is_told_as_unknown(world: World) -> 
     sa.event.listen(sa.Engine, "commit", cut)
     try:
         with pytest.raises(DatabaseError, match="must be read again") as raised:
-            nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
+            nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
     finally:
         sa.event.remove(sa.Engine, "commit", cut)
     assert raised.value.data == {"unknown_outcome": True}
-    assert nova_db.rows_state(world.url("cell"), world.cell_changes()) == "before"
+    assert nova.rows_state(world.url("cell"), world.cell_changes()) == "before"
 
 
 # --- lock -----------------------------------------------------------------------------------------------------
@@ -420,16 +422,16 @@ def test_a_connection_lost_while_committing_is_told_as_unknown(world: World) -> 
 
 def test_the_operation_lock(world: World) -> None:
     url = world.url("api")
-    with nova_db.advisory_lock(url, "stackguard:rename:compute1" + "x" * 100) as lock:
+    with nova.advisory_lock(url, "stackguard:rename:compute1" + "x" * 100) as lock:
         assert lock.still_held()
         with (
             pytest.raises(Conflict, match="another operation"),
-            nova_db.advisory_lock(url, lock_name := "stackguard:rename:compute1" + "x" * 100),
+            nova.advisory_lock(url, lock_name := "stackguard:rename:compute1" + "x" * 100),
         ):
             pass
-        with nova_db.advisory_lock(url, "stackguard:rename:compute2"):
+        with nova.advisory_lock(url, "stackguard:rename:compute2"):
             assert lock.still_held()
-    with nova_db.advisory_lock(url, lock_name) as lock:
+    with nova.advisory_lock(url, lock_name) as lock:
         assert lock.still_held()
         assert not lock.local, "this server is no node of Galera"
 
@@ -437,9 +439,9 @@ def test_the_operation_lock(world: World) -> None:
 def test_a_probe_of_the_lock_leaves_none(world: World) -> None:
     options = world.options()
     for _time in range(2):
-        assert nova_db.probe_lock(options).scope == "exclusive"
-    assert nova_db.read_databases(options, ["compute1"], rename=True).lock == nova_db.probe_lock(options)
-    assert nova_db.read_databases(options, ["compute1"]).lock is None
+        assert nova.probe_lock(options).scope == "exclusive"
+    assert nova.read_databases(options, ["compute1"], rename=True).lock == nova.probe_lock(options)
+    assert nova.read_databases(options, ["compute1"]).lock is None
 
 
 def test_what_the_last_look_refuses_is_rolled_back(world: World) -> None:
@@ -452,16 +454,16 @@ def test_what_the_last_look_refuses_is_rolled_back(world: World) -> None:
         raise StoodStillError
 
     with pytest.raises(StoodStillError):
-        nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD, refuse)
-    assert nova_db.rows_state(world.url("cell"), world.cell_changes()) == "before"
+        nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD, refuse)
+    assert nova.rows_state(world.url("cell"), world.cell_changes()) == "before"
     with pytest.raises(StoodStillError):
-        nova_db.rename_agents(world.url("neutron"), [uid("agent", 1)], "compute1", "cn7", refuse)
-    assert nova_db.agent_hosts(world.url("neutron"), [uid("agent", 1)]) == {uid("agent", 1): "compute1"}
-    assert nova_db.apply_row_changes(world.url("cell"), world.cell_changes(), OLD, lambda: None).changed == 4
+        nova.rename_agents(world.url("neutron"), [uid("agent", 1)], "compute1", "cn7", refuse)
+    assert nova.agent_hosts(world.url("neutron"), [uid("agent", 1)]) == {uid("agent", 1): "compute1"}
+    assert nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD, lambda: None).changed == 4
 
 
 def test_a_lost_lock_is_noticed(world: World) -> None:
-    with nova_db.advisory_lock(world.url("api"), "compute1") as lock:
+    with nova.advisory_lock(world.url("api"), "compute1") as lock:
         if world.server.backend == "mariadb":
             for number, _user in world.server.run(
                 "SELECT id, user FROM information_schema.processlist WHERE command = 'Sleep'"
@@ -470,7 +472,7 @@ def test_a_lost_lock_is_noticed(world: World) -> None:
         else:
             world.server.run("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
         assert not lock.still_held()
-        with nova_db.advisory_lock(world.url("api"), "compute1") as another:
+        with nova.advisory_lock(world.url("api"), "compute1") as another:
             assert another.still_held()
             assert not lock.still_held()
 
@@ -485,18 +487,18 @@ def heartbeat(world: World, agent: str) -> t.Any:
 def test_agents_get_a_new_name_and_a_fresh_heartbeat(world: World) -> None:
     agent, url = uid("agent", 1), world.url("neutron")
     old = heartbeat(world, agent)
-    assert nova_db.rename_agents(url, [agent], "compute1", "cn7") == nova_db.Outcome(1, 0)
-    assert nova_db.agent_hosts(url, [agent, "unknown"]) == {agent: "cn7"}
+    assert nova.rename_agents(url, [agent], "compute1", "cn7") == nova.Outcome(1, 0)
+    assert nova.agent_hosts(url, [agent, "unknown"]) == {agent: "cn7"}
     fresh = heartbeat(world, agent)
     clock = "SELECT utc_timestamp()" if world.server.backend == "mariadb" else "SELECT now() AT TIME ZONE 'utc'"
     now = world.server.run(clock)[0][0]
     assert abs((fresh - now).total_seconds()) < 5
     assert fresh > old
     world.update("neutron", "agents", agent, heartbeat_timestamp=old)
-    assert nova_db.rename_agents(url, [agent], "compute1", "cn7") == nova_db.Outcome(0, 1)
+    assert nova.rename_agents(url, [agent], "compute1", "cn7") == nova.Outcome(0, 1)
     assert heartbeat(world, agent) > old
     world.update("neutron", "agents", agent, heartbeat_timestamp=old)
-    nova_db.beat_agents(url, [agent], "cn7")
+    nova.beat_agents(url, [agent], "cn7")
     assert heartbeat(world, agent) > old
     assert heartbeat(world, uid("agent", 2)) == old
 
@@ -505,11 +507,11 @@ def test_agents_of_another_host_are_left_alone(world: World) -> None:
     before = world.rows("neutron", "agents", "host", "heartbeat_timestamp")
     url = world.url("neutron")
     with pytest.raises(Conflict, match="expected 'compute1'"):
-        nova_db.rename_agents(url, [uid("agent", 1), uid("agent", 2)], "compute1", "cn7")
+        nova.rename_agents(url, [uid("agent", 1), uid("agent", 2)], "compute1", "cn7")
     with pytest.raises(Conflict, match="None"):
-        nova_db.rename_agents(url, [uid("agent", 9)], "compute1", "cn7")
+        nova.rename_agents(url, [uid("agent", 9)], "compute1", "cn7")
     with pytest.raises(Conflict, match=r"(?i)duplicate"):
-        nova_db.rename_agents(url, [uid("agent", 1)], "compute1", "compute2")
+        nova.rename_agents(url, [uid("agent", 1)], "compute1", "compute2")
     with pytest.raises(Conflict):
-        nova_db.beat_agents(url, [uid("agent", 1), uid("agent", 2)], "compute1")
+        nova.beat_agents(url, [uid("agent", 1), uid("agent", 2)], "compute1")
     assert world.rows("neutron", "agents", "host", "heartbeat_timestamp") == before

@@ -13,9 +13,9 @@ import servers
 from link_runs import State, request, run
 from world import World, uid
 
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import links
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Grant
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import nova_db, request_specs
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Grant
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova, request_specs
 from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
 
 _users = itertools.count(1)
@@ -60,20 +60,20 @@ def test_the_documented_rights_are_enough(any_release: World) -> None:
     world = any_release
     user = user_with_documented_rights(world)
     options = world.options(user)
-    read = nova_db.read_databases(options, ["compute1"], rename=True)
+    read = nova.read_databases(options, ["compute1"], rename=True)
     assert read.unread == []
     assert [cell.unread for cell in read.cells or ()] == [[]]
     assert refused(read.grants) == set()
     assert len(read.grants or ()) == 18
-    old = nova_db.Completeness("compute1", "compute1.example")
-    cell, api, neutron = (nova_db.url_of(options, name) for name in ("cell:cell1", "api", "neutron"))
+    old = nova.Completeness("compute1", "compute1.example")
+    cell, api, neutron = (nova.url_of(options, name) for name in ("cell:cell1", "api", "neutron"))
     assert f"//{user}:" in cell
-    with nova_db.advisory_lock(api, "rename") as lock:
+    with nova.advisory_lock(api, "rename") as lock:
         assert lock.still_held()
-        assert nova_db.apply_row_changes(cell, world.cell_changes(), old).changed == 4
-        assert nova_db.apply_row_changes(api, world.api_changes(), old).changed == 2
-        assert nova_db.rename_agents(neutron, [uid("agent", 1)], "compute1", "cn7").changed == 1
-        nova_db.beat_agents(neutron, [uid("agent", 1)], "cn7")
+        assert nova.apply_row_changes(cell, world.cell_changes(), old).changed == 4
+        assert nova.apply_row_changes(api, world.api_changes(), old).changed == 2
+        assert nova.rename_agents(neutron, [uid("agent", 1)], "compute1", "cn7").changed == 1
+        nova.beat_agents(neutron, [uid("agent", 1)], "cn7")
 
 
 def test_the_documented_rights_are_enough_to_repair_links(any_release: World, tmp_path: pathlib.Path) -> None:
@@ -89,9 +89,9 @@ def test_the_documented_rights_are_enough_to_repair_links(any_release: World, tm
         world.update("cell", "migrations", 1, instance_uuid=uid("instance", 3), **link)
     wrong = {"SG202", "SG215"} | ({"SG212", "SG221"} if world.has_compute_id else set())
     state = State(tmp_path / "state")
-    done = links.apply(run(world.options(user), state), request())
+    done = repair_links.apply(run(world.options(user), state), request())
     assert {row["code"] for row in done["repairs"]} == wrong, done["msg"]
-    assert links.rollback(run(world.options(user), state))["counts"]["changed"] == len(wrong)
+    assert repair_links.rollback(run(world.options(user), state))["counts"]["changed"] == len(wrong)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_a_right_missing_to_a_repair_of_links_is_named(
     postgres = world.server.backend == "postgresql"
     table, to = ("compute_nodes", user) if postgres else (f"{world.names['cell']}.compute_nodes", f"'{user}'@'%'")
     world.server.run(f"REVOKE {right} ON {table} FROM {to}", world.names["cell"])
-    with pytest.raises(links.Refused, match="SG311") as raised:
-        links.apply(run(world.options(user), State(tmp_path / "state")), request())
+    with pytest.raises(repair_links.Refused, match="SG311") as raised:
+        repair_links.apply(run(world.options(user), State(tmp_path / "state")), request())
     assert remedy in raised.value.message
 
 
@@ -127,7 +127,7 @@ def test_a_right_missing_to_a_repair_of_links_is_named(
 def test_a_missing_right_is_named(world: World, table: str, kind: str, database: str) -> None:
     on = f"ON {table} " if world.server.backend == "postgresql" else f"ON {grant_statements.DATABASES[kind]}.{table} "
     user = user_with_documented_rights(world, but=on)
-    read = nova_db.read_databases(world.options(user), ["compute1"], rename=True)
+    read = nova.read_databases(world.options(user), ["compute1"], rename=True)
     assert {(name, place) for name, place, _action in refused(read.grants)} == {(database, table)}
     errors = [grant.error or "" for grant in read.grants or () if not grant.allowed]
     assert all("denied" in error for error in errors)
@@ -145,7 +145,7 @@ def test_a_user_who_may_only_read(world: World) -> None:
                 world.server.run(f"REVOKE UPDATE ({columns}) ON {table} FROM {user}", world.names[kind])
             else:
                 world.server.run(f"REVOKE UPDATE ({columns}) ON {world.names[kind]}.{table} FROM '{user}'@'%'")
-    read = nova_db.read_databases(world.options(user), ["compute1"], rename=True)
+    read = nova.read_databases(world.options(user), ["compute1"], rename=True)
     assert refused(read.grants) == {
         ("cell:cell1", "services", "update"),
         ("cell:cell1", "compute_nodes", "update"),
@@ -157,10 +157,10 @@ def test_a_user_who_may_only_read(world: World) -> None:
 
 def test_a_probe_changes_nothing_and_keeps_no_lock(world: World) -> None:
     before = world.everything()
-    grants = nova_db.probe_grants(world.options(), [("cell:cell1", "services", ("host",), "update")])
+    grants = nova.probe_grants(world.options(), [("cell:cell1", "services", ("host",), "update")])
     assert grants == [Grant("cell:cell1", "services", ["host"], "update", True, None)]
     assert world.everything() == before
-    gone = nova_db.probe_grants(world.options(), [("cell:nowhere", "services", ("host",), "update")])
+    gone = nova.probe_grants(world.options(), [("cell:nowhere", "services", ("host",), "update")])
     assert gone == [Grant("cell:nowhere", "services", ["host"], "update", False, "no such database is configured")]
 
 
@@ -170,10 +170,10 @@ def test_a_release_28_column_that_may_not_be_seen_is_not_taken_for_absent(world:
     on, to = ("instances", user) if postgres else (f"{world.names['cell']}.instances", f"'{user}'@'%'")
     world.server.run(f"REVOKE SELECT (compute_id) ON {on} FROM {to}", world.names["cell"])
     # Who may write it sees that it exists.
-    (cell,) = nova_db.read_databases(world.options(user)).cells or ()
+    (cell,) = nova.read_databases(world.options(user)).cells or ()
     assert (cell.has_compute_id, cell.instances) == (True, None)
     assert [item.part for item in cell.unread] == ["instances"]
     world.server.run(f"REVOKE UPDATE (compute_id) ON {on} FROM {to}", world.names["cell"])
-    (cell,) = nova_db.read_databases(world.options(user)).cells or ()
+    (cell,) = nova.read_databases(world.options(user)).cells or ()
     assert (cell.has_compute_id, cell.instances, cell.migrations) == (False, None, None)
     assert [item.part for item in cell.unread] == ["has_compute_id"]

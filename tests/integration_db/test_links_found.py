@@ -12,9 +12,9 @@ import pytest
 import servers
 from world import World, uid
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import links
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import link_reads
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import links
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads
 
 _cells: dict[str, link_clouds.Cells] = {}
 #: Seeds by server: the second server proves the dialect, not the rules.

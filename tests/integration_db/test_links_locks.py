@@ -24,9 +24,10 @@ import sqlalchemy as sa
 from link_runs import Killed, State, request, run
 from world import World
 
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import links
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, link_repairs, row_changes
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, rows
 
 HEARTBEAT = "UPDATE services SET report_count = report_count + 1, last_seen_up = '2026-11-21 06:00:10' WHERE id = 1"
 #: A heartbeat that waits longer than this is a danger; Nova's service_down_time is 60 s.
@@ -71,7 +72,7 @@ def statement(world: World, text: str, wait: int = 1) -> str | None:
 
 def during_update(monkeypatch: pytest.MonkeyPatch, do: t.Callable[[], None]) -> None:
     """Do something in the middle of the first transaction, its rows locked and one of them written."""
-    update, done = row_changes.update, []
+    update, done = rows.update, []
 
     def disturbed(*arguments: t.Any) -> None:
         update(*arguments)
@@ -79,7 +80,7 @@ def during_update(monkeypatch: pytest.MonkeyPatch, do: t.Callable[[], None]) -> 
             done.append(True)
             do()
 
-    monkeypatch.setattr(row_changes, "update", disturbed)
+    monkeypatch.setattr(rows, "update", disturbed)
 
 
 # --- no row is locked while the journal is written ------------------------------------------------------------
@@ -89,7 +90,7 @@ def test_heartbeats_come_through_while_the_journal_hangs(unlinked: World, state:
     """The state host does not answer for as long as it likes: no row is locked meanwhile."""
     refused: list[str | None] = []
     state.between = ("batch_write", lambda: refused.append(statement(unlinked, HEARTBEAT)))
-    result = links.apply(run(unlinked.options(), state), request("SG201"))
+    result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert refused == [None], "the heartbeat of nova-compute was held up by the journal"
     assert (service_ids(unlinked), result["counts"]["changed"]) == ([1, 2], 2)
 
@@ -100,7 +101,7 @@ def test_the_heartbeat_waits_while_the_link_is_written_and_the_service_cannot_go
     """The guard of the tests here: rows are locked in the transaction, and a deletion would be held up."""
     refused: list[str | None] = []
     during_update(monkeypatch, lambda: refused.append(statement(unlinked, "UPDATE services SET deleted = 1")))
-    links.apply(run(unlinked.options(), state), request("SG201"))
+    repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert len(refused) == 1 and refused[0] is not None and "lock" in refused[0].lower()
     assert statement(unlinked, HEARTBEAT) is None, "nothing is held any more"
 
@@ -118,7 +119,7 @@ def test_what_a_link_is_to_lead_to_stays_until_it_is_committed(
         refused.append(statement(unlinked, "UPDATE compute_nodes SET deleted = 1 WHERE id = 1"))
 
     during_update(monkeypatch, meddle)
-    links.apply(run(unlinked.options(), state), request("SG211"))
+    repair_links.apply(run(unlinked.options(), state), request("SG211"))
     assert len(refused) == 1 and refused[0] is not None and "lock" in refused[0].lower()
 
 
@@ -128,7 +129,7 @@ HOLDER = """
     import sys, time
     sys.path.insert(0, sys.argv[1])
     import sqlalchemy as sa
-    from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, schema
+    from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database, schema
     services = schema.table(schema.CELL, "services")
     with database.transaction(sys.argv[2], database.BRIEF) as connection:
         rows = sa.select(services.c.id).where(services.c.id == 1).with_for_update(read=True)
@@ -164,22 +165,22 @@ def test_a_run_that_hangs_in_mid_transaction_loses_its_locks_and_what_it_wrote(
 
     during_update(monkeypatch, hang)
     with pytest.raises(DatabaseError):
-        links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert waited[0] < SOON
     assert service_ids(unlinked) == [None, None], "the server has rolled it back"
-    result = links.apply(run(unlinked.options(), state), request("SG201"))
+    result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert (service_ids(unlinked), result["state"]) == ([1, 2], "finished")
-    links.rollback(run(unlinked.options(), state))
+    repair_links.rollback(run(unlinked.options(), state))
     assert service_ids(unlinked) == [None, None]
 
 
 def test_many_slow_statements_do_not_add_up(unlinked: World) -> None:
-    limits = database.Limits(lock=3, statement=5, idle=5, whole=1)
-    with pytest.raises(Conflict, match="longer than 1 s"), database.transaction(unlinked.url("cell"), limits) as held:
+    limits = engine.Limits(lock=3, statement=5, idle=5, whole=1)
+    with pytest.raises(Conflict, match="longer than 1 s"), engine.transaction(unlinked.url("cell"), limits) as held:
         for _ in range(3):
             held.execute(sa.select(1))
             time.sleep(0.6)
-    with database.transaction(unlinked.url("cell"), limits) as held:
+    with engine.transaction(unlinked.url("cell"), limits) as held:
         held.execute(sa.select(1))
 
 
@@ -198,11 +199,11 @@ def test_a_row_that_nova_writes_after_the_journal_is_journaled_again(unlinked: W
     state.between = ("batch_write", beat)
     state.kill = ("batch_mark", "before")
     with pytest.raises(Killed):
-        links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert len(calls) == 2
     state.between = state.kill = None
     # It is known that all of it was committed, also of the row whose stamp moved before.
-    result = links.rollback(run(unlinked.options(), state))
+    result = repair_links.rollback(run(unlinked.options(), state))
     assert (result["counts"]["changed"], result["incomplete"]) == (2, False)
     assert service_ids(unlinked) == [None, None]
 
@@ -213,10 +214,10 @@ def test_a_row_that_changes_after_the_journal_is_left_alone_and_the_journal_says
     state.between = ("batch_write", lambda: unlinked.update("cell", "compute_nodes", 1, host="COMPUTE1"))
     state.kill = ("batch_mark", "before")
     with pytest.raises(Killed):
-        links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert service_ids(unlinked) == [None, 2]
     state.between = state.kill = None
-    result = links.rollback(run(unlinked.options(), state))
+    result = repair_links.rollback(run(unlinked.options(), state))
     assert (result["counts"]["changed"], result["counts"]["skipped"], result["incomplete"]) == (1, 0, False)
     assert service_ids(unlinked) == [None, None]
 
@@ -227,10 +228,10 @@ def test_what_was_journaled_and_then_done_by_nova_is_not_taken_back(unlinked: Wo
             unlinked.update("cell", "compute_nodes", number, service_id=number, updated_at="2026-11-21 06:01:00")
 
     state.between = ("batch_write", heal)
-    result = links.apply(run(unlinked.options(), state), request("SG201"))
+    result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert (result["counts"]["changed"], result["counts"]["already"]) == (0, 2)
     state.between = None
-    links.rollback(run(unlinked.options(), state))
+    repair_links.rollback(run(unlinked.options(), state))
     assert service_ids(unlinked) == [1, 2]
 
 
@@ -241,10 +242,10 @@ def test_rows_that_others_write_all_the_time_end_the_run_with_nothing_changed(un
         lambda: unlinked.update("cell", "compute_nodes", 1, updated_at=f"2026-11-21 06:01:{next(seconds)}"),
     )
     with pytest.raises(Conflict, match="others keep writing"):
-        links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert service_ids(unlinked) == [None, None]
     state.between = None
-    assert links.apply(run(unlinked.options(), state), request("SG201"))["counts"]["changed"] == 2
+    assert repair_links.apply(run(unlinked.options(), state), request("SG201"))["counts"]["changed"] == 2
 
 
 @pytest.mark.parametrize("then", ["resume", "rollback"])
@@ -256,12 +257,12 @@ def test_killed_in_the_middle_of_the_transaction(
 
     during_update(monkeypatch, die)
     with pytest.raises(Killed):
-        links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert service_ids(unlinked) == [None, None]
     if then == "resume":
-        links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_links.apply(run(unlinked.options(), state), request("SG201"))
         assert service_ids(unlinked) == [1, 2]
-    links.rollback(run(unlinked.options(), state))
+    repair_links.rollback(run(unlinked.options(), state))
     assert service_ids(unlinked) == [None, None]
 
 
@@ -269,15 +270,15 @@ def test_a_commit_that_is_still_under_way_is_not_taken_for_none(unlinked: World,
     """The client is dead, its transaction is not yet: whether it was committed is asked when it has ended."""
     state.kill = ("batch_write", "after")
     with pytest.raises(Killed):
-        links.apply(run(unlinked.options(), state), request("SG201"))
+        repair_links.apply(run(unlinked.options(), state), request("SG201"))
     state.kill = None
     with sa.create_engine(unlinked.url("cell")).connect() as ghost:
         ghost.exec_driver_sql("UPDATE compute_nodes SET service_id = id")
         with pytest.raises(Conflict):
-            links.apply(run(unlinked.options(), state), request("SG201"))
+            repair_links.apply(run(unlinked.options(), state), request("SG201"))
         ghost.commit()
-    links.apply(run(unlinked.options(), state), request("SG201"))
-    links.rollback(run(unlinked.options(), state))
+    repair_links.apply(run(unlinked.options(), state), request("SG201"))
+    repair_links.rollback(run(unlinked.options(), state))
     assert service_ids(unlinked) == [None, None], "it was committed, so it is taken back"
 
 
@@ -287,7 +288,7 @@ def test_a_commit_that_is_still_under_way_is_not_taken_for_none(unlinked: World,
 def test_a_target_that_changed_behind_the_lock_is_reported(unlinked: World, state: State) -> None:
     """As another node of a Galera cluster can do it, where the lock is not known."""
     state.between = ("batch_mark", lambda: unlinked.update("cell", "services", 1, host="renamed1"))
-    result = links.apply(run(unlinked.options(), state), request("SG201"))
+    result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert (result["counts"]["changed"], result["counts"]["doubtful"], result["incomplete"]) == (2, 1, True)
     assert "1 row repaired whose target changed in the meantime" in result["msg"]
     (row,) = [row for row in result["repairs"] if row["outcome"] != "repaired"]
@@ -300,7 +301,7 @@ def test_a_target_that_is_what_it_was_again_is_a_finding_all_the_same(unlinked: 
     """The last look finds nothing wrong; that the ground moved under the repair is still said."""
     unlinked.update("cell", "services", 1, host="compute1")
     state.between = ("batch_mark", lambda: unlinked.update("cell", "services", 1, host="renamed1"))
-    ended = links.link_repairs.recheck
+    ended = repair_links.link_rows.recheck
 
     def again(url: str, made: t.Any) -> t.Any:
         found = ended(url, made)
@@ -308,8 +309,8 @@ def test_a_target_that_is_what_it_was_again_is_a_finding_all_the_same(unlinked: 
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(links.link_repairs, "recheck", again)
-        result = links.apply(run(unlinked.options(), state), request("SG201"))
+        patch.setattr(repair_links.link_rows, "recheck", again)
+        result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
     (item,) = result["report"]["findings"]
     assert (item["code"], "services id=1 is not what it was" in item["evidence"]["after the commit"]) == ("SG201", True)
     assert result["incomplete"] is True
@@ -367,12 +368,12 @@ def test_on_galera_the_result_says_what_its_locks_do_not_guarantee(
     for kind in ("cell", "api"):
         world.server.run(f"GRANT SELECT, UPDATE ON {world.names[kind]}.* TO repairer@'%'")
     options = world.options("repairer")
-    shown = links.apply(run(options, State(tmp_path / "state", check_mode=True)), request("SG201"))
+    shown = repair_links.apply(run(options, State(tmp_path / "state", check_mode=True)), request("SG201"))
     assert service_ids(world) == [None, None]
     taken: list[object] = []
     delete = "UPDATE services SET deleted = id WHERE id = 1"
     during_update(monkeypatch, lambda: taken.append(second.run(delete, world.names["cell"])))
-    done = links.apply(run(options, State(tmp_path / "state")), request("SG201"))
+    done = repair_links.apply(run(options, State(tmp_path / "state")), request("SG201"))
     assert taken == [[]], "the other node knew of no lock"
     for result in (shown, done):
         (said,) = result["not_guaranteed"]
@@ -380,9 +381,9 @@ def test_on_galera_the_result_says_what_its_locks_do_not_guarantee(
         assert said in result["msg"]
     left_alone = (service_ids(world), done["counts"]["skipped"]) == ([None, 2], 1)
     assert left_alone or done["counts"]["doubtful"] == 1, done
-    with database.transaction(world.url("cell", "repairer"), database.BRIEF) as held:
+    with engine.transaction(world.url("cell", "repairer"), engine.BRIEF) as held:
         assert held.exec_driver_sql("SELECT @@wsrep_sync_wait").scalar() == 7
 
 
 def test_one_server_is_no_cluster(world: World) -> None:
-    assert link_repairs.is_cluster(world.url("cell")) is False
+    assert link_rows.is_cluster(world.url("cell")) is False

@@ -20,7 +20,7 @@ import servers
 from link_runs import witness
 from world import World, uid
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

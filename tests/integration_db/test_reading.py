@@ -12,10 +12,9 @@ import servers
 import sqlalchemy as sa
 from world import CELL1, World, uid
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, releases
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import stored_names
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db, schema
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases, stored_names
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova, schema
 
 
 def only_cell(read: facts.DatabaseFacts) -> facts.CellFacts:
@@ -32,7 +31,7 @@ def nothing_secret(value: object) -> None:
 
 def test_everything_of_every_release(any_release: World) -> None:
     world = any_release
-    read = nova_db.read_databases(world.options())
+    read = nova.read_databases(world.options())
     assert read.unread == []
     cell = only_cell(read)
     assert (cell.name, cell.uuid, cell.unread) == ("cell1", CELL1, [])
@@ -71,12 +70,12 @@ def test_everything_of_every_release(any_release: World) -> None:
 def test_scope_matches_host_and_node(world: World) -> None:
     world.instance(4, "elsewhere", "compute1.example")
     world.instance(5, None, None)
-    cell = only_cell(nova_db.read_databases(world.options(), ["compute1", "compute1.example"]))
+    cell = only_cell(nova.read_databases(world.options(), ["compute1", "compute1.example"]))
     assert [row.id for row in cell.instances or ()] == [1, 2, 4]
     assert [row.id for row in cell.services or ()] == [1]
     assert [row.id for row in cell.compute_nodes or ()] == [1]
     assert cell.scope == ["compute1", "compute1.example"]
-    read = nova_db.read_databases(world.options(), ["compute1"])
+    read = nova.read_databases(world.options(), ["compute1"])
     assert read.api is not None
     assert read.neutron is not None
     assert [row.host for row in read.api.host_mappings or ()] == ["compute1"]
@@ -85,13 +84,13 @@ def test_scope_matches_host_and_node(world: World) -> None:
 
 
 def test_no_such_host_reads_empty_lists_not_none(world: World) -> None:
-    cell = only_cell(nova_db.read_databases(world.options(), ["nowhere"]))
+    cell = only_cell(nova.read_databases(world.options(), ["nowhere"]))
     assert (cell.services, cell.compute_nodes, cell.instances, cell.migrations, cell.unread) == ([], [], [], [], [])
 
 
 def test_case_variants_are_read_as_they_stand(world: World) -> None:
     world.instance(4, "COMPUTE1", "Compute1.Example")
-    cell = only_cell(nova_db.read_databases(world.options(), ["compute1"]))
+    cell = only_cell(nova.read_databases(world.options(), ["compute1"]))
     assert [row.host for row in cell.instances or ()] == ["compute1", "compute1", "COMPUTE1"]
 
 
@@ -102,7 +101,7 @@ def test_names_are_compared_as_this_database_compares_them(world: World, stored:
     world.node(9, stored, stored)
     world.instance(9, stored, stored)
     world.migration(9, stored, "compute2", "done", "evacuation")
-    cell = only_cell(nova_db.read_databases(world.options()))
+    cell = only_cell(nova.read_databases(world.options()))
     assert cell.unread == []
     assert cell.dialect == world.server.backend
     for table, name in schema.NAME_COLUMNS:
@@ -119,7 +118,7 @@ def test_names_are_compared_as_this_database_compares_them(world: World, stored:
 def test_a_name_that_differs_in_blanks_is_read_where_the_database_finds_it(world: World) -> None:
     world.service(9, "compute9 ")
     world.migration(9, "compute9 ", "compute2", "done", "evacuation")
-    cell = only_cell(nova_db.read_databases(world.options(), ["compute9"]))
+    cell = only_cell(nova.read_databases(world.options(), ["compute9"]))
     mariadb = world.server.backend == "mariadb"
     assert [row.host for row in cell.services or ()] == (["compute9 "] if mariadb else [])
     assert [row.source_compute for row in cell.migrations or ()] == (["compute9 "] if mariadb else [])
@@ -129,7 +128,7 @@ def test_soft_deleted_services_and_nodes_are_kept_and_deleted_instances_are_not(
     world.service(8, "compute1", deleted=8)
     world.node(8, "compute1", "old.example", deleted=8)
     world.instance(8, "compute1", "compute1.example", deleted=8)
-    cell = only_cell(nova_db.read_databases(world.options(), ["compute1"]))
+    cell = only_cell(nova.read_databases(world.options(), ["compute1"]))
     assert [(row.id, row.deleted) for row in cell.services or ()] == [(1, 0), (8, 8)]
     assert [(row.id, row.deleted) for row in cell.compute_nodes or ()] == [(1, 0), (8, 8)]
     assert [row.id for row in cell.instances or ()] == [1, 2]
@@ -139,7 +138,7 @@ def test_soft_deleted_services_and_nodes_are_kept_and_deleted_instances_are_not(
 def test_instances_of_given_uuids_wherever_they_are(world: World, hosts: list[str]) -> None:
     world.instance(8, "compute1", "compute1.example", deleted=8)
     wanted = [uid("instance", 3), uid("instance", 8), uid("instance", 99)]
-    cell = only_cell(nova_db.read_databases(world.options(), hosts, instance_uuids=wanted))
+    cell = only_cell(nova.read_databases(world.options(), hosts, instance_uuids=wanted))
     assert [(row.id, row.deleted) for row in cell.instances or ()] == [(1, 0), (2, 0), (3, 0), (8, 8)]
 
 
@@ -151,7 +150,7 @@ def test_migrations_that_may_still_do_something(world: World) -> None:
     world.migration(5, "compute1", "compute2", "completed", "evacuation")
     world.migration(6, "compute3", "compute4", "running", "live-migration")
     world.migration(7, "compute1", "compute2", "confirmed", "resize")
-    cell = only_cell(nova_db.read_databases(world.options(), ["compute1"]))
+    cell = only_cell(nova.read_databases(world.options(), ["compute1"]))
     assert [row.id for row in cell.migrations or ()] == [1, 3, 4]
     assert (cell.migrations or ())[1] == facts.MigrationRow(
         3, uid("migration", 3), "evacuation", "done", None, "compute1", "compute1", "compute2", "compute2", None, 3
@@ -164,17 +163,17 @@ def test_migrations_that_may_still_do_something(world: World) -> None:
 def test_disabled_cells_are_read_and_cell0_is_not(world: World) -> None:
     other = "22222222-2222-4222-8222-222222222222"
     world.cell_mapping(3, None, other, world.url("cell"), disabled=True)
-    cells = nova_db.list_cells(world.options())
+    cells = nova.list_cells(world.options())
     assert [(cell.name, cell.uuid) for cell in cells] == [("cell1", CELL1), (other, other)]
     assert servers.PASSWORD not in repr(cells)
-    assert nova_db.url_of(world.options(), f"cell:{other}") == world.url("cell")
+    assert nova.url_of(world.options(), f"cell:{other}") == world.url("cell")
 
 
 def test_a_cell_that_does_not_answer_stays_in_the_list(world: World) -> None:
     world.cell_mapping(3, "dead", uid("cell", 3), f"mysql+pymysql://nova:{servers.PASSWORD}@127.0.0.1:1/nova")
     world.cell_mapping(4, "odd", uid("cell", 4), "sqlite:///nova.db")
     world.cell_mapping(5, "broken", uid("cell", 5), "{scheme}://{nonsense}/nova")
-    read = nova_db.read_databases(world.options())
+    read = nova.read_databases(world.options())
     good, dead, odd, broken = read.cells or ()
     assert good.unread == []
     for cell in (dead, odd, broken):
@@ -185,23 +184,23 @@ def test_a_cell_that_does_not_answer_stays_in_the_list(world: World) -> None:
     assert "nonsense" in broken.unread[0].reason
     nothing_secret(read)
     with pytest.raises(DatabaseError, match="nonsense"):
-        nova_db.url_of(world.options(), "cell:broken")
+        nova.url_of(world.options(), "cell:broken")
 
 
 def test_own_urls_take_the_place_of_the_mapping(world: World) -> None:
     world.cell_mapping(3, "far", uid("cell", 3), "mysql+pymysql://nova@unreachable.invalid/nova")
     options = {**world.options(), "nova_cell_db_urls": {"far": world.url("cell")}}
-    assert [cell.unread for cell in nova_db.read_databases(options).cells or ()] == [[], []]
+    assert [cell.unread for cell in nova.read_databases(options).cells or ()] == [[], []]
     by_uuid = {**world.options(), "nova_cell_db_urls": {uid("cell", 3): world.url("cell")}}
-    assert [cell.unread for cell in nova_db.read_databases(by_uuid).cells or ()] == [[], []]
-    wrong = nova_db.read_databases({**world.options(), "nova_cell_db_urls": {"typo": world.url("cell")}})
+    assert [cell.unread for cell in nova.read_databases(by_uuid).cells or ()] == [[], []]
+    wrong = nova.read_databases({**world.options(), "nova_cell_db_urls": {"typo": world.url("cell")}})
     assert wrong.cells is None
     assert [item.part for item in wrong.unread] == ["cells"]
     assert "typo" in wrong.unread[0].reason
 
 
 def test_cells_without_an_api_database(world: World) -> None:
-    read = nova_db.read_databases({"nova_cell_db_urls": {"mine": world.url("cell")}})
+    read = nova.read_databases({"nova_cell_db_urls": {"mine": world.url("cell")}})
     assert only_cell(read).name == "mine"
     assert read.api is None
     assert sorted(item.part for item in read.unread) == ["api", "cells"]
@@ -209,7 +208,7 @@ def test_cells_without_an_api_database(world: World) -> None:
 
 def test_a_wrong_password_is_told_without_it(world: World) -> None:
     options = {"nova_api_db_url": world.url("api", "nobody"), "neutron_db_url": world.url("neutron", "nobody")}
-    read = nova_db.read_databases(options, rename=True)
+    read = nova.read_databases(options, rename=True)
     assert (read.api, read.cells, read.neutron, read.grants, read.lock) == (None,) * 5
     assert [item.part for item in read.unread] == ["api", "cells", "neutron", "grants", "lock"]
     assert "nobody" in read.unread[0].reason
@@ -219,7 +218,7 @@ def test_a_wrong_password_is_told_without_it(world: World) -> None:
 def test_one_table_that_cannot_be_read_takes_no_other_with_it(world: World) -> None:
     world.server.run("ALTER TABLE instances RENAME TO hidden", world.names["cell"])
     try:
-        cell = only_cell(nova_db.read_databases(world.options()))
+        cell = only_cell(nova.read_databases(world.options()))
     finally:
         world.server.run("ALTER TABLE hidden RENAME TO instances", world.names["cell"])
     assert cell.instances is None
@@ -234,16 +233,16 @@ def test_one_table_that_cannot_be_read_takes_no_other_with_it(world: World) -> N
 def test_a_snapshot_sees_one_moment(world: World) -> None:
     services = sa.table("services", sa.column("id"))
     instances = sa.table("instances", sa.column("id"))
-    with database.snapshot(world.url("cell")) as connection:
+    with engine.snapshot(world.url("cell")) as connection:
         assert connection.execute(sa.select(sa.func.count()).select_from(services)).scalar() == 2
         world.instance(9, "compute1", "compute1.example")
         assert connection.execute(sa.select(sa.func.count()).select_from(instances)).scalar() == 3
-    with database.snapshot(world.url("cell")) as connection:
+    with engine.snapshot(world.url("cell")) as connection:
         assert connection.execute(sa.select(sa.func.count()).select_from(instances)).scalar() == 4
 
 
 def test_a_snapshot_cannot_write(world: World) -> None:
     services = sa.table("services", sa.column("id"), sa.column("host"))
-    with pytest.raises(DatabaseError, match=r"(?i)read.only"), database.snapshot(world.url("cell")) as connection:
+    with pytest.raises(DatabaseError, match=r"(?i)read.only"), engine.snapshot(world.url("cell")) as connection:
         connection.execute(sa.update(services).values(host="x"))
     assert world.everything()["services"] == [(1, "compute1"), (2, "compute2")]

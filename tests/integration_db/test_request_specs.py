@@ -11,8 +11,9 @@ import pytest
 import sqlalchemy as sa
 from world import World, uid
 
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, request_specs
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import request_specs
 
 SERVER, OTHER = uid("instance", 1), uid("instance", 2)
 

@@ -11,7 +11,7 @@ import uuid
 import servers
 import sqlalchemy as sa
 
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
 
 #: Without a time zone, as Nova and neutron store it.
 NOW = datetime.datetime(2026, 11, 21, 3, 0, 0)  # noqa: DTZ001

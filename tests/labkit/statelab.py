@@ -85,8 +85,8 @@ if JOB["code"]:
     shutil.rmtree(place, ignore_errors=True)
     tarfile.open(fileobj=io.BytesIO(base64.b64decode(JOB["code"]))).extractall(place)
 sys.path.insert(0, place)
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as host
 print(json.dumps(facts.to_plain(host.read_host(host.HostOptions(inventory_name=JOB["name"])))))
 """
 

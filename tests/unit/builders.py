@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import uuid as uuids
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
 
 AT = "2026-11-21T06:00:00+00:00"
 #: What healthy() renames compute1 to; it resolves to compute1's own address everywhere.
@@ -454,7 +454,7 @@ def _cell(cell, cells, names, guests, release):
     return facts.CellFacts(
         name=f"cell{cell}",
         uuid=uid("cell", cell),
-        # As systems/urls.py, location() makes it: without the kind of database.
+        # As model/urls.py, location() makes it: without the kind of database.
         location=f"10.0.0.5/nova_cell{cell}",
         revision=_first(releases.MAIN_REVISIONS, release),
         has_compute_id=release >= 28,

@@ -50,7 +50,7 @@ def _recording():
 
     Before anything else imports it: the others take the function by name. Returns them.
     """
-    from ansible_collections.stackguard.nova.plugins.module_utils import findings
+    from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 
     make = findings.finding
     if hasattr(make, "raised"):  # this file is imported under two names

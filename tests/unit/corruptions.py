@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import (
     address,

@@ -16,10 +16,11 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import ARGUMENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, moves
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import ARGUMENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, reads, server_moves
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import disks, image, lock, scene
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Nova
@@ -60,13 +61,13 @@ class Life:
 
     def _patch(self, monkeypatch):
         monkeypatch.setattr(server_evacuate, "connect", lambda _args: self.nova)
-        monkeypatch.setattr(server_evacuate.host, "addresses", lambda: ["203.0.113.200"])
-        monkeypatch.setattr(cloud_reads, "read_cloud", lambda *_args, **_more: self.look().bundle.cloud)
+        monkeypatch.setattr(server_evacuate.facts, "addresses", lambda: ["203.0.113.200"])
+        monkeypatch.setattr(reads, "read_cloud", lambda *_args, **_more: self.look().bundle.cloud)
         monkeypatch.setattr(evacuations, "read_evacuation", lambda *_args, **_more: self.look().about)
         monkeypatch.setattr(evidence, "load_dir", lambda *_args, **_more: self.look().bundle)
         monkeypatch.setattr(evidence, "read_times", lambda _directory: self.read_at)
-        monkeypatch.setattr(moves, "servers_on", lambda _cloud, _host: self.look().cloud.rows("servers"))
-        monkeypatch.setattr(moves, "find_service", lambda _cloud, _host: self.service)
+        monkeypatch.setattr(server_moves, "servers_on", lambda _cloud, _host: self.look().cloud.rows("servers"))
+        monkeypatch.setattr(server_moves, "find_service", lambda _cloud, _host: self.service)
         monkeypatch.setattr(evacuations, "list_actions", lambda _cloud, _uuid: [])
         monkeypatch.setattr(evacuations, "hold_down", self._hold)
         monkeypatch.setattr(evacuations, "give_back", self._give_back)

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import moves
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_moves
 
 #: When a nova-compute that hangs was last heard of.
 HEARD = "2026-01-01T00:00:00"
@@ -51,7 +51,7 @@ class FakeNova:
             "servers_on",
             "find_service",
         ):
-            monkeypatch.setattr(moves, name, getattr(self, name))
+            monkeypatch.setattr(server_moves, name, getattr(self, name))
 
     def systems(self):
         return Systems({}, None, {}, self.sleep, lambda: self.now, _connection=object())

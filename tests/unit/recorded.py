@@ -17,8 +17,10 @@ import typing
 
 from labkit import forecasts
 
-from ansible_collections.stackguard.nova.plugins.module_utils import audits, facts
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import common, forecast
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import common
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
 
 PLACE = pathlib.Path(__file__).parents[1] / "fixtures" / "forecast"
 
@@ -94,7 +96,7 @@ class Case:
     def told(self, by=forecast):
         """What a forecast says of the host, as in forecast.json. ``by``: the module that forecasts."""
         start = by.start(self.index, self.host)
-        plain = json.loads(audits.forecast_json(types.SimpleNamespace(starts=[start])))
+        plain = json.loads(audit.forecast_json(types.SimpleNamespace(starts=[start])))
         return plain["hosts"][self.host.inventory_name]
 
     def differences(self, by=forecast):

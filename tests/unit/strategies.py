@@ -11,7 +11,7 @@ import functools
 
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import STYLES, healthy
 

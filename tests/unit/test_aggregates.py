@@ -10,8 +10,8 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.aggregates import Rules, satisfies
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.aggregates import Rules, satisfies
 
 HOSTS = ("compute1", "compute2", "compute3")
 SERVER = facts.ApiServer("a", "a", "project", "ACTIVE", "compute1", "compute1", None, "active", 1, "az1")

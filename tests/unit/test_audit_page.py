@@ -16,7 +16,7 @@ import time
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action.audit import page
-from ansible_collections.stackguard.nova.plugins.module_utils import audits
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
 from ansible_collections.stackguard.nova.tests.unit.browser import Browser
 from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, many, troubled
 
@@ -34,7 +34,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found():
-    return audits.audited(troubled().bundle)
+    return audit.audited(troubled().bundle)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_it_prints_whole(shown):
 
 
 def test_thousands_of_findings_stay_usable(browser, tmp_path):
-    found = audits.audited(many(6000).bundle)
+    found = audit.audited(many(6000).bundle)
     assert len(found.checked.findings) >= 6000
     start = time.monotonic()
     shown = opened(browser, found, tmp_path)

@@ -15,16 +15,17 @@ import pytest
 from hypothesis import given, settings
 
 from ansible_collections.stackguard.nova.plugins.action.audit import page
-from ansible_collections.stackguard.nova.plugins.module_utils import audits, facts, findings, fleet
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, capacity_outlook
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleets
 from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, troubled
 
-FORMS = (audits.report_json, audits.forecast_json, audits.report_prom, audits.table, page)
+FORMS = (audit.report_json, audit.forecast_json, audit.report_prom, audit.table, page)
 
 
 def audited(some, *overrides):
-    return audits.audited(some.bundle, overrides)
+    return audit.audited(some.bundle, overrides)
 
 
 @settings(max_examples=20)
@@ -32,7 +33,7 @@ def audited(some, *overrides):
 def test_evidence_that_went_through_a_file_gives_the_same_bytes(some):
     spoiled = some.cloud.unreachable(min(some.cloud.bundle.hosts))
     again = facts.load_bundle(json.loads(json.dumps(facts.to_plain(spoiled.bundle), sort_keys=True)))
-    one, other = audits.audited(spoiled.bundle), audits.audited(again)
+    one, other = audit.audited(spoiled.bundle), audit.audited(again)
     assert [form(one) for form in FORMS] == [form(other) for form in FORMS]
 
 
@@ -40,12 +41,12 @@ def test_the_order_of_hosts_and_rows_does_not_matter():
     some = troubled()
     hosts = dict(reversed(some.bundle.hosts.items()))
     turned = dataclasses.replace(some.bundle, hosts=hosts)
-    assert [form(audits.audited(turned)) for form in FORMS] == [form(audited(some)) for form in FORMS]
+    assert [form(audit.audited(turned)) for form in FORMS] == [form(audited(some)) for form in FORMS]
 
 
 def test_the_report_has_the_agreed_shape():
     found = audited(troubled())
-    report = json.loads(audits.report_json(found))
+    report = json.loads(audit.report_json(found))
     agreed = {"schema", "verdict", "generated_at", "hosts", "servers", "findings", "unchecked", "counts"}
     assert set(report) == agreed | {"remedies"}
     assert (report["verdict"], report["hosts"], report["servers"]) == ("block", 9, 27)
@@ -65,35 +66,35 @@ def test_the_report_has_the_agreed_shape():
     ],
 )
 def test_what_fails(verdict, fail_on, expected):
-    assert audits.fails(verdict, fail_on) is expected
+    assert audit.fails(verdict, fail_on) is expected
 
 
 def test_servers_are_counted_of_what_was_read():
     some = healthy(hosts=2, guests=3)
-    assert audits.servers(some.bundle) == 6
-    assert audits.servers(some.without("databases").bundle) == 6
-    assert audits.servers(some.without("databases", "cloud").bundle) == 6
+    assert audit.servers(some.bundle) == 6
+    assert audit.servers(some.without("databases").bundle) == 6
+    assert audit.servers(some.without("databases", "cloud").bundle) == 6
 
 
 # --- what to do -----------------------------------------------------------------------------------------------
 
 
 def test_what_destroys_comes_first_and_each_remedy_once():
-    entries = audits.to_do(audited(troubled()))
+    entries = audit.to_do(audited(troubled()))
     assert [findings.CATALOGUE[entry.code].absolute for entry in entries[:2]] == [True, True]
     keys = [(entry.code, entry.severity, entry.remedy) for entry in entries]
     assert len(keys) == len(set(keys))
     severities = [entry.severity for entry in entries]
     assert severities == sorted(severities, key=findings.SEVERITIES.index)
     missing = next(entry for entry in entries if entry.code == "SG109")
-    assert len(missing.objects) <= audits.NAMED
+    assert len(missing.objects) <= audit.NAMED
 
 
 def test_what_an_override_passes_is_not_to_be_done():
     some = healthy().drop("domains", {"uuid": guest(1, 1)})
-    assert [entry.code for entry in audits.to_do(audited(some))] == ["SG109"]
+    assert [entry.code for entry in audit.to_do(audited(some))] == ["SG109"]
     passed = findings.Override("SG109", guest(1, 1), "known")
-    assert audits.to_do(audited(some, passed)) == []
+    assert audit.to_do(audited(some, passed)) == []
     assert audited(some, passed).verdict == "warn"
 
 
@@ -107,7 +108,7 @@ def test_every_finding_says_what_was_seen_and_what_to_do():
 
 
 def test_the_table_is_short_and_steers_no_terminal():
-    text = audits.table(audited(troubled()))
+    text = audit.table(audited(troubled()))
     assert "verdict block" in text
     assert "SG109 missing-domain" in text
     assert "a start of nova-compute on compute6: refuses: My compute node" in text
@@ -117,7 +118,7 @@ def test_the_table_is_short_and_steers_no_terminal():
 
 
 def test_prometheus_reads_it():
-    text = audits.report_prom(audited(troubled()))
+    text = audit.report_prom(audited(troubled()))
     line = re.compile(r'^stackguard_audit_[a-z_]+(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? -?\d+(\.\d+)?$')
     lines = text.splitlines()
     assert all(entry.startswith("# ") or line.match(entry) for entry in lines), text
@@ -132,7 +133,7 @@ def test_prometheus_reads_it():
 
 def test_a_time_that_is_none_is_left_out():
     bundle = dataclasses.replace(healthy().bundle, collected_at="")
-    assert "generated_timestamp" not in audits.report_prom(audits.audited(bundle))
+    assert "generated_timestamp" not in audit.report_prom(audit.audited(bundle))
 
 
 # --- the page -------------------------------------------------------------------------------------------------
@@ -166,7 +167,7 @@ def test_the_page_holds_every_finding_and_asks_no_network():
     seen = _Page(text)
     assert seen.tags.count("article") == len(found.checked.findings)
     links = {value for name, value in seen.attributes if name in ("src", "href", "action", "srcset")}
-    assert all(value.startswith(audits.PAGES) for value in links)
+    assert all(value.startswith(audit.PAGES) for value in links)
     assert "default-src 'none'" in text
     assert "@import" not in text
     assert "url(" not in text
@@ -178,14 +179,14 @@ def test_hostile_names_are_text_and_nothing_else(name):
     seen = _Page(text)
     assert (seen.tags.count("script"), seen.tags.count("img")) == (1, 0)
     assert not [key for key, _value in seen.attributes if key.startswith("on")]
-    assert audits.visible(name) in "".join(seen.words)
+    assert audit.visible(name) in "".join(seen.words)
     assert not {"\x1b", "\u202e"} & set(text)
     assert "1337" not in text
 
 
 def test_a_cloud_without_anything_has_a_page_too():
     empty = facts.Bundle(facts.SCHEMA, "", {}, {}, None, None)
-    text = page(audits.audited(empty))
+    text = page(audit.audited(empty))
     assert "No host was read." in text
     assert "an unknown time" in text
 
@@ -194,7 +195,7 @@ def test_a_cloud_without_anything_has_a_page_too():
 
 
 def test_zones_hosts_and_what_an_evacuation_would_need():
-    zones = {zone.name: zone for zone in fleet.zones(healthy(hosts=4, guests=2).bundle)}
+    zones = {zone.name: zone for zone in capacity_outlook.zones(healthy(hosts=4, guests=2).bundle)}
     assert {name: [host.name for host in zone.hosts] for name, zone in zones.items()} == {
         "az1": ["compute1", "compute3"],
         "az2": ["compute2", "compute4"],
@@ -206,36 +207,38 @@ def test_zones_hosts_and_what_an_evacuation_would_need():
 
 def test_guests_that_would_find_no_room():
     some = healthy(hosts=4, guests=2).change("domains", None, memory_mib=20000)
-    (zone, _other) = fleet.zones(some.bundle)
+    (zone, _other) = capacity_outlook.zones(some.bundle)
     # One of the first host's finds a seat; it has itself no room for those of the other, which its own guests may take.
     assert [host.unseated for host in zone.hosts] == [1, 2]
     # Together there is room enough for both, but in no single place.
     split = healthy(hosts=6, guests=1).change("domains", None, memory_mib=40000)
-    (zone, _other) = fleet.zones(split.bundle)
+    (zone, _other) = capacity_outlook.zones(split.bundle)
     assert zone.hosts[0].others > zone.hosts[0].need
     assert zone.hosts[0].unseated == 1
     assert zone.short == 1
 
 
 def test_a_host_alone_in_its_zone_has_nowhere_to_send_to():
-    zones = fleet.zones(healthy(hosts=2, guests=1).bundle)
+    zones = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
     assert [zone.hosts[0].unseated for zone in zones] == [1, 1]
 
 
 def test_hosts_that_were_not_read_are_drawn_as_such():
-    zones = fleet.zones(healthy(hosts=4).unreachable("compute1", "timed out").bundle)
+    zones = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1", "timed out").bundle)
     silent, other = zones[0].hosts
     assert (silent.name, silent.need, silent.unseated, silent.reason) == ("compute1", None, None, "timed out")
     assert other.unknown == 1
-    assert {zone.name for zone in fleet.zones(healthy().without("databases", "cloud").bundle)} == {fleet.UNREAD_ZONES}
+    assert {zone.name for zone in capacity_outlook.zones(healthy().without("databases", "cloud").bundle)} == {
+        capacity_outlook.UNREAD_ZONES
+    }
 
 
 def test_huge_pages_need_only_qemus_own():
     some = healthy(hosts=2, guests=1).change("domains", None, memory_mib=40000, hugepage_kib=2048)
-    assert fleet.zones(some.bundle)[0].hosts[0].need == 128
+    assert capacity_outlook.zones(some.bundle)[0].hosts[0].need == 128
 
 
 def test_a_host_that_did_not_answer_is_in_the_forecast_as_not_known():
-    told = {start.inventory_name: start.told for start in audits.audited(troubled().bundle).starts}
+    told = {start.inventory_name: start.told for start in audit.audited(troubled().bundle).starts}
     assert told["compute3"] == "cannot be told: the host was not read: <i>timed out</i>"
     assert sorted(told) == [f"compute{number}" for number in range(1, 10)]

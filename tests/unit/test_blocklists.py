@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import blocklists
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import BlocklistEntry
+from ansible_collections.stackguard.nova.plugins.module_utils.model import blocklists
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import BlocklistEntry
 
 
 @pytest.mark.parametrize(

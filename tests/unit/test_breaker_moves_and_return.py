@@ -11,12 +11,12 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import server_zone_pin
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import zone_pin_run
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import pin_zones
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.tests.unit.actions import test_migration as moves
 from ansible_collections.stackguard.nova.tests.unit.actions import test_zone_pin_run as pins
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
@@ -195,10 +195,10 @@ class Api:
         )
         patch = monkeypatch.setattr
         patch(server_zone_pin.zones, "servers_microversion", lambda _cloud: "2.96")
-        patch(server_zone_pin.cloud_reads, "list_servers", self.listed)
-        patch(server_zone_pin.cloud_reads, "raw_services", lambda _cloud: self.services())
-        patch(zone_pin_run.zones, "read_zones", self.read)
-        patch(zone_pin_run.zones, "get_server", lambda _cloud, uuid: next(s for s in self.rows if s.id == uuid))
+        patch(server_zone_pin.reads, "list_servers", self.listed)
+        patch(server_zone_pin.reads, "raw_services", lambda _cloud: self.services())
+        patch(pin_zones.zones, "read_zones", self.read)
+        patch(pin_zones.zones, "get_server", lambda _cloud, uuid: next(s for s in self.rows if s.id == uuid))
 
     def services(self):
         # Without an id where its cell does not answer.
@@ -217,7 +217,7 @@ class Api:
     def run(self, kept, **options):
         journal = pins.zone_pins.Journal(kept, lambda: pins.AT, {"controller": "here", "pid": 1, "pid_start": None})
         given = {**pins.OPTIONS, "nova_api_db_url": None, **options}
-        return zone_pin_run.Run(
+        return pin_zones.Run(
             object(), given, server_zone_pin._chosen, journal, "op1", lambda _text: None, check_mode=True
         ).carry_out()
 
@@ -265,7 +265,7 @@ def test_a_host_that_is_misspelt_or_whose_cell_does_not_answer_is_no_host_withou
 
 def test_a_server_is_guarded_by_its_uuid_however_it_is_written():
     there = ceph.pool()
-    done = guard.guard(there, "op1", [ceph.ONE.upper()])
+    done = guard_snapshots.guard(there, "op1", [ceph.ONE.upper()])
     assert done.without == []
     assert there.snapshots[f"{ceph.ONE}_disk"] == ["stackguard-op1"]
 
@@ -273,7 +273,7 @@ def test_a_server_is_guarded_by_its_uuid_however_it_is_written():
 def test_the_guards_of_a_server_that_has_no_image_in_this_pool_are_not_called_removed():
     """The host's own pool is another one: nothing was removed, nothing was named, and the task was ok."""
     there = ceph.Pool("backup")
-    assert guard.unguard(there, "op1", [ceph.ONE]).without == [ceph.ONE]
+    assert guard_snapshots.unguard(there, "op1", [ceph.ONE]).without == [ceph.ONE]
 
 
 # --- the audit ------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pathlib
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import domain_xml, facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml, facts
 
 RECORDED = pathlib.Path(__file__).parent / "systems" / "recorded"
 LIVE = (RECORDED / "domain.xml").read_text()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import drain
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename_by_drain
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.tests.unit.moving_nova import HEARD, FakeNova
 
 
@@ -20,7 +20,7 @@ def params(*guests, candidates=("new", "other"), parallel=1, others=("spare",)):
 
 
 def move(nova, wanted):
-    return drain.MoveGuests(nova.systems()).apply(wanted, {})
+    return rename_by_drain.MoveGuests(nova.systems()).apply(wanted, {})
 
 
 def hosts(nova):
@@ -74,7 +74,7 @@ def test_a_nova_compute_that_hangs_is_told_while_it_is_waited_for_and_at_the_end
     systems, said = nova.systems(), []
     systems.remark = said.append
     with pytest.raises(StepError, match=f"is still ACTIVE.*nova-compute of {silent} has not reported since {HEARD}"):
-        drain.MoveGuests(systems).apply(params("a"), {})
+        rename_by_drain.MoveGuests(systems).apply(params("a"), {})
     assert sum(f"nova-compute of {silent} has not reported" in line for line in said) > 10
 
 
@@ -82,7 +82,7 @@ def test_a_move_that_goes_well_says_nothing_of_nova_compute(monkeypatch):
     nova = FakeNova(monkeypatch, a="ACTIVE")
     systems, said = nova.systems(), []
     systems.remark = said.append
-    drain.MoveGuests(systems).apply(params("a"), {})
+    rename_by_drain.MoveGuests(systems).apply(params("a"), {})
     assert said
     assert not any("has not reported" in line for line in said)
 
@@ -121,7 +121,7 @@ def test_killed_at_any_look_and_run_again(monkeypatch, sleeps):
     systems.sleep = sleep
     wanted = params("a", "b", "c")
     try:
-        drain.MoveGuests(systems).apply(wanted, {})
+        rename_by_drain.MoveGuests(systems).apply(wanted, {})
     except Killed:
         nova.sleep(1)
         move(nova, wanted)
@@ -141,12 +141,14 @@ def service(**changes):
 
 def come_home(nova, monkeypatch, options=None, **kwargs):
     monkeypatch.setattr(
-        drain.moves, "find_service", lambda _cloud, _host: service(updated_at=str(nova.now // 10), **kwargs)
+        rename_by_drain.server_moves,
+        "find_service",
+        lambda _cloud, _host: service(updated_at=str(nova.now // 10), **kwargs),
     )
     systems = nova.systems()
     systems.options = options or {}
     wanted = {"host": "old", "guests": ["a", "b"], "parallel": 1, "timeout": 600, "up_timeout": 60}
-    return drain.ReturnGuests(systems).apply(wanted, {})
+    return rename_by_drain.ReturnGuests(systems).apply(wanted, {})
 
 
 def test_guests_come_back_and_what_cannot_move_is_left_and_no_success(monkeypatch):
@@ -191,16 +193,16 @@ def test_no_host_that_is_not_up_and_enabled(monkeypatch):
 def test_no_way_back_once_the_service_is_gone(monkeypatch, state, exists, refused):
     found = service(id="s1") if exists else None
     nova = FakeNova(monkeypatch)
-    monkeypatch.setattr(drain.moves, "find_service", lambda _cloud, _host: found)
+    monkeypatch.setattr(rename_by_drain.server_moves, "find_service", lambda _cloud, _host: found)
     step = {"name": "delete_service", "title": "", "where": "controller", "action": "delete_service"}
     step["params"] = {"service_id": "s1", "host": "old"}
     plan = {"kind": "rename", "operation_id": "op", "subject": "old -> new", "steps": [step]}
     journal = {"steps": {"delete_service": state}, "plan": plan}
     if refused:
         with pytest.raises(StepError, match="there is no way back"):
-            drain.refuse_rollback(journal, nova.systems())
+            rename_by_drain.refuse_rollback(journal, nova.systems())
     else:
-        drain.refuse_rollback(journal, nova.systems())
+        rename_by_drain.refuse_rollback(journal, nova.systems())
 
 
 def cut(nova, wanted, seconds):
@@ -218,7 +220,7 @@ def cut(nova, wanted, seconds):
 
     systems.sleep = sleep
     with pytest.raises(Killed):
-        drain.MoveGuests(systems).apply(wanted, {})
+        rename_by_drain.MoveGuests(systems).apply(wanted, {})
 
 
 def test_taken_back_in_the_middle_of_a_cold_migration_it_is_reverted(monkeypatch):
@@ -226,7 +228,7 @@ def test_taken_back_in_the_middle_of_a_cold_migration_it_is_reverted(monkeypatch
     wanted = params("a", "b", "c")
     cut(nova, wanted, 8)
     assert nova.servers["b"]["OS-EXT-STS:task_state"] == "migrating"
-    drain.MoveGuests(nova.systems()).undo(wanted)
+    rename_by_drain.MoveGuests(nova.systems()).undo(wanted)
     assert hosts(nova) == {"a": "new", "b": "old", "c": "old"}
     assert nova.servers["b"]["status"] == "SHUTOFF"
     assert nova.calls[-1] == ("revert", "b")
@@ -235,7 +237,7 @@ def test_taken_back_in_the_middle_of_a_cold_migration_it_is_reverted(monkeypatch
 def test_taken_back_an_owners_own_resize_is_left_to_him(monkeypatch):
     nova = FakeNova(monkeypatch, a="VERIFY_RESIZE")
     nova.kinds["a"] = "resize"
-    drain.MoveGuests(nova.systems()).undo(params("a"))
+    rename_by_drain.MoveGuests(nova.systems()).undo(params("a"))
     assert nova.calls == []
 
 
@@ -243,4 +245,4 @@ def test_taken_back_a_move_that_does_not_end_is_an_error(monkeypatch):
     nova = FakeNova(monkeypatch, a="ACTIVE", b="ACTIVE")
     nova.servers["b"]["OS-EXT-STS:task_state"] = "migrating"
     with pytest.raises(StepError, match="the moves of b"):
-        drain.MoveGuests(nova.systems()).undo(params("a", "b"))
+        rename_by_drain.MoveGuests(nova.systems()).undo(params("a", "b"))

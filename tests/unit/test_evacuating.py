@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seat
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seat
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock, Nova
 
 

@@ -13,7 +13,8 @@ import stat
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.systems import killing
 

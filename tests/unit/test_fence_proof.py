@@ -10,8 +10,8 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import fence_proof
-from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import Attestation, ProofError, refusal
+from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation, ProofError, refusal
 
 AT = "2026-11-21T06:00:00+00:00"
 OPERATION = "0123456789ab"

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     CATALOGUE,
     Checked,
     Override,

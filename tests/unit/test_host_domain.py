@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from oslo_config import types
 
-from ansible_collections.stackguard.nova.plugins.module_utils import host_domain
+from ansible_collections.stackguard.nova.plugins.module_utils.model import host_domain
 
 LABELS = st.text("aZ0_-.x", max_size=12)
 

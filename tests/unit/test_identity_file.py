@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_steps
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps
 
 UUID = "3a5d1c9e-5a1b-4b52-9f2e-0c6f5c1d2e3f"
 
@@ -24,7 +24,7 @@ def files(tmp_path):
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_put_away_twice_and_back_twice(tmp_path, files, first):
-    action = host_steps.IdentityFile()
+    action = steps.IdentityFile()
     assert action.is_done(files) == {"done": False}
     action.apply({"files": files["files"][:first]})  # as far as a killed run came
     for _again in range(2):
@@ -38,12 +38,12 @@ def test_put_away_twice_and_back_twice(tmp_path, files, first):
 
 def test_another_identity_is_left_alone(tmp_path, files):
     (tmp_path / "a" / "compute_id").write_text("00000000-0000-4000-8000-000000000000")
-    with pytest.raises(host_steps.StepError, match="holds 00000000"):
-        host_steps.IdentityFile().apply(files)
+    with pytest.raises(steps.StepError, match="holds 00000000"):
+        steps.IdentityFile().apply(files)
     assert (tmp_path / "a" / "compute_id").exists()
 
 
 def test_a_file_that_vanished(tmp_path, files):
     (tmp_path / "b" / "compute_id").unlink()
-    with pytest.raises(host_steps.StepError, match="holds nothing"):
-        host_steps.IdentityFile().apply(files)
+    with pytest.raises(steps.StepError, match="holds nothing"):
+        steps.IdentityFile().apply(files)

@@ -18,9 +18,10 @@ import sys
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evacuation_options as options
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, inputs
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import hostnames
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import hostnames
+from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_options as options
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.zoned_http import serving
@@ -53,16 +54,16 @@ PRINTABLE = {"single quotes", "double quotes", "spaces", "html", "unicode", "pat
 JUDGED = PRINTABLE | {"long"}
 
 
-@pytest.mark.parametrize("kind", inputs.ACCEPTED)
+@pytest.mark.parametrize("kind", input_rules.ACCEPTED)
 @pytest.mark.parametrize("name", GOOD)
 def test_a_name_is_a_name(kind, name):
-    assert inputs.problems({"variable": name, "none": None}, kind) == []
-    assert inputs.problems({"variable": [name, name], "empty": []}, "hosts") == []
+    assert input_rules.problems({"variable": name, "none": None}, kind) == []
+    assert input_rules.problems({"variable": [name, name], "empty": []}, "hosts") == []
 
 
 @pytest.mark.parametrize("what", BAD)
 def test_what_no_host_can_be_called_is_refused(what):
-    (told,) = inputs.problems({"rename_to": BAD[what]}, "host")
+    (told,) = input_rules.problems({"rename_to": BAD[what]}, "host")
     assert told.startswith("rename_to is ")
     assert "a name of a compute host is 1 to 255 letters, digits, dots, hyphens and underscores" in told
     assert told.isascii() and told.isprintable() and len(told) < 500
@@ -70,14 +71,14 @@ def test_what_no_host_can_be_called_is_refused(what):
 
 @pytest.mark.parametrize("what", BAD)
 def test_a_server_may_be_called_anything_that_can_be_printed(what):
-    told = inputs.problems({"resize_server": BAD[what]}, "name")
+    told = input_rules.problems({"resize_server": BAD[what]}, "name")
     assert (told == []) == (what in PRINTABLE)
     assert all(line.isascii() and line.isprintable() for line in told)
 
 
 @pytest.mark.parametrize("what", BAD)
 def test_what_a_finding_judges_is_any_text_on_one_line(what):
-    told = inputs.problems({"rename_to": BAD[what]}, "text")
+    told = input_rules.problems({"rename_to": BAD[what]}, "text")
     assert (told == []) == (what in JUDGED)
     assert all(line.isascii() and line.isprintable() for line in told)
 
@@ -88,7 +89,7 @@ def test_the_finding_names_what_no_host_can_be_called(what):
 
 
 def test_every_wrong_name_is_told_at_once():
-    told = inputs.problems({"repair_hosts": ["x/y", "fine", "-z"], "others": "a b"}, "hosts")
+    told = input_rules.problems({"repair_hosts": ["x/y", "fine", "-z"], "others": "a b"}, "hosts")
     assert [line.split(" ", 1)[0] for line in told] == ["repair_hosts", "repair_hosts", "others"]
     assert 'begins with "-"' in told[1]
 
@@ -226,7 +227,7 @@ PREFIXES = {"drain", "evacuate", "migrate", "rename"}
 
 
 def unknown(extra=(), inventory=()):
-    return inputs.unknown_variables(extra, inventory, KNOWN, PREFIXES)
+    return input_rules.unknown_variables(extra, inventory, KNOWN, PREFIXES)
 
 
 @pytest.mark.parametrize(

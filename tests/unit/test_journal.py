@@ -12,8 +12,8 @@ import stat
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.journal import JournalError
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.records.journal import JournalError
 
 #: Everything of C(os) that writing may call.
 CALLS = ("open", "fdopen", "fsync", "replace", "close", "unlink", "makedirs", "chmod")

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils import names
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import HostFacts, HostsLine, NovaConf
+from ansible_collections.stackguard.nova.plugins.module_utils.model import names
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, HostsLine, NovaConf
 
 CONF = NovaConf(
     files=["/etc/nova/nova.conf"],

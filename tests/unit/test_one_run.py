@@ -17,11 +17,13 @@ import threading
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import held, holding, steps
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.journal import JournalError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_steps, processes
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner, run_token
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.records.journal import JournalError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import processes
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 
 KIND, OPERATION = "rename", "op1"
 
@@ -45,7 +47,7 @@ class Host:
     def call(self, requests):
         outcome = self.runner.run(requests)
         if outcome.error is not None:
-            raise steps.StepError(f"on the compute host: {outcome.error}")
+            raise runner.StepError(f"on the compute host: {outcome.error}")
         return outcome.results
 
 
@@ -67,7 +69,7 @@ def who(name, controller="elsewhere", **more):
 
 
 def run(directory, clock, name, **more):
-    return held.Held(Host(directory), KIND, OPERATION, who(name, **more), lambda: "t", clock)
+    return run_token.Held(Host(directory), KIND, OPERATION, who(name, **more), lambda: "t", clock)
 
 
 def opened(directory, clock, name="one", **more):
@@ -117,7 +119,7 @@ def test_after_another_run_took_over_no_request_of_the_first_is_executed(directo
         late = {"op": "journal_close", "journal": {**before, "run": one.run, "state": "finished"}}
     executed = []
     monkeypatch.setattr(one.host.runner, "_carry_out", lambda *_given: executed.append(late) or {})
-    with pytest.raises(steps.StepError, match=r"SG707 lock-held: a run of ann@elsewhere .* took operation op1 over"):
+    with pytest.raises(runner.StepError, match=r"SG707 lock-held: a run of ann@elsewhere .* took operation op1 over"):
         one.call([late])
     assert executed == []
     assert stored(directory) == before
@@ -140,7 +142,7 @@ def test_what_was_taken_over_and_closed_is_not_opened_again_by_a_late_close(dire
     two = run(directory, clock, "two")
     taken = two.claim(stored(directory), False)
     two.call([{"op": "journal_close", "journal": {**taken, "state": "rolled-back"}}])
-    with pytest.raises(steps.StepError, match="is not the open one"):
+    with pytest.raises(runner.StepError, match="is not the open one"):
         one.call([{"op": "journal_close", "journal": late}])
     with pytest.raises(JournalError, match="is not the open one"):
         journals.close(directory, late)
@@ -154,7 +156,7 @@ def test_a_run_elsewhere_that_was_alive_a_moment_ago_keeps_the_operation(directo
     opened(directory, clock)
     clock.now += 18
     before = stored(directory)
-    with pytest.raises(steps.StepError) as raised:
+    with pytest.raises(runner.StepError) as raised:
         run(directory, clock, "two").claim(before, False)
     words = str(raised.value)
     assert "SG707 lock-held: a run of ann@elsewhere (process 4711, begun 03:00Z) was alive 18 s ago" in words
@@ -168,7 +170,7 @@ def test_each_request_is_a_sign_of_life(directory, clock):
     for _minute in range(5):
         clock.now += journals.LEASE - 1
         one.call([{"op": "still_ours"}])
-    with pytest.raises(steps.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
@@ -184,14 +186,14 @@ def test_a_run_that_ended_by_itself_is_not_waited_for(directory, clock):
     one = opened(directory, clock)
     one.release()
     assert run(directory, clock, "two").claim(stored(directory), False)["run"]["token"] == "two"
-    with pytest.raises(steps.StepError, match="SG707"):
+    with pytest.raises(runner.StepError, match="SG707"):
         one.call([{"op": "still_ours"}])
 
 
 def test_a_run_that_let_go_can_not_go_on(directory, clock):
     one = opened(directory, clock)
     one.release()
-    with pytest.raises(steps.StepError, match="SG707"):
+    with pytest.raises(runner.StepError, match="SG707"):
         one.call([note(step="s", step_state="done")])
 
 
@@ -211,7 +213,7 @@ def test_of_two_that_take_it_up_at_once_one_has_it(directory, clock):
     seen = stored(directory)
     clock.now += journals.LEASE
     run(directory, clock, "two").claim(seen, False)
-    with pytest.raises(steps.StepError, match="took operation op1 up a moment ago"):
+    with pytest.raises(runner.StepError, match="took operation op1 up a moment ago"):
         run(directory, clock, "three").claim(seen, True)
     assert stored(directory)["run"]["token"] == "two"
 
@@ -237,7 +239,7 @@ def test_an_operation_that_is_over_is_not_taken_up(directory, clock):
     opened(directory, clock)
     seen = stored(directory)
     journals.close(directory, {**seen, "state": "finished"})
-    with pytest.raises(steps.StepError, match="is not the open one"):
+    with pytest.raises(runner.StepError, match="is not the open one"):
         run(directory, clock, "two").claim(seen, True)
 
 
@@ -247,7 +249,7 @@ def test_where_nothing_says_when_it_lived_last_the_lease_begins_now(directory, c
     with open(os.path.join(directory, ".rename.run"), "wb") as stream:
         stream.write(sign)
     two = run(directory, clock, "two")
-    with pytest.raises(steps.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
         two.claim(stored(directory), False)
     clock.now += journals.LEASE
     assert two.claim(stored(directory), False)
@@ -262,7 +264,7 @@ def test_after_a_reboot_of_the_host_the_time_since_is_what_counts(directory, clo
     if passes:
         assert two.claim(stored(directory), False)
         return
-    with pytest.raises(steps.StepError, match=f"was alive {up} s ago"):
+    with pytest.raises(runner.StepError, match=f"was alive {up} s ago"):
         two.claim(stored(directory), False)
 
 
@@ -279,7 +281,7 @@ def process():
 
 
 def of(process):
-    ours = {**holding.this_run(), **holding.place()}
+    ours = {**run_owner.this_run(), **run_owner.place()}
     return {**ours, "pid": process.pid, "pid_start": processes.start_time(process.pid)}
 
 
@@ -303,15 +305,15 @@ def test_a_process_of_another_machine_boot_or_container_is_not_looked_for_here(d
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     opened(directory, clock, **{**of(process), other: "another"})
-    with pytest.raises(steps.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
 def test_a_controller_that_can_not_tell_its_processes_waits(directory, clock, monkeypatch):
     """Such as one without /proc."""
-    monkeypatch.setattr(holding, "place", lambda: {"boot_id": None, "pid_space": None})
-    opened(directory, clock, **holding.this_run(), **holding.place())
-    with pytest.raises(steps.StepError, match="was alive 0 s ago"):
+    monkeypatch.setattr(run_owner, "place", lambda: {"boot_id": None, "pid_space": None})
+    opened(directory, clock, **run_owner.this_run(), **run_owner.place())
+    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
@@ -333,7 +335,7 @@ def test_a_request_that_still_executes_keeps_others_out_whatever_they_know(direc
     thread.start()
     assert begun.wait(20)
     two = run(directory, clock, "two")
-    with pytest.raises(steps.StepError, match=rf"process {os.getpid()} \(stop_begin stop_units\) has held it"):
+    with pytest.raises(runner.StepError, match=rf"process {os.getpid()} \(stop_begin stop_units\) has held it"):
         two.claim(stored(directory), True)
     end.set()
     thread.join()
@@ -349,7 +351,7 @@ def test_the_lease_begins_when_a_long_request_ends(directory, clock):
 
     one.host.runner._writes["stop_begin"] = slow
     one.call([{"op": "stop_begin", "action": "stop_units", "params": {}}])
-    with pytest.raises(steps.StepError, match="was alive 0 s ago"):
+    with pytest.raises(runner.StepError, match="was alive 0 s ago"):
         run(directory, clock, "two").claim(stored(directory), False)
 
 
@@ -366,7 +368,7 @@ time.sleep(600)
     holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
     assert holder.stdout.readline() == b"1\n"
     two = run(directory, clock, "two")
-    with pytest.raises(steps.StepError, match="has held it"):
+    with pytest.raises(runner.StepError, match="has held it"):
         two.claim(stored(directory), True)
     holder.kill()
     holder.wait()
@@ -401,22 +403,22 @@ def test_a_run_asks_the_host_from_time_to_time(directory, clock):
     one.host.call = lambda requests: calls.append([request["op"] for request in requests]) or call(requests)
     one.still_ours()
     assert calls == []
-    clock.now += held.RENEW + 1
+    clock.now += run_token.RENEW + 1
     one.still_ours()
     assert calls == [["still_ours"]]
     run(directory, clock, "two").claim(stored(directory), True)
-    clock.now += held.RENEW + 1
-    with pytest.raises(steps.StepError, match="SG707"):
+    clock.now += run_token.RENEW + 1
+    with pytest.raises(runner.StepError, match="SG707"):
         one.still_ours()
 
 
 def test_a_run_that_stood_still_commits_nothing(directory, clock):
     """Suspended between its mark and its commit, for longer than others wait: the rows are as they were read."""
     one = opened(directory, clock)
-    clock.now += held.FRESH
+    clock.now += run_token.FRESH
     one.fresh()
     clock.now += 1
-    with pytest.raises(steps.StepError, match="stood still for 31 s"):
+    with pytest.raises(runner.StepError, match="stood still for 31 s"):
         one.fresh()
     one.call([{"op": "still_ours"}])
     one.fresh()
@@ -424,7 +426,7 @@ def test_a_run_that_stood_still_commits_nothing(directory, clock):
 
 def test_nothing_is_written_any_more_when_others_may_take_over():
     """What was begun at the last moment has the rest of the lease to land or to be ended by its server."""
-    assert held.RENEW < held.FRESH <= journals.LEASE / 2
+    assert run_token.RENEW < run_token.FRESH <= journals.LEASE / 2
 
 
 # --- opening ------------------------------------------------------------------------------------------------------

@@ -19,8 +19,9 @@ import threading
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import journal, steps
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
@@ -63,7 +64,7 @@ def test_an_open_rename_is_carried_on_with_whatever_other_hosts_and_the_cloud_an
     some = fleet()
     plan = rename.plan(some.cloud.bundle, some.request)
     about = {"rename_from": "compute1", "rename_to": "renamed1"}
-    journal.open_new(str(tmp_path / "state"), steps.new_journal(plan, about, "2026-01-01T00:00:00Z"))
+    journal.open_new(str(tmp_path / "state"), runner.new_journal(plan, about, "2026-01-01T00:00:00Z"))
     told = run("--check").stdout
     assert "would resume this operation" in told or "compute1 -> renamed1: open" in told, told
     assert "skipping: [compute2]" in told, told

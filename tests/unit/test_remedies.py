@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.stackguard.nova.plugins.action.audit import page
-from ansible_collections.stackguard.nova.plugins.module_utils import audits, remedies
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     CATALOGUE,
     INFO,
     Override,
     Subject,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, remedies
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.troubled import troubled
 
@@ -187,10 +187,10 @@ def evacuated():
 
 
 def test_the_audit_says_one_thing_of_a_host_in_every_form():
-    found = audits.audited(evacuated().bundle)
+    found = audit.audited(evacuated().bundle)
     assert {"SG113", "SG509"} <= {item.code for item in found.checked.findings}
-    assert "SG509" not in {entry.code for entry in audits.to_do(found)}
-    (plain,) = [way for way in json.loads(audits.report_json(found))["remedies"] if "compute1" in way["names"]]
+    assert "SG509" not in {entry.code for entry in audit.to_do(found)}
+    (plain,) = [way for way in json.loads(audit.report_json(found))["remedies"] if "compute1" in way["names"]]
     assert plain["keep_stopped"][0].startswith("SG1")
     assert "SG113" in [step["code"] for step in plain["steps"]]
     assert {entry["code"]: "SG113" in entry["until"] for entry in plain["put_off"]}["SG509"] is True
@@ -198,7 +198,7 @@ def test_the_audit_says_one_thing_of_a_host_in_every_form():
     html = page(found)
     assert html.index("Do not start or restart nova-compute") < html.index("Not yet: ")
     assert "SG113 must be settled first" in html.replace("SG108 and SG113 must be", "SG113 must be")
-    (line,) = [line for line in audits.table(found).splitlines() if line.startswith("order")]
+    (line,) = [line for line in audit.table(found).splitlines() if line.startswith("order")]
     assert "keep nova-compute stopped" in line and "not yet: " in line and "SG509" in line.partition("not yet")[2]
 
 
@@ -206,20 +206,20 @@ def test_a_finding_that_is_overridden_holds_nothing_up():
     some_cloud = (
         healthy().drop("domains", {"uuid": guest(1, 1)}).change("api_services", {"host": "compute1"}, state="down")
     )
-    found = audits.audited(some_cloud.bundle)
-    assert "SG704" not in {entry.code for entry in audits.to_do(found)}
-    passed = audits.audited(some_cloud.bundle, [Override("SG109", guest(1, 1), "known")])
-    assert "SG704" in {entry.code for entry in audits.to_do(passed)}
+    found = audit.audited(some_cloud.bundle)
+    assert "SG704" not in {entry.code for entry in audit.to_do(found)}
+    passed = audit.audited(some_cloud.bundle, [Override("SG109", guest(1, 1), "known")])
+    assert "SG704" in {entry.code for entry in audit.to_do(passed)}
 
 
 def test_a_healthy_cloud_has_no_such_host():
-    found = audits.audited(healthy().bundle)
-    assert (audits.ways(found), 'id="order"' in page(found)) == ([], False)
+    found = audit.audited(healthy().bundle)
+    assert (audit.ways(found), 'id="order"' in page(found)) == ([], False)
 
 
 def test_a_troubled_cloud_contradicts_itself_nowhere():
-    found = audits.audited(troubled().bundle)
-    assert audits.ways(found)
+    found = audit.audited(troubled().bundle)
+    assert audit.ways(found)
     for way in found.remedies:
         needed = {remedies.needs(item) for step in way.steps for item in step.findings}
         assert not {remedies.STOPPED, remedies.RUNNING} <= needed, way.names

@@ -13,12 +13,13 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename
-from ansible_collections.stackguard.nova.plugins.module_utils import findings, steps
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename as rename_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import HOST, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_steps
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import HOST, Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 
 GUEST = findings.finding("SG120", findings.Subject("domain", "u1", "web1"), {"now": "shutoff"}, "Start it.", "warning")
 STUCK = findings.finding("SG701", findings.Subject("instance", "u2", "web2"), {"task_state": "shelving"}, "Reset it.")
@@ -77,7 +78,7 @@ def test_what_an_earlier_run_passed_by_name_is_still_passed():
 def test_the_report_of_an_operation_that_stopped_says_why_and_is_no_pass():
     made = action()
     made._operation_id = "op1"
-    error = steps.StepError("tasks of guests that nothing ends:\nSG701 ...", checked=findings.Checked((STUCK,)))
+    error = runner.StepError("tasks of guests that nothing ends:\nSG701 ...", checked=findings.Checked((STUCK,)))
     report = made._failed_report(error)["report"]
     assert (report["verdict"], codes(report)) == ("block", (["SG701"], ["SG706"]))
     assert "tasks of guests that nothing ends" in report["unchecked"][0]["reason"]
@@ -86,12 +87,12 @@ def test_the_report_of_an_operation_that_stopped_says_why_and_is_no_pass():
 def test_the_report_of_the_preflight_is_kept_where_the_operation_stops():
     made = action()
     made._told = {"report": findings.report(findings.Checked((GUEST,)), "2026-01-01T00:00:00Z", 3, 6)}
-    report = made._failed_report(steps.StepError("no answer"))["report"]
+    report = made._failed_report(runner.StepError("no answer"))["report"]
     assert (report["verdict"], report["hosts"], codes(report)) == ("block", 3, (["SG120"], ["SG706"]))
 
 
 def test_what_ends_before_an_operation_has_no_report():
-    assert action()._failed_report(steps.StepError("no evidence")) == {}
+    assert action()._failed_report(runner.StepError("no evidence")) == {}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_two_inventories_that_call_one_machine_by_two_names_take_one_lock(monkey
 
 
 def begun(about, **memory):
-    plan = to_plain(steps.Plan("rename", "op1", "old1 -> new1", [], []))
+    plan = to_plain(runner.Plan("rename", "op1", "old1 -> new1", [], []))
     return {**journal(**memory), "about": about, "subject": "old1 -> new1", "plan": plan}
 
 
@@ -180,7 +181,7 @@ def left_open(directory, run):
     step = Step("guests", "guests", HOST, "guests_unchanged", {"domains": []})
     plan = Plan("rename", "op1", "compute1 -> cn1", [step])
     about = {"rename_from": "compute1", "rename_to": "cn1", "overrides": []}
-    journal = {**steps.new_journal(plan, about, "t"), "run": run, "steps": {"guests": "done"}}
+    journal = {**runner.new_journal(plan, about, "t"), "run": run, "steps": {"guests": "done"}}
     journals.open_new(directory, journal)
 
 
@@ -195,7 +196,7 @@ def test_a_resume_takes_the_operation_up_and_closes_it(resuming):
 def test_a_resume_is_refused_while_a_run_elsewhere_may_live(resuming):
     left_open(resuming._args["state_dir"], {"token": "old", "operator": "ann", "controller": "c", "pid": 7})
     for asked in ("resume", "rollback", "apply"):
-        with pytest.raises(steps.StepError, match=r"SG707 .*ann@c \(process 7\) was alive \d+ s ago"):
+        with pytest.raises(runner.StepError, match=r"SG707 .*ann@c \(process 7\) was alive \d+ s ago"):
             resuming._dispatch(asked)
     assert journals.read(resuming._args["state_dir"], "rename")["run"]["token"] == "old"
     resuming._args["take_over"] = True
@@ -208,10 +209,10 @@ def test_a_rollback_that_is_refused_leaves_the_journal_as_it_is(resuming, monkey
     before = journals.read(resuming._args["state_dir"], "rename")
 
     def refuse(*_given):
-        raise steps.StepError("there is no way back")
+        raise runner.StepError("there is no way back")
 
     monkeypatch.setattr(compute_host_rename.drain_actions, "refuse_rollback", refuse)
-    with pytest.raises(steps.StepError, match="there is no way back"):
+    with pytest.raises(runner.StepError, match="there is no way back"):
         resuming._dispatch("rollback")
     assert journals.read(resuming._args["state_dir"], "rename") == before
 
@@ -220,9 +221,9 @@ def test_a_resume_that_fails_lets_go_of_the_operation(resuming, monkeypatch):
     left_open(resuming._args["state_dir"], None)
 
     def fail(*_given):
-        raise steps.StepError("no proof")
+        raise runner.StepError("no proof")
 
     monkeypatch.setattr(compute_host_rename.steps.Runner, "forward", fail)
-    with pytest.raises(steps.StepError, match="no proof"):
+    with pytest.raises(runner.StepError, match="no proof"):
         resuming._dispatch("resume")
     assert journals.read(resuming._args["state_dir"], "rename")["run"]["ended"]

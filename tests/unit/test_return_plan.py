@@ -14,7 +14,7 @@ import sys
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.checks.test_returning import (
     HOST,
     ONE,

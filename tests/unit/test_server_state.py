@@ -10,7 +10,8 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evacuating, facts, server_state
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, server_state
 
 SERVER = facts.ApiServer("a", "a", "p", "ACTIVE", "compute1", "compute1", None, None, None, "az1")
 FAILED = {"action": "evacuate", "message": "Error"}
@@ -43,7 +44,7 @@ FAILED = {"action": "evacuate", "message": "Error"}
     ],
 )
 def test_what_its_owner_stopped_is_known_as_stopped_after_a_failed_evacuation_too(changes, actions, before):
-    assert evacuating.power_before(dataclasses.replace(SERVER, **changes), actions) == before
+    assert measured.power_before(dataclasses.replace(SERVER, **changes), actions) == before
 
 
 @pytest.mark.parametrize(
@@ -77,4 +78,4 @@ def test_what_must_be_reset(changes, needed):
     ],
 )
 def test_nova_says_itself_that_its_scheduler_took_no_host(reason, refused):
-    assert evacuating.refused_by_scheduler(reason) is refused
+    assert measured.refused_by_scheduler(reason) is refused

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils import spec_text
+from ansible_collections.stackguard.nova.plugins.module_utils.model import request_spec
 
 ZONES = st.one_of(st.none(), st.text(max_size=40))
 VALUES = st.recursive(
@@ -40,18 +40,18 @@ def test_nothing_else_changes(zone, wanted, before, after, outer, indent, ascii_
     for name in ("nova_object.name", "nova_object.data"):
         outer.pop(name, None)
     text = json.dumps(spec(zone, before, after, outer), indent=indent, ensure_ascii=ascii_only)
-    assert spec_text.zone_of(text) == zone
-    changed = spec_text.with_zone(text, wanted)
-    assert spec_text.zone_of(changed) == wanted
+    assert request_spec.zone_of(text) == zone
+    changed = request_spec.with_zone(text, wanted)
+    assert request_spec.zone_of(changed) == wanted
     assert json.loads(changed) == spec(wanted, before, after, outer)
     if text == json.dumps(spec(zone, before, after, outer), indent=indent):
-        assert spec_text.with_zone(changed, zone) == text, "back to the same bytes"
+        assert request_spec.with_zone(changed, zone) == text, "back to the same bytes"
 
 
 def test_a_number_that_python_would_write_otherwise_stays():
     text = '{"nova_object.name":"RequestSpec","nova_object.data":{"ratio":1.50,"availability_zone" : null ,"x":1E3}}'
     wanted = text.replace(" : null ,", ' : "az1" ,')
-    assert spec_text.with_zone(text, "az1") == wanted
+    assert request_spec.with_zone(text, "az1") == wanted
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_a_number_that_python_would_write_otherwise_stays():
     ],
 )
 def test_what_is_not_understood_is_refused(text):
-    with pytest.raises(spec_text.SpecError):
-        spec_text.with_zone(text, "az1")
+    with pytest.raises(request_spec.SpecError):
+        request_spec.with_zone(text, "az1")

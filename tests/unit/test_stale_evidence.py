@@ -10,7 +10,7 @@ import socket
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 
 
 @pytest.fixture

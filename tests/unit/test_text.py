@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import text
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.words import count
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 
@@ -23,8 +23,8 @@ def test_a_plan_shows_every_value_unless_the_diff_does():
     some = fleet()
     plan = rename.plan(some.cloud.bundle, some.request)
     changes = [change for step in plan.steps for change in step.changes]
-    whole, steps_alone = text.plan_text(plan), text.plan_text(plan, values=False)
-    shown = "".join(entry["before"] + entry["after"] for entry in text.plan_diff(plan))
+    whole, steps_alone = terminal.plan_text(plan), terminal.plan_text(plan, values=False)
+    shown = "".join(entry["before"] + entry["after"] for entry in terminal.plan_diff(plan))
     for change in changes:
         line = f"{change.where}: {change.what}: {change.before}"
         assert f"{line} -> {change.after}" in whole

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest, node, service, uid
 
 SMALL = facts.ServerFlavor(1, 1024, 10, 0, 0, "m1.small", {})

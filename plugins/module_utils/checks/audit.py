@@ -11,23 +11,23 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
-    coverage,
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import COMPUTE, Index, Items, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
     definition,
-    flight,
     forecast,
     host_zones,
     identity,
+    in_flight,
     leftovers,
     links,
     memory,
     names,
     storage,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import COMPUTE, Index, Items, gather
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Unchecked
-from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
 #: Codes that nothing can be said of without the compute hosts; the other sources' checks say so themselves.
 _FROM_HOSTS = (
@@ -42,7 +42,7 @@ def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
     checked = (
         identity.check(bundle, coverage.host_gaps)
         + names.check(bundle)
-        + flight.check(bundle)
+        + in_flight.check(bundle)
         + links.check(bundle, at_most)
     )
     checked += definition.check(bundle)

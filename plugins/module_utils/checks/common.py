@@ -16,9 +16,8 @@ import functools
 import ipaddress
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import releases
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.stored_names import equal, found_as, name_key
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiService,
     Bundle,
     CellFacts,
@@ -31,8 +30,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     ResourceProvider,
     ServiceRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, Subject, Unchecked
-from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import equal, found_as, name_key
 
 COMPUTE = "nova-compute"
 #: disabled_reason of a host that an operation of this collection holds begins with it.

@@ -14,8 +14,8 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Items
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.identity import IDENTITY_PARTS
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.identity import IDENTITY_PARTS
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     NO_API_DATABASE,
     NOT_ASKED_FOR,
     NOT_OPENED,
@@ -27,8 +27,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     RbdFacts,
     Unread,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Subject, Unchecked, finding
-from ansible_collections.stackguard.nova.plugins.module_utils.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
 #: What an audit can be asked to read.
 SOURCES = HOSTS, API, DATABASES, CEPH = "hosts", "api", "databases", "ceph"

@@ -27,30 +27,25 @@ import datetime
 import json
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import (
-    blocklists,
-    evacuation_options,
-    evidence,
-    fence_proof,
-    findings,
-    moving,
-    server_state,
-    text,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import ARRIVED, SKEW, Evacuator
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, storage
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS, same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import (
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement, planner
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
     Sent,
     by_nova_name,
     in_transit,
     merge_sent,
     unguarded,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS, same_name
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.model import (
+    blocklists,
+    fence_proof,
+    findings,
+    server_state,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiServer,
     Bundle,
     EvacuationFacts,
@@ -59,19 +54,32 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     from_plain,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import Attestation, FenceProof, ProofError
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import (
+    Attestation,
+    FenceProof,
+    ProofError,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
+    evacuation_options,
+    fences,
+    lifecycle,
+    needs,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_round as rounds
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import fences, lifecycle, needs
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
     DiskImage,
     PlannedServer,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused, Run, Stopped
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations, moves
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation import ARRIVED, SKEW, Evacuator
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, server_moves
 
 Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]
@@ -196,7 +204,7 @@ class Evacuation:
             if action == lifecycle.RESUME:
                 raise Refused(said)
             return self._end("none", said, over=True)
-        servers = moves.servers_on(self.connection, self.host)
+        servers = server_moves.servers_on(self.connection, self.host)
         planned = [] if journal is None else records.servers_of(journal)
         self.scratch.uuids = sorted({server.id for server in servers} | {entry.uuid for entry in planned})
         self.scratch.volumes = sorted({volume for server in servers for volume in server.volumes or []})
@@ -390,14 +398,14 @@ class Evacuation:
         if self.options["action"] == lifecycle.RESUME:
             raise Refused(f"no evacuation of {self.host} is open: there is nothing to resume")
         bundle, about = self._collect()
-        servers = moving.guests_of(bundle.cloud, self.host) if bundle.cloud else None
+        servers = placement.guests_of(bundle.cloud, self.host) if bundle.cloud else None
         request = self._request(self.new_id(), servers or [])
         decision = self._preflight(bundle, about, request)
         self.scratch.before = _plain_checked(decision.checked)
-        self.scratch.placements = plans.explained(decision.seating, decision.destinations)
+        self.scratch.placements = planner.explained(decision.seating, decision.destinations)
         refusing = checks.refusing(decision.checked, self.run.overrides, request.partial, decision.guests)
         if refusing:
-            told = text.findings_text(decision.checked, storage.honoured(decision.checked, self.run.overrides))
+            told = terminal.findings_text(decision.checked, storage.honoured(decision.checked, self.run.overrides))
             raise Refused(f"refused, nothing was changed: {len(refusing)} reasons\n{told}")
         if not decision.guests:
             return self._end("clear", f"0 of 0 servers of {self.host} can be evacuated: it has none", over=True)
@@ -476,15 +484,15 @@ class Evacuation:
         images = {entry.uuid: list(entry.images) for entry in servers}
         fence = str(self.options["fence"])
         plan = plans.plan(request, fence, decision.seating, images, reason, addresses)
-        self.run.say(text.plan_text(plan))
+        self.run.say(terminal.plan_text(plan))
         if decision.checked.findings or decision.checked.unchecked:
-            self.run.say(text.findings_text(decision.checked, self.run.overrides))
+            self.run.say(terminal.findings_text(decision.checked, self.run.overrides))
         bare = unguarded(decision.guests)
         if bare:
             self.run.say(f"no image in Nova's pool, so nothing to guard: {', '.join(bare)}")
         seated = {seat.uuid for seat in decision.seating.seats} - set(decision.barred)
         said = f"{len(seated)} of {len(decision.guests)} servers of {self.host} can be evacuated"
-        self.scratch.plan, self.scratch.diff = t.cast("Json", to_plain(plan)), text.plan_diff(plan)
+        self.scratch.plan, self.scratch.diff = t.cast("Json", to_plain(plan)), terminal.plan_diff(plan)
         self.scratch.operation_id = request.operation_id
         if self.run.check_mode:
             self.scratch.changed = bool(seated)
@@ -588,7 +596,7 @@ class Evacuation:
         if given in (None, "", []):
             return
         known = {entry.uuid: entry.name for entry in records.servers_of(journal)}
-        here = moves.servers_on(self.connection, self.host)
+        here = server_moves.servers_on(self.connection, self.host)
         staying = {uuid for uuid in known if any(server.id == uuid for server in here)}
         words = list(given) if isinstance(given, (list, tuple)) else None
         if words is None:
@@ -633,7 +641,7 @@ class Evacuation:
             self.scratch.before = _plain_checked(checked)
             raise Refused(
                 f"refused, nothing was changed: operation {journal['operation_id']} stays open\n"
-                + text.findings_text(checked, self.run.overrides)
+                + terminal.findings_text(checked, self.run.overrides)
             )
         found = decision.addresses.by_cluster if decision.addresses else {}
         return found if lists or self.options["also_blocklist"] else {}
@@ -660,7 +668,7 @@ class Evacuation:
         ]
 
     def _is_gone(self, uuid: str) -> bool:
-        return moves.get_server(self.connection, uuid) is None
+        return server_moves.get_server(self.connection, uuid) is None
 
     # --- fence
 
@@ -836,7 +844,7 @@ class Evacuation:
         closed = {checks.reason_of(str(entry["operation_id"])) for entry in self._closed()}
         if self.book.state_of(HOLD) != journals.DONE:
             self.book.mark(HOLD, journals.APPLYING)
-        service = moves.find_service(self.connection, self.host)
+        service = server_moves.find_service(self.connection, self.host)
         held = (service.disabled_reason if service else None) or ""
         if held.startswith(OURS) and held != reason and held not in closed:
             raise Stopped(f"SG707 lock-held: another operation holds {self.host}: {held}")
@@ -881,7 +889,7 @@ class Evacuation:
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
         if waited >= float(self.options["death_timeout"]):
-            said = text.findings_text(Checked(tuple(against_all)), honoured)
+            said = terminal.findings_text(Checked(tuple(against_all)), honoured)
             raise Stopped(f"{self.host} is not proven dead:\n{said}", Checked(tuple(against_all), checked.unchecked))
         return self._need(self._look_again(LOOK))
 
@@ -1164,7 +1172,7 @@ class Evacuation:
         self.scratch.doubted = sorted({*self.scratch.doubted, *result.doubted})
         self.scratch.last = _plain_checked(result.checked)
         if result.checked.findings:
-            self.run.say(text.findings_text(result.checked))
+            self.run.say(terminal.findings_text(result.checked))
         self.book.remember(
             tried=result.tried,
             sent=sorted(sent),
@@ -1327,7 +1335,7 @@ class Evacuation:
         names = [entry.name for entry in rounds.on_the_way(bundle, planned, [])]
         noted = {str(entry["uuid"]): entry for entry in journals.in_transit(self.book.journal)}
         for uuid in sorted(set(noted) - here):
-            server = moves.server_as_listed(self.connection, uuid)
+            server = server_moves.server_as_listed(self.connection, uuid)
             if server is not None and (
                 same_name(self.host, server.host) or (server.task_state or "").startswith(rounds.TASK)
             ):
@@ -1413,7 +1421,7 @@ class Evacuation:
     def _release(self) -> None:
         """Give the service back what it had before, if it is still ours."""
         self.book.mark(HOLD, journals.UNDOING)
-        service = moves.find_service(self.connection, self.host)
+        service = server_moves.find_service(self.connection, self.host)
         if service is not None and service.disabled_reason == checks.reason_of(self.scratch.operation_id):
             before = self.book.about.get("service") or {"status": "enabled", "reason": None, "forced_down": False}
             evacuations.give_back(self.connection, self.host, before)

@@ -24,9 +24,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import InTransit
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import NumaCell, from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NumaCell, from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation import InTransit
 
 Json = t.Dict[str, t.Any]
 

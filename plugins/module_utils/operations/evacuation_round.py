@@ -16,8 +16,32 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import (
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import SMALL_PAGE, Sent, of_flavor
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seat, Tried
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import EVACUATION, gather, same_name
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle, EvacuationFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import FenceProof
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    WARNING,
+    Checked,
+    Finding,
+    Override,
+    Subject,
+    finding,
+    standing,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
+    RUNNING,
+    STOPPED,
+    PlannedServer,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation import (
     ARRIVED,
     FAILED,
     FEW,
@@ -28,38 +52,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation
     Outcome,
     Wave,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, storage
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import EVACUATION, gather, same_name
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import SMALL_PAGE, Sent, of_flavor
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
-    ApiServer,
-    Bundle,
-    EvacuationFacts,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import FenceProof
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import (
-    BLOCKER,
-    WARNING,
-    Checked,
-    Finding,
-    Override,
-    Subject,
-    finding,
-    standing,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
-    RUNNING,
-    STOPPED,
-    PlannedServer,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import Seat, Tried
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, reads, server_moves
 
 #: What is read of the APIs: agents decide nothing here; ports are asked for by themselves.
-PARTS = tuple(part for part in cloud_reads.PARTS if part not in ("agents", "ports"))
+PARTS = tuple(part for part in reads.PARTS if part not in ("agents", "ports"))
 #: The same in a round: what automation there is was judged before anything was touched.
 ROUND_PARTS = tuple(part for part in PARTS if part != "catalog")
 
@@ -149,7 +145,7 @@ def collect(
 
     ``known``: what was read last: what does not change while the host is dead is not asked for again.
     """
-    cloud = cloud_reads.read_cloud(connection, [host], tuple(parts))
+    cloud = reads.read_cloud(connection, [host], tuple(parts))
     numa = {entry.uuid: entry.numa for entry in planned if entry.numa is not None}
     about = evacuations.read_evacuation(connection, cloud, host, numa=numa, known=known)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
@@ -397,9 +393,9 @@ def _away(connection: t.Any, planned: t.Sequence[PlannedServer], began: t.Option
     """Return those who have left, as Nova shows them; None: it no longer does."""
     listed: t.Dict[str, ApiServer] = {}
     if began is not None and len(planned) > FEW:
-        listed = {server.id: server for server in moves.servers_since(connection, None, began)}
+        listed = {server.id: server for server in server_moves.servers_since(connection, None, began)}
     missing = [entry.uuid for entry in planned if entry.uuid not in listed]
-    asked = evacuations.each(missing, lambda uuid: moves.server_as_listed(connection, uuid))
+    asked = evacuations.each(missing, lambda uuid: server_moves.server_as_listed(connection, uuid))
     return [(entry, listed.get(entry.uuid) or asked.get(entry.uuid)) for entry in planned]
 
 

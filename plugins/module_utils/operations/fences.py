@@ -14,8 +14,8 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import fence_proof
-from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import FenceProof, ProofError
+from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import FenceProof, ProofError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import needs
 
 try:

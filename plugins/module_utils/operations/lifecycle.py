@@ -17,10 +17,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import findings, holding, steps
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import Plan
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 
 Json = t.Dict[str, t.Any]
 
@@ -55,7 +57,7 @@ class Run:
     """What one call of an operation is given."""
 
     #: The host that keeps the journal.
-    state: steps.Host
+    state: runner.Host
     clock: Clock
     say: t.Callable[[str], None]
     #: Which process carries the operation out: :func:`holding.this_playbook`.
@@ -98,14 +100,14 @@ class Book:
     @classmethod
     def open(cls, run: Run, plan: Plan, about: t.Mapping[str, t.Any]) -> Book:
         """Open the journal of a new operation, with its whole plan. Raises where one is open."""
-        journal = {**steps.new_journal(plan, about, run.clock.now()), "run": dict(run.mine)}
+        journal = {**runner.new_journal(plan, about, run.clock.now()), "run": dict(run.mine)}
         run.state.call([{"op": "journal_open", "journal": journal}])
         return cls(run, journal)
 
     @classmethod
     def take_up(cls, run: Run, journal: Json, take_over: bool, note: str) -> Book:
         """Take an open operation up. Raises StackguardError (SG707) while another run carries it out."""
-        holding.refuse_while_it_runs(journal, run.mine, take_over, run.variable("take_over"))
+        run_owner.refuse_while_it_runs(journal, run.mine, take_over, run.variable("take_over"))
         book = cls(run, {**journal, "run": dict(run.mine)})
         book.journal = journals.noted(book.journal, {"at": run.clock.now(), "text": note})
         book.write(before=journal.get("run"))
@@ -186,7 +188,7 @@ def status_text(journal: t.Mapping[str, t.Any], more: t.Sequence[str] = ()) -> s
         f"begun at {journal['started_at']}, last written at {journal['updated_at']} on {run.get('controller', '?')}",
     ]
     lines += [
-        f"{number:3}. {step['state']:9} {step['title']}" for number, step in enumerate(steps.progress(journal), 1)
+        f"{number:3}. {step['state']:9} {step['title']}" for number, step in enumerate(runner.progress(journal), 1)
     ]
     return "\n".join([*lines, *more])
 

@@ -13,10 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.links import subject_of
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import from_plain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Subject
-from ansible_collections.stackguard.nova.plugins.module_utils.link_rules import (
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import (
     INSTANCES,
     MIGRATIONS,
     NODES,
@@ -25,7 +22,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.link_rules import 
     Premise,
     Wrong,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.links import subject_of
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
 
 KIND = "repair_links"
 

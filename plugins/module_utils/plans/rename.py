@@ -33,10 +33,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import names as naming
-from ansible_collections.stackguard.nova.plugins.module_utils.agents import L2_AGENTS, OVN_AGENTS
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import guests
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import guests
+from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiAgent,
     ApiPort,
     ApiService,
@@ -51,8 +50,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
     Unit,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import queues
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import (
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
     CONTROLLER,
     HOST,
     Change,
@@ -60,8 +59,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import
     RowChange,
     Step,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.words import count
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import queues
 
 KIND = "rename"
 ETC_HOSTS = "/etc/hosts"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import CONTROLLER, Change, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import ResizeRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
 
 
 def kind_of(server: str) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import resize, zones
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import ApiServer, ZoneFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Checked, Finding, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import resize
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ZoneFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, finding
 
 PINNED, UNPINNED = "pinned", "unpinned"
 #: What Nova says of a server whose cell does not answer: neither host nor pin of it is known then.

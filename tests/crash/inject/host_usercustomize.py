@@ -19,7 +19,7 @@ SEEN = "/run/stackguard-test-seen"
 FILES = ("os.rename", "os.symlink", "os.remove")
 WORDS = ("stop", "start", "restart", "mask", "unmask", "set-hostname", "hostname", "set", "daemon-reload")
 #: The module itself is __main__ there; this is what it imports to do a step.
-MODULE = "module_utils.systems.host_steps"
+MODULE = "module_utils.systems.host.steps"
 
 
 def is_step():

@@ -16,12 +16,13 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, steps
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import HOST
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import HOST
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 BINARY = "neutron-openvswitch-agent"
@@ -57,8 +58,8 @@ class World:
         self.ports = {port.id: dataclasses.replace(port) for port in some.cloud.bundle.cloud.ports}
         self.since = 0.0
         for name in ("list_agents", "list_ports", "rebind_ports"):
-            monkeypatch.setattr(rename.openstack, name, getattr(self, name))
-        monkeypatch.setattr(rename.moves, "delete_agent", self.delete_agent)
+            monkeypatch.setattr(rename.host_changes, name, getattr(self, name))
+        monkeypatch.setattr(rename.server_moves, "delete_agent", self.delete_agent)
 
     @staticmethod
     def _row(agent, beat):
@@ -320,9 +321,9 @@ def test_a_port_that_is_not_wired_again_is_no_success(world):
             world.ports[port.id] = dataclasses.replace(port, binding_host_id=after, status="DOWN")
 
     world.sleep = lambda seconds: setattr(world, "now", world.now + seconds)
-    original, rename.openstack.rebind_ports = rename.openstack.rebind_ports, unwired
+    original, rename.host_changes.rebind_ports = rename.host_changes.rebind_ports, unwired
     try:
         with pytest.raises(steps.StepError, match="ports ACTIVE on"):
             carry_out(world)
     finally:
-        rename.openstack.rebind_ports = original
+        rename.host_changes.rebind_ports = original

@@ -10,10 +10,10 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import guest_requests, rename
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import guest_requests, rename
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 
 REASON = "stackguard:rename:op1"
 HOSTS = ["old1", "new1"]
@@ -41,8 +41,8 @@ class Cloud:
         #: Names of guests whose locks Nova accepts and does not keep.
         self.slippery = set()
         for name in ("guests_of", "locked_for", "lock", "unlock", "newest_actions", "asked_since"):
-            monkeypatch.setattr(guest_requests.guest_requests, name, getattr(self, name))
-        monkeypatch.setattr(guest_requests.nova_db, "read_databases", self.read_databases)
+            monkeypatch.setattr(guest_requests.instance_actions, name, getattr(self, name))
+        monkeypatch.setattr(guest_requests.nova, "read_databases", self.read_databases)
 
     def systems(self, *overrides):
         return rename.Systems({}, None, {}, self.sleep, lambda: self.now, overrides=overrides, _connection=object())
@@ -318,7 +318,7 @@ def test_evacuations_of_others_and_those_that_ended_do_not_matter(monkeypatch):
 def test_where_no_cell_was_read_nova_compute_does_not_start(monkeypatch, cells):
     cloud = Cloud(monkeypatch, one={})
     nothing = facts.DatabaseFacts("now", None, cells, None, None, [])
-    monkeypatch.setattr(guest_requests.nova_db, "read_databases", lambda _options, _hosts: nothing)
+    monkeypatch.setattr(guest_requests.nova, "read_databases", lambda _options, _hosts: nothing)
     with pytest.raises(StepError, match="no cell was read"):
         guest_requests.NoEvacuation(cloud.systems()).apply({"hosts": HOSTS}, {})
 

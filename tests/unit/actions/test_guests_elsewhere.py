@@ -14,12 +14,11 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import moved_away
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import moved_away, rename
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.tests.unit import builders
 
 GONE, HERE = "uuid-gone", "uuid-here"
@@ -64,9 +63,9 @@ def cloud(monkeypatch):
     monkeypatch.setattr(rename.moved_away, "instances", lambda _url, _rows: found.away)
     monkeypatch.setattr(rename.moved_away, "ports", lambda _cloud, _ports, _names: found.away_ports)
     monkeypatch.setattr(rename.row_changes, "apply_row_changes", write)
-    monkeypatch.setattr(rename.nova_db, "url_of", lambda _options, _name: "mysql://db/x")
+    monkeypatch.setattr(rename.nova, "url_of", lambda _options, _name: "mysql://db/x")
     monkeypatch.setattr(
-        rename.openstack,
+        rename.host_changes,
         "rebind_ports",
         lambda _cloud, ports, *_rest: found.__setattr__("ports", [p["id"] for p in ports]),
     )
@@ -137,7 +136,7 @@ def test_a_port_is_elsewhere_only_where_a_servers_port_is_bound_to_a_third_host(
         "unbound": {"binding:host_id": "", "device_id": HERE},
         "deleted": None,
     }
-    monkeypatch.setattr(moved_away.openstack, "list_ports", lambda _cloud, _host: [])
-    monkeypatch.setattr(moved_away.openstack, "get_port", lambda _cloud, key: bound[key])
+    monkeypatch.setattr(moved_away.host_changes, "list_ports", lambda _cloud, _host: [])
+    monkeypatch.setattr(moved_away.host_changes, "get_port", lambda _cloud, key: bound[key])
     found = moved_away.ports(None, [{"id": key} for key in bound], ("old1", "new1"))
     assert found == [moved_away.Away(GONE, "compute2", port="there")]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import links
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import SCHEMA, Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import REPAIRABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, Bundle
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
 from ansible_collections.stackguard.nova.tests.unit.builders import AT
 from ansible_collections.stackguard.nova.tests.unit.journaled import State
@@ -26,8 +26,8 @@ def repair(tmp_path):
     def run(check_mode, overrides=(), **options):
         nothing = Bundle(SCHEMA, "", {}, {}, None, None)
         state = State(tmp_path / "state")
-        made = links.Run(options, nothing, state, lambda _said: None, lambda: AT, "op1", check_mode, overrides)
-        return links.apply(made, LinkRequest((), REPAIRABLE, 1000, 1000))
+        made = repair_links.Run(options, nothing, state, lambda _said: None, lambda: AT, "op1", check_mode, overrides)
+        return repair_links.apply(made, LinkRequest((), REPAIRABLE, 1000, 1000))
 
     return run
 
@@ -35,7 +35,7 @@ def repair(tmp_path):
 @pytest.mark.parametrize("options", [{"nova_api_db_url": GONE}, {}], ids=["unreachable", "no url"])
 @pytest.mark.parametrize("overrides", [(), (findings.Override("SG201", "databases", "a trial"),)])
 def test_a_database_that_cannot_be_read_refuses_and_the_report_does_not_only_warn(repair, options, overrides):
-    with pytest.raises(links.Refused, match=r"^refused, nothing was changed: 1 reason\n") as raised:
+    with pytest.raises(repair_links.Refused, match=r"^refused, nothing was changed: 1 reason\n") as raised:
         repair(True, overrides, **options)
     report = raised.value.data["report"]
     assert (report["verdict"], report["findings"]) == ("block", [])
@@ -47,4 +47,4 @@ def test_a_repair_ends_before_it_judges_where_its_lock_is_out_of_reach(repair):
     """No report then: the role writes one that nothing was decided (tests/unit/awx/test_jobs.py)."""
     with pytest.raises(StackguardError, match=r"127\.0\.0\.1:1") as raised:
         repair(False, nova_api_db_url=GONE)
-    assert not isinstance(raised.value, links.Refused)
+    assert not isinstance(raised.value, repair_links.Refused)

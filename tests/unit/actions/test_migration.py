@@ -11,12 +11,18 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, holding
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import migration, migration_run, resize_run
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename as rename_actions
-from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
+    lifecycle,
+    move_servers,
+    run_owner,
+    server_run,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves as migration
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest, service
 from ansible_collections.stackguard.nova.tests.unit.journaled import State
 from ansible_collections.stackguard.nova.tests.unit.moving_nova import FakeNova
@@ -68,14 +74,14 @@ class Cloud(FakeNova):
         for uuid, row in self.servers.items():
             row["name"] = names.get(uuid, uuid)
         patch = monkeypatch.setattr
-        patch(migration_run.migrations, "collect", self.collect)
-        patch(migration_run.migrations, "candidates", lambda _cloud, _given: self.rows())
-        patch(migration.moves, "find_service", lambda _cloud, _host: self.shown())
-        patch(migration.moves, "provider_consumers", self.consumers)
-        patch(migration.moves, "server_as_listed", self.as_listed)
+        patch(move_servers.move_evidence, "collect", self.collect)
+        patch(move_servers.move_evidence, "candidates", lambda _cloud, _given: self.rows())
+        patch(migration.server_moves, "find_service", lambda _cloud, _host: self.shown())
+        patch(migration.server_moves, "provider_consumers", self.consumers)
+        patch(migration.server_moves, "server_as_listed", self.as_listed)
         patch(migration.zones, "zones_of_hosts", lambda _cloud: dict(ZONES))
-        patch(rename_actions.openstack, "set_service_status", self.set_status)
-        patch(rename_actions.openstack, "get_provider_traits", self.traits)
+        patch(rename_actions.host_changes, "set_service_status", self.set_status)
+        patch(rename_actions.host_changes, "get_provider_traits", self.traits)
 
     def consumers(self, _cloud, _provider):
         return sorted([row["id"] for row in self.servers.values() if row["OS-EXT-SRV-ATTR:host"] == "compute1"])
@@ -127,13 +133,13 @@ class Cloud(FakeNova):
         run = {"controller": "here", "pid": 1, "pid_start": None} if mine is None else mine
         say = (said if said is not None else []).append
         given = {**OPTIONS, **options}
-        return resize_run.Run(systems, given, state, say, lambda: AT, "op1", run, check_mode)
+        return server_run.Run(systems, given, state, say, lambda: AT, "op1", run, check_mode)
 
     def apply(self, state, **options):
-        return migration_run.apply(self.run_of(state, **options))
+        return move_servers.apply(self.run_of(state, **options))
 
     def rollback(self, state, **options):
-        return migration_run.rollback(self.run_of(state, **options))
+        return move_servers.rollback(self.run_of(state, **options))
 
     @property
     def hosts(self):
@@ -208,7 +214,7 @@ def test_a_stopped_server_moves_cold_and_is_confirmed_after_it_was_compared(monk
 
 def test_refused_nothing_is_changed(monkeypatch, state):
     nova = Cloud(monkeypatch, **{TWO: "ERROR"})
-    with pytest.raises(resize_run.Refused) as refused:
+    with pytest.raises(lifecycle.Refused) as refused:
         nova.apply(state)
     assert [item["code"] for item in refused.value.data["report"]["findings"]] == ["SG711"]
     assert nova.calls == []
@@ -335,9 +341,9 @@ def test_a_host_that_another_operation_took_meanwhile_is_left_alone(nova, state)
         nova.service = {"status": "disabled", "disabled_reason": "stackguard:rename:other"}
         return found
 
-    migration_run.migrations.collect = collect
+    move_servers.move_evidence.collect = collect
     with pytest.raises(StepError, match="SG707"):
-        migration_run.apply(run)
+        move_servers.apply(run)
     assert nova.calls == []
 
 
@@ -385,8 +391,8 @@ class Broken(Cloud):
     def __init__(self, monkeypatch, scene=None, **statuses):
         self.last = {}
         super().__init__(monkeypatch, scene, **statuses)
-        monkeypatch.setattr(migration.moves, "why", lambda _cloud, _server: "migration error")
-        monkeypatch.setattr(migration.moves, "reset_state", self.reset)
+        monkeypatch.setattr(migration.server_moves, "why", lambda _cloud, _server: "migration error")
+        monkeypatch.setattr(migration.server_moves, "reset_state", self.reset)
         # Where a server moved, its domain moved with it.
         self.elsewhere = {}
 
@@ -524,7 +530,7 @@ def test_before_the_first_server_the_source_tries_the_connection(nova, state):
 def test_what_the_source_does_not_reach_is_sent_nobody_and_all_stay_active(nova, state):
     reads(nova)
     probes = answers(nova.apply(state, probe=True)["probe"], NEAR)
-    with pytest.raises(resize_run.Refused) as refused:
+    with pytest.raises(lifecycle.Refused) as refused:
         nova.apply(state, probe=True, probes=probes)
     assert {item["code"] for item in refused.value.data["report"]["findings"]} == {"SG406"}
     assert "does not reach its libvirt at compute3 port 16509: Connection refused" in str(refused.value.data["report"])
@@ -566,10 +572,10 @@ def test_not_knowing_whether_it_is_reached_is_unchecked_and_they_go_one_by_one(n
 
 
 def test_asked_for_its_status_it_says_what_is_open_and_changes_nothing(nova, state):
-    assert migration_run.status(nova.run_of(state))["state"] == "none"
+    assert move_servers.status(nova.run_of(state))["state"] == "none"
     cut(nova, state, 2, max_parallel=1)
     calls = list(nova.calls)
-    result = migration_run.status(nova.run_of(state))
+    result = move_servers.status(nova.run_of(state))
     assert (result["state"], result["operation_id"], result["changed"]) == ("open", "op1", False)
     assert {entry["from"] for entry in result["servers"].values()} == {"compute1"}
     assert "drain_action=rollback" in result["msg"]
@@ -577,11 +583,11 @@ def test_asked_for_its_status_it_says_what_is_open_and_changes_nothing(nova, sta
 
 
 def test_resumed_where_nothing_is_open_nothing_is_begun(nova, state):
-    with pytest.raises(resize_run.Refused, match="nothing to resume"):
-        migration_run.resume(nova.run_of(state))
+    with pytest.raises(lifecycle.Refused, match="nothing to resume"):
+        move_servers.resume(nova.run_of(state))
     assert nova.calls == []
     cut(nova, state, 2, max_parallel=1)
-    assert migration_run.resume(nova.run_of(state))["state"] == "finished"
+    assert move_servers.resume(nova.run_of(state))["state"] == "finished"
 
 
 @pytest.mark.parametrize(("prefix", "name"), [("drain", "drain_action"), ("migrate", "migrate_action"), ("", "action")])
@@ -594,7 +600,7 @@ def test_a_cell_that_does_not_answer_is_no_empty_host(nova, state, monkeypatch):
     """D17: the list of servers has none of its servers; placement has."""
     hidden = guest(4, 2)
     real = nova.consumers
-    monkeypatch.setattr(migration.moves, "provider_consumers", lambda *given: sorted([*real(*given), hidden]))
+    monkeypatch.setattr(migration.server_moves, "provider_consumers", lambda *given: sorted([*real(*given), hidden]))
     result = nova.apply(state)
     assert result["failed"]
     assert "SG709" in {item["code"] for item in result["report"]["findings"]}
@@ -618,8 +624,8 @@ def test_an_allocation_that_no_server_has_is_refused_beforehand(nova, state):
         cloud = dataclasses.replace(found.bundle.cloud, providers=rows)
         return dataclasses.replace(found, bundle=dataclasses.replace(found.bundle, cloud=cloud))
 
-    migration_run.migrations.collect = collect
-    with pytest.raises(resize_run.Refused) as refused:
+    move_servers.move_evidence.collect = collect
+    with pytest.raises(lifecycle.Refused) as refused:
         nova.apply(state)
     assert [item["object"]["id"] for item in refused.value.data["report"]["findings"]] == [stranger]
 
@@ -648,7 +654,7 @@ def test_one_that_does_not_move_ends_it_without_a_journal(nova, state):
 
 
 def test_a_name_that_nobody_has_is_a_finding(nova, state):
-    with pytest.raises(resize_run.Refused) as refused:
+    with pytest.raises(lifecycle.Refused) as refused:
         nova.apply(state, drain_host=None, servers=[ONE, "nobody"])
     assert [item["object"]["id"] for item in refused.value.data["report"]["findings"]] == ["nobody"]
     assert nova.calls == []
@@ -678,7 +684,7 @@ def test_a_nova_that_is_mute_for_a_while_is_asked_again(nova, state, monkeypatch
             raise ApiError("503")
         return real(cloud, uuid)
 
-    monkeypatch.setattr(migration.moves, "get_server", get_server)
+    monkeypatch.setattr(migration.server_moves, "get_server", get_server)
     assert nova.apply(state)["state"] == "finished"
     assert len(nova.moves) == 2
 
@@ -687,7 +693,7 @@ def test_a_nova_that_stays_mute_ends_the_run_with_its_journal_open(nova, state, 
     def get_server(_cloud, _uuid):
         raise ApiError("503")
 
-    monkeypatch.setattr(migration.moves, "get_server", get_server)
+    monkeypatch.setattr(migration.server_moves, "get_server", get_server)
     with pytest.raises(StepError, match="503"):
         nova.apply(state)
     assert state.open
@@ -695,7 +701,7 @@ def test_a_nova_that_stays_mute_ends_the_run_with_its_journal_open(nova, state, 
 
 @pytest.mark.parametrize("selection", ["[?name=='nobody']", "[?", "length([])"])
 def test_a_filter_that_selects_nobody_is_refused(nova, state, selection):
-    with pytest.raises(resize_run.Refused, match="nothing was changed"):
+    with pytest.raises(lifecycle.Refused, match="nothing was changed"):
         nova.apply(state, drain_host=None, servers=selection)
     assert nova.calls == []
     assert not state.open
@@ -749,7 +755,7 @@ def test_the_evidence_directory_of_the_killed_run_is_removed_by_the_one_that_res
     """H10: each killed run left its directory, with facts of hosts and servers, for good."""
     left = tmp_path / "stackguard-left"
     left.mkdir(mode=0o700)
-    here = {**holding.this_run(), "pid": 2**22 - 1, "pid_start": "1"}
+    here = {**run_owner.this_run(), "pid": 2**22 - 1, "pid_start": "1"}
     cut(nova, state, 2, mine={**here, "evidence_dir": str(left)}, max_parallel=1)
     assert left.exists()
     nova.apply(state, mine={**here, "evidence_dir": "/nowhere"})
@@ -758,15 +764,15 @@ def test_the_evidence_directory_of_the_killed_run_is_removed_by_the_one_that_res
 
 def test_another_request_does_not_carry_on_with_it(nova, state):
     cut(nova, state, 2)
-    with pytest.raises(resize_run.Refused, match="SG706"):
+    with pytest.raises(lifecycle.Refused, match="SG706"):
         nova.apply(state, drain_host=None, servers=[ONE])
-    with pytest.raises(resize_run.Refused, match="SG706"):
+    with pytest.raises(lifecycle.Refused, match="SG706"):
         nova.rollback(state, drain_host="compute2")
 
 
 def test_two_runs_never_carry_on_with_one(nova, state):
-    cut(nova, state, 2, mine=holding.this_run())
-    other = {"controller": holding.this_run()["controller"], "pid": 1, "pid_start": "x"}
+    cut(nova, state, 2, mine=run_owner.this_run())
+    other = {"controller": run_owner.this_run()["controller"], "pid": 1, "pid_start": "x"}
     with pytest.raises(StackguardError, match="SG707"):
         nova.apply(state, mine=other)
     with pytest.raises(StackguardError, match="SG707"):
@@ -774,7 +780,7 @@ def test_two_runs_never_carry_on_with_one(nova, state):
 
 
 def test_between_two_rounds_the_playbook_above_holds_the_operation(nova, state):
-    living = holding.this_run()
+    living = run_owner.this_run()
     above = {"pid": living["pid"], "pid_start": living["pid_start"]}
     gone = {"controller": living["controller"], "pid": 2**22 - 1, "pid_start": "1", "playbook": above}
     nova.apply(state, measured_for=0, max_parallel=1, mine=gone)

@@ -10,12 +10,15 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.guests import as_before
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.openstack import DISABLED_TRAIT, ProviderTraits
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.after.guests import as_before
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.host_changes import (
+    DISABLED_TRAIT,
+    ProviderTraits,
+)
 from ansible_collections.stackguard.nova.tests.unit import builders
 
 REASON = "stackguard:rename:op1"
@@ -44,7 +47,7 @@ class FakeCloud:
         self.every_second = lambda: None
         self.agents = []
         for name in ("set_service_status", "get_provider_traits", "list_agents"):
-            monkeypatch.setattr(rename.openstack, name, getattr(self, name))
+            monkeypatch.setattr(rename.host_changes, name, getattr(self, name))
 
     def systems(self):
         return rename.Systems({}, None, {}, self.sleep, lambda: self.now, _connection=object())
@@ -226,7 +229,7 @@ def test_an_agent_that_nobody_restarts_need_only_be_alive(monkeypatch):
 def test_moving_the_agents_notes_their_last_written_heartbeat(monkeypatch):
     cloud = FakeCloud(monkeypatch)
     cloud.agents = [OVS]
-    monkeypatch.setattr(rename.openstack, "rebind_ports", lambda *_arguments: None)
+    monkeypatch.setattr(rename.host_changes, "rebind_ports", lambda *_arguments: None)
     params = {"old": "old", "new": "new", "agents": [], "database": False, "ports": []}
     assert rename.Neutron(cloud.systems()).apply(params, {}).memory == NOTED["neutron"]
 
@@ -239,7 +242,7 @@ def test_an_agent_that_lives_is_not_enough_its_ports_must_work_again(monkeypatch
     cloud = FakeCloud(monkeypatch)
     cloud.agents = [dataclasses.replace(OVS, heartbeat_timestamp="2026-11-21 06:00:09")]
     down, up = port("p1", "DOWN"), port("p2", "ACTIVE")
-    monkeypatch.setattr(rename.openstack, "list_ports", lambda _cloud, _host: [down, up])
+    monkeypatch.setattr(rename.host_changes, "list_ports", lambda _cloud, _host: [down, up])
     with pytest.raises(StepError, match=r"ports ACTIVE on new \(p1\)"):
         rename.AgentsAlive(cloud.systems()).apply({**ALIVE, "ports": ["p1", "p2"]}, NOTED)
     # p3 was deleted by its owner meanwhile; p1 was DOWN before.
@@ -293,7 +296,7 @@ class Services:
         self.at = dict(at or {})
         self.host = host
         self.held = 0
-        monkeypatch.setattr(rename.openstack, "get_service", self.get_service)
+        monkeypatch.setattr(rename.host_changes, "get_service", self.get_service)
         self.systems = rename.Systems(
             {}, host, {}, self.sleep, lambda: self.now, still_ours=self.hold, _connection=object()
         )

@@ -10,10 +10,11 @@ import copy
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import resize_run, zone_pin
-from ansible_collections.stackguard.nova.plugins.module_utils.actions.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import Conflict, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import resize as resize_run
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pin
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.tests.unit.builders import AT
 from ansible_collections.stackguard.nova.tests.unit.journaled import State
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock

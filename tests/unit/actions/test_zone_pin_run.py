@@ -10,9 +10,9 @@ import threading
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import holding
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import zone_pin_run, zone_pins
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import pin_zones, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pins
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest
 from ansible_collections.stackguard.nova.tests.unit.journaled import State
 from ansible_collections.stackguard.nova.tests.unit.zoned import server, zoned
@@ -48,8 +48,8 @@ class Cloud:
         self.stuck = set()
         self.busy, self.most, self.lock = 0, 0, threading.Lock()
         monkeypatch.setattr(zone_pins, "BATCH", 5)
-        monkeypatch.setattr(zone_pin_run.zones, "read_zones", self.read)
-        monkeypatch.setattr(zone_pin_run.zones, "get_server", lambda _cloud, uuid: self.server(uuid))
+        monkeypatch.setattr(pin_zones.zones, "read_zones", self.read)
+        monkeypatch.setattr(pin_zones.zones, "get_server", lambda _cloud, uuid: self.server(uuid))
         monkeypatch.setattr(zone_pins.zone_pin, "Pins", lambda *_given: self)
 
     def server(self, uuid):
@@ -83,7 +83,7 @@ class Cloud:
         say = (said if said is not None else []).append
         rows = [self.server(uuid) for uuid in UUIDS]
         chosen = lambda _cloud, _options, _restore: rows  # noqa: E731
-        return zone_pin_run.Run(object(), given, chosen, journal, "op1", say).carry_out()
+        return pin_zones.Run(object(), given, chosen, journal, "op1", say).carry_out()
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_once_it_is_being_taken_back_it_does_not_go_forward(cloud, state):
 
 
 def test_a_run_that_goes_on_is_not_disturbed(cloud, state):
-    living = holding.this_run()
+    living = run_owner.this_run()
     cloud.fuse = 6
     with pytest.raises(Killed):
         cloud.run(state, mine=living)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import flight, identity, names
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity, in_flight, names
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import (
     child_provider,
@@ -33,7 +33,7 @@ G1 = guest(1, 1)
 
 
 def audit(cloud):
-    return identity.check(cloud.bundle) + names.check(cloud.bundle) + flight.check(cloud.bundle)
+    return identity.check(cloud.bundle) + names.check(cloud.bundle) + in_flight.check(cloud.bundle)
 
 
 def told(cloud):

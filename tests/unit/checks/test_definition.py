@@ -11,8 +11,10 @@ import json
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import domain_xml, evidence, facts
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit, definition
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import definition
+from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml, facts
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, healthy
 from ansible_collections.stackguard.nova.tests.unit.test_domain_xml import LIVE, RESTARTED
 

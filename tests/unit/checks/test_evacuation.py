@@ -11,13 +11,14 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation, storage
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.clients import Elsewhere
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import Sent, expected_images
-from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import Attestation
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.evacuation import why_not
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Sent, expected_images
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import why_not
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import storage
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import Elsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest, node
 from ansible_collections.stackguard.nova.tests.unit.evacuations import (
     FENCE,

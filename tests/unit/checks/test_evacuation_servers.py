@@ -10,11 +10,12 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import evacuating, facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import Sent
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Unread
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Sent
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unread
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import FENCE, FLAVOR, disks, image, scene
 
@@ -269,14 +270,14 @@ def test_what_another_operation_has_sent_is_not_promised_twice():
     """Two dead hosts at the same time, a drain, a tenant's resize: Nova's records say where each goes."""
     big = dataclasses.replace(FLAVOR, ram=1 << 20)
     some = scene().told(migrations=[migration(1, "evacuation", "accepted")], transit=[facts.Transit("other", big, [])])
-    sent = evacuating.in_transit(some.about)
+    sent = measured.in_transit(some.about)
     assert [(entry.uuid, entry.host, entry.memory_mib, entry.needs["MEMORY_MB"]) for entry in sent] == [
         ("other", "compute3", 1 << 20, 1 << 20)
     ]
     assert len(places(some)) == 2
     assert blockers(some, sent=sent) == ["SG512"]
     claimed = some.told(migrations=[migration(1, "evacuation", "pre-migrating")])
-    assert blockers(claimed, sent=evacuating.in_transit(claimed.about)) == ["SG501"]
+    assert blockers(claimed, sent=measured.in_transit(claimed.about)) == ["SG501"]
 
 
 @pytest.mark.parametrize(
@@ -295,22 +296,22 @@ def test_what_another_operation_has_sent_is_not_promised_twice():
 )
 def test_which_migrations_still_bring_somebody(kind, status, host):
     row = migration(1, kind, status)
-    assert evacuating.arriving_at(row) == host
+    assert measured.arriving_at(row) == host
 
 
 def test_one_of_unread_size_on_its_way_keeps_all_others_from_that_host():
     some = scene().told(migrations=[migration(1, "live-migration", "running")], transit=[facts.Transit("other", None)])
-    assert blockers(some, sent=evacuating.in_transit(some.about)) == ["SG709"]
+    assert blockers(some, sent=measured.in_transit(some.about)) == ["SG709"]
     # Unless it runs there already, and was measured with all else.
     there = dataclasses.replace(some.bundle.hosts["compute3"].domains[0], uuid="other", state="running")
     some = some.at(3, domains=[there])
-    assert blockers(some, sent=evacuating.in_transit(some.about)) == []
+    assert blockers(some, sent=measured.in_transit(some.about)) == []
 
 
 def test_a_record_that_was_left_behind_of_a_server_that_is_gone_takes_nothing():
     some = scene().told(migrations=[migration(1, "live-migration", "running")], transit=[])
-    assert evacuating.in_transit(some.about) == []
-    (entry,) = evacuating.in_transit(some.told(transit=None).about)
+    assert measured.in_transit(some.about) == []
+    (entry,) = measured.in_transit(some.told(transit=None).about)
     assert entry.known is False
 
 
@@ -322,7 +323,7 @@ def test_what_others_have_sent_and_could_not_be_read_forbids_it():
 def test_what_journals_and_nova_say_of_one_server_counts_once_and_at_two_hosts_twice():
     journal = [Sent("a", "compute3", 1000, needs={"VCPU": 1}), Sent("b", "compute3", 1, known=False)]
     nova = [Sent("a", "compute3", 2000), Sent("a", "compute5", 2000), Sent("b", "compute3", 300)]
-    assert evacuating.merge_sent(journal, nova) == [
+    assert measured.merge_sent(journal, nova) == [
         Sent("a", "compute3", 2000, (), {"VCPU": 1}),
         Sent("a", "compute5", 2000),
         Sent("b", "compute3", 300),
@@ -386,6 +387,6 @@ def test_one_tenants_unconfirmed_resize_keeps_nobody_else_on_the_dead_host(statu
 def test_servers_that_boot_from_volumes_go_without_guards_and_are_named():
     some = scene().server(1, image="", volumes=["volume-1"], name="web").at(3, rbd=disks(image(f"{TWO}_disk")))
     decision = decide(some)
-    assert evacuating.unguarded(decision.guests) == ["web"]
+    assert measured.unguarded(decision.guests) == ["web"]
     assert set(places(some)) == {ONE, TWO}
-    assert evacuating.unguarded(decide(scene()).guests) == []
+    assert measured.unguarded(decide(scene()).guests) == []

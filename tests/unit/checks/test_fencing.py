@@ -10,10 +10,11 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import clients, evacuation, fencing
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.clients import Elsewhere
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import guests
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import guests
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, fencing
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import Elsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import (
     MONITOR,

@@ -11,11 +11,11 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import migration
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import Sent
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import MigrationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Sent
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, node
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import REQUEST, Scene
 
@@ -23,7 +23,7 @@ ONE, TWO = guest(1, 1), guest(1, 2)
 
 
 def judge(scene, request=REQUEST, overrides=(), **more):
-    return migration.preflight(scene.evidence(request.drain_host), request, overrides, **more)
+    return moves.preflight(scene.evidence(request.drain_host), request, overrides, **more)
 
 
 def codes(decision, severity="blocker"):
@@ -45,7 +45,7 @@ def test_a_healthy_host_is_drained_within_its_zone():
 def test_servers_of_several_hosts_stay_each_in_its_own_zone():
     far = guest(2, 1)
     scene = Scene()
-    decision = migration.preflight(
+    decision = moves.preflight(
         scene.evidence(None, [ONE, far], ["compute1", "compute2"]), MigrationRequest(servers=(ONE, far))
     )
     assert codes(decision) == []
@@ -98,7 +98,7 @@ def test_a_locked_server_passes_by_name():
 )
 def test_how_a_server_moves(status, live, cold, method):
     request = dataclasses.replace(REQUEST, live=live, cold=cold)
-    assert migration.method_of(status, request) == method
+    assert moves.method_of(status, request) == method
     scene = Scene() if status == "ACTIVE" else Scene().server(ONE, status=status)
     decision = judge(scene, request)
     assert (ONE in places(decision)) == (method is not None)
@@ -155,14 +155,14 @@ def test_what_the_servers_need_is_taken_off_what_was_measured():
 def test_another_seat_counts_what_was_promised_since():
     scene = Scene().memory("compute3", 512 + 128 + 1024 + 500).memory("compute5", 512 + 128 + 1024 + 400)
     evidence = scene.evidence("compute1")
-    decision = migration.preflight(evidence, REQUEST)
+    decision = moves.preflight(evidence, REQUEST)
     held = {seat.uuid: seat for seat in decision.seating.seats}
     first = held.pop(ONE)
-    seat, why = migration.seat_again(evidence, decision, REQUEST, ONE, held, {first.host: "refused"})
+    seat, why = moves.seat_again(evidence, decision, REQUEST, ONE, held, {first.host: "refused"})
     assert seat is None
     assert "it failed there" in why
     assert "MiB of real memory left" in why
-    seat, _why = migration.seat_again(evidence, decision, REQUEST, ONE, {}, {first.host: "refused"})
+    seat, _why = moves.seat_again(evidence, decision, REQUEST, ONE, {}, {first.host: "refused"})
     assert seat.host == ({"compute3", "compute5"} - {first.host}).pop()
 
 
@@ -185,7 +185,7 @@ def test_a_host_that_nobody_knows():
 
 def test_a_server_that_is_not_there_is_named():
     evidence = dataclasses.replace(Scene().evidence(None, [ONE], ["compute1"]), missing=("web9",))
-    decision = migration.preflight(evidence, MigrationRequest(servers=(ONE,)))
+    decision = moves.preflight(evidence, MigrationRequest(servers=(ONE,)))
     assert codes(decision) == ["SG710"]
 
 
@@ -231,18 +231,18 @@ def test_what_others_have_on_their_way_takes_the_room(monkeypatch):
     scene = Scene().target(5, status="disabled")
     room = next(host.room_mib for host in judge(scene).destinations if host.host == "compute3")
     other = Sent("other", "compute3", room - 1500)
-    decision = migration.preflight(dataclasses.replace(scene.evidence("compute1"), sent=(other,)), REQUEST)
+    decision = moves.preflight(dataclasses.replace(scene.evidence("compute1"), sent=(other,)), REQUEST)
     assert codes(decision) == ["SG501"]
     assert len(places(decision)) == 1
 
 
 def test_one_that_is_on_its_way_has_its_host_and_needs_no_other():
     evidence = dataclasses.replace(Scene().evidence("compute1"), sent=(Sent(ONE, "compute5", 1024),))
-    decision = migration.preflight(evidence, REQUEST, ours={ONE})
+    decision = moves.preflight(evidence, REQUEST, ours={ONE})
     assert set(places(decision)) == {TWO}
     assert codes(decision) == []
 
 
 def test_what_is_on_its_way_and_was_not_read_is_not_none():
     evidence = dataclasses.replace(Scene().evidence("compute1"), unread=("migrations in progress: 503",))
-    assert codes(migration.preflight(evidence, REQUEST)) == ["SG709"]
+    assert codes(moves.preflight(evidence, REQUEST)) == ["SG709"]

@@ -11,8 +11,8 @@ import socket
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import reach
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host_steps import Runner
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import reachability
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
 
 CONF = dataclasses.replace(
@@ -22,7 +22,7 @@ PAIR = ("compute1", "compute3")
 
 
 def where(dest="compute3", inbound=None, **changes):
-    found = reach.endpoint(
+    found = reachability.endpoint(
         dataclasses.replace(CONF, **changes), dataclasses.replace(CONF, live_migration_inbound_addr=inbound), dest
     )
     return found if isinstance(found, str) else (found.address, found.port, found.certain)
@@ -64,12 +64,12 @@ def test_what_cannot_be_told_is_no_guess(changes, word):
 def test_without_nova_conf_of_both_it_cannot_be_told(missing):
     confs = [CONF, CONF]
     confs[missing] = None
-    assert "was not read" in reach.endpoint(*confs, "compute3")
+    assert "was not read" in reachability.endpoint(*confs, "compute3")
 
 
 def judged(results=(), failures=None, able=True, **changes):
     confs = {name: dataclasses.replace(CONF, **changes) for name in PAIR}
-    return reach.reach([PAIR], confs, results, failures or {}, able)
+    return reachability.reach([PAIR], confs, results, failures or {}, able)
 
 
 def answer(turn=0, **more):

@@ -10,8 +10,8 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import rehearsal
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Rehearsal
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rehearsal
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Rehearsal
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
 from ansible_collections.stackguard.nova.tests.unit.builders import STYLES
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import hostnames, renamed
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.rename import preflight_rename
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import hostnames
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import Commands
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.corruptions import CORRUPTIONS, HARMLESS, NARROWED, NEEDS_AGENTS
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet, fleets
@@ -420,10 +421,10 @@ def test_another_service_of_the_name_is_refused_before_anything_is_renamed(binar
 
 def test_what_the_plan_does_not_cover_is_no_leftover_of_a_rename():
     some = fleet()
-    expected = renamed.Expected("x", some.old, "old-node", "new", "new-node", "", 1, "", 1)
-    covered = {item.object.id for item in renamed.leftovers(some.cloud.bundle, expected).findings}
+    expected = rename.Expected("x", some.old, "old-node", "new", "new-node", "", 1, "", 1)
+    covered = {item.object.id for item in rename.leftovers(some.cloud.bundle, expected).findings}
     assert covered
-    left = {item.object.id for item in renamed.leftovers(other_service(some).bundle, expected).findings}
+    left = {item.object.id for item in rename.leftovers(other_service(some).bundle, expected).findings}
     assert left == covered
 
 

@@ -10,10 +10,10 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import returning
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import returning as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import ReturnRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import return_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import return_host as plans
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest, healthy, node
 
 ONE = guest(1, 1)
@@ -90,7 +90,7 @@ def at_home(watchers=(f"{HOST}:0/77",), blocklist=(), hold=None):
 
 
 def judged(some, request=REQUEST):
-    return returning.judge(some.bundle, request)
+    return return_host.judge(some.bundle, request)
 
 
 def blockers(some, request=REQUEST):
@@ -141,7 +141,7 @@ def test_a_clean_host_has_nothing_to_clear():
     some = at_home()
     assert blockers(some) == []
     assert judged(some).checked.unchecked == ()
-    assert judged(some).clearing == returning.Clearing()
+    assert judged(some).clearing == return_host.Clearing()
     assert plans.plan("compute1", judged(some).clearing, "enabled", "u").steps == []
 
 
@@ -316,7 +316,7 @@ def test_allocations_unread_are_undecided():
 def test_what_was_not_read_refuses_and_clears_nothing(spoil):
     some = spoil(back())
     assert blockers(some) == ["SG709"]
-    assert judged(some).clearing == returning.Clearing()
+    assert judged(some).clearing == return_host.Clearing()
 
 
 def test_ceph_is_never_judged_by_the_host_itself():

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.tests.unit.model import reading
 
 OPERATION = "0123456789ab"
@@ -22,7 +22,7 @@ def leave(world, host, servers, state_dir, dice):
         world.power_off(host)
     else:
         cluster = world.clusters[host.home[0]]
-        cluster.blocklist.update({guard.entry_of(address): world.now for address in addresses})
+        cluster.blocklist.update({guard_snapshots.entry_of(address): world.now for address in addresses})
         world.refuse(host)
     host.status, host.reason, host.forced_down = "disabled", f"stackguard:evacuate:{OPERATION}", True
     guarded = dice.random() < 0.5

@@ -16,11 +16,12 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuation_options import ARGUMENTS
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard, rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import ARGUMENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
 from ansible_collections.stackguard.nova.tests.unit.model import reading
 from ansible_collections.stackguard.nova.tests.unit.model.world import START, Killed
 
@@ -244,7 +245,11 @@ class Pump:
 
         def work(ceph):
             addresses = entry["addresses"]
-            found = guard.block(ceph, addresses, own, **options) if act else guard.listed(ceph, addresses)
+            found = (
+                guard_snapshots.block(ceph, addresses, own, **options)
+                if act
+                else guard_snapshots.listed(ceph, addresses)
+            )
             self.told.listed_at[ceph.fsid()] = self.world.now
             return found
 
@@ -253,10 +258,10 @@ class Pump:
         return result
 
     def _guard(self, need):
-        return self._guards(need, guard.guard)
+        return self._guards(need, guard_snapshots.guard)
 
     def _unguard(self, need):
-        return self._guards(need, guard.unguard)
+        return self._guards(need, guard_snapshots.unguard)
 
     def _guards(self, need, work):
         homes = []
@@ -270,7 +275,9 @@ class Pump:
     def _lift(self, need):
         clusters = []
         for entry in need["clusters"]:
-            result = on_reader(self.world, entry, lambda ceph, entry=entry: guard.unblock(ceph, entry["addresses"]))
+            result = on_reader(
+                self.world, entry, lambda ceph, entry=entry: guard_snapshots.unblock(ceph, entry["addresses"])
+            )
             clusters.append({**entry, "result": result})
         self.world.sleep(1)
         return {"clusters": clusters}
@@ -293,7 +300,7 @@ def _ceph(world, entry):
     if host.ceph_cut or reading.refused(world, host):
         raise rbd.CephError("error connecting to the cluster")
     ceph = reading.FakeCeph(world, host)
-    guard.expect_cluster(ceph, entry["fsid"])
+    guard_snapshots.expect_cluster(ceph, entry["fsid"])
     if entry["pool"] not in ceph.cluster.pools:
         raise rbd.CephError(f"no pool {entry['pool']}")
     ceph.pool = entry["pool"]

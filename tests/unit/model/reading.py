@@ -10,10 +10,11 @@ import dataclasses
 import datetime
 import types
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, evacuations, guard, moves, rbd
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host as hosts
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, reads, server_moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as hosts
 from ansible_collections.stackguard.nova.tests.unit.model import world as worlds
 
 CONTROLLER = "198.51.100.9"
@@ -166,7 +167,9 @@ def ceph_address(address):
 
 
 def blocklist(cluster):
-    return [facts.BlocklistEntry(entry, iso(at + guard.BLOCK_SECONDS)) for entry, at in cluster.blocklist.items()]
+    return [
+        facts.BlocklistEntry(entry, iso(at + guard_snapshots.BLOCK_SECONDS)) for entry, at in cluster.blocklist.items()
+    ]
 
 
 # --- a host that comes back
@@ -418,7 +421,7 @@ class Nova:
     """Stands in for what the operation calls of ``cloud_reads``, ``evacuations`` and ``moves``."""
 
     NAMES = {  # noqa: RUF012 - never changed
-        cloud_reads: ("read_cloud",),
+        reads: ("read_cloud",),
         evacuations: (
             "read_evacuation",
             "evacuate",
@@ -433,7 +436,7 @@ class Nova:
             "list_actions",
         ),
         hosts: ("addresses",),
-        moves: ("servers_on", "servers_since", "server_as_listed", "get_server", "find_service", "why"),
+        server_moves: ("servers_on", "servers_since", "server_as_listed", "get_server", "find_service", "why"),
     }
 
     def __init__(self, world):

@@ -17,10 +17,14 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.action import return_plan
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
-from ansible_collections.stackguard.nova.plugins.module_utils import ceph_readers, evidence, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, guard, host_steps
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 from ansible_collections.stackguard.nova.plugins.modules import compute_service_hold
 from ansible_collections.stackguard.nova.tests.unit.model import oracle, pump, reading
 from ansible_collections.stackguard.nova.tests.unit.model.world import Killed
@@ -126,7 +130,7 @@ class Return:
         domains = [domain.uuid for domain in found.domains or []]
         databases = reading.database(self.world, host, domains)
         evidence.save_part(self.directory, evidence.DATABASES, databases)
-        cloud = cloud_reads.read_cloud(None, [host.name])
+        cloud = reads.read_cloud(None, [host.name])
         evidence.save_part(self.directory, evidence.CLOUD, cloud)
         yield from self._next("judged")
         plan = Plugin(self.check).go(self._arguments())
@@ -167,7 +171,9 @@ class Return:
             raise FailedError("other domains have come up meanwhile", plan["state"])
         for lift in plan["lifts"]:
             yield from self._next("lift")
-            done = pump.on_reader(self.world, lift, lambda ceph, lift=lift: guard.unblock(ceph, lift["addresses"]))
+            done = pump.on_reader(
+                self.world, lift, lambda ceph, lift=lift: guard_snapshots.unblock(ceph, lift["addresses"])
+            )
             if done.get("failed") or done.get("unreachable"):
                 raise FailedError(done["msg"], plan["state"])
         yield from self._next("release")

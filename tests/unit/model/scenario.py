@@ -22,8 +22,10 @@ import typing as t
 import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, holding, journal
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations, guard
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, journal
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.tests.unit.model import earlier, oracle, pump, reading, returning
 from ansible_collections.stackguard.nova.tests.unit.model.world import (
     Cluster,
@@ -1009,10 +1011,10 @@ def install(monkeypatch, current):
 
     Nova().install(monkeypatch)
     monkeypatch.setattr(evacuations, "futures", reading.FUTURES)
-    monkeypatch.setattr(guard, "futures", reading.FUTURES)
-    monkeypatch.setattr(guard, "time", types.SimpleNamespace(time=lambda: current().world.now))
+    monkeypatch.setattr(guard_snapshots, "futures", reading.FUTURES)
+    monkeypatch.setattr(guard_snapshots, "time", types.SimpleNamespace(time=lambda: current().world.now))
     pids = lambda pid: "0" if pid - pump.FIRST_PID in current().living else None  # noqa: E731
-    monkeypatch.setattr(holding.processes, "start_time", pids)
+    monkeypatch.setattr(run_owner.processes, "start_time", pids)
     monkeypatch.setattr(server_evacuate, "connect", lambda _args: object())
     monkeypatch.setattr(server_evacuate, "uuid", types.SimpleNamespace(uuid4=lambda: current().next_id()))
     returning.install(monkeypatch, current)

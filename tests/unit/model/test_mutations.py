@@ -14,20 +14,10 @@ import inspect
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import (
-    ceph_readers,
-    evacuating,
-    evidence,
-    fence_proof,
-    server_state,
-)
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import (
-    clients,
-    evacuation,
-    fencing,
-    returning,
-    storage,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured, planner
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation, return_host
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, fencing, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, server_state
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuate,
     evacuation_record,
@@ -35,8 +25,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
     fences,
     lifecycle,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.tests.unit.model import oracle, scenario
 
 #: Scenarios until it must be found.
@@ -87,9 +78,11 @@ def a_blocklist_of_no_address_is_proof(patch):
 def the_first_host_reads_every_cluster(patch):
     """D2: who works in Ceph is chosen by name, and succeeds where there is nothing to guard."""
     patch.put(evacuate.Evacuation, "_reader", _first_by_name)
-    patch.put(guard, "expect_cluster", lambda ceph, fsid=None: ceph.fsid())
+    patch.put(guard_snapshots, "expect_cluster", lambda ceph, fsid=None: ceph.fsid())
     patch.wrap(
-        guard, "guard", lambda make, ceph, op, _ids, images=None, **more: make(ceph, op, [n[:36] for n in images])
+        guard_snapshots,
+        "guard",
+        lambda make, ceph, op, _ids, images=None, **more: make(ceph, op, [n[:36] for n in images]),
     )
     patch.put(evacuate.Evacuation, "_verified_guards", _whatever_was_asked)
     patch.nothing(evacuation_round, "unguarded", {})
@@ -107,7 +100,7 @@ def _whatever_was_asked(self, kind):
 def the_first_cluster_is_the_right_one(patch):
     """D2: the fence is written to another cluster, and read back there."""
     patch.put(evacuate.Evacuation, "_reader", _first_by_name)
-    patch.put(guard, "expect_cluster", lambda ceph, fsid=None: ceph.fsid())
+    patch.put(guard_snapshots, "expect_cluster", lambda ceph, fsid=None: ceph.fsid())
     patch.put(fences, "listings", _by_what_was_asked)
     nobody_guards(patch)
 
@@ -141,7 +134,7 @@ def a_strangers_address_is_taken_for_the_hosts(patch):
         )
 
     patch.wrap(fencing, "addresses", addresses)
-    patch.nothing(guard, "_refuse_infrastructure", None)
+    patch.nothing(guard_snapshots, "_refuse_infrastructure", None)
 
 
 def a_proof_is_read_once(patch):
@@ -271,7 +264,7 @@ def a_cloud_without_images_fails_at_the_guard(patch):
 
 def a_pin_counts_that_holds_nothing(patch):
     """D9: a server is pinned to a zone that no aggregate carries."""
-    patch.put(evacuating._Zones, "of", lambda self, server: server.pinned_availability_zone or self._zone)
+    patch.put(measured._Zones, "of", lambda self, server: server.pinned_availability_zone or self._zone)
 
 
 def a_host_in_repair_counts(patch):
@@ -301,33 +294,33 @@ def a_return_looks_through_the_first_host(patch):
 
     def views(see, bundle, request):
         found = list(see(bundle, request).values())[:1]
-        place = returning.home(bundle.hosts[request.inventory_name], request)
+        place = return_host.home(bundle.hosts[request.inventory_name], request)
         return dict(zip([place], found))
 
     patch.wrap(ceph_readers, "readers", first)
-    patch.wrap(returning, "_views", views)
-    patch.nothing(returning, "_unreached")
+    patch.wrap(return_host, "_views", views)
+    patch.nothing(return_host, "_unreached")
 
 
 def a_return_forgets_the_addresses_of_its_journals(patch):
     """D15: the host was installed again, and has another address."""
-    patch.nothing(returning, "_journaled", {})
+    patch.nothing(return_host, "_journaled", {})
 
 
 def a_return_does_not_look_at_disks(patch):
     """H8: Ceph has refused what runs there, and it is said to be clear."""
-    patch.nothing(returning, "_disks")
+    patch.nothing(return_host, "_disks")
 
 
 def a_return_lifts_under_what_runs_there(patch):
     """Servers that live elsewhere run there still, and Ceph lets them write again."""
-    patch.nothing(returning, "_leftover", False)
-    patch.nothing(returning.forecast, "restart")
+    patch.nothing(return_host, "_leftover", False)
+    patch.nothing(return_host.forecast, "restart")
 
 
 def aggregates_do_not_bind(patch):
     """D12: a flavor demands the hosts of an aggregate, and others are tried first."""
-    patch.nothing(plans, "_aggregates")
+    patch.nothing(planner, "_aggregates")
 
 
 def soft_deleted_servers_are_not_seen(patch):

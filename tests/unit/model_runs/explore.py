@@ -16,7 +16,7 @@ import shutil
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.tests.unit.model_runs.scheduler import MOVE, Actor, Course
 from ansible_collections.stackguard.nova.tests.unit.model_runs.world import (
     KIND,

@@ -17,7 +17,7 @@ import tempfile
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import CONTROLLER, HOST
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST
 from ansible_collections.stackguard.nova.tests.unit.model_runs.explore import Explorer
 from ansible_collections.stackguard.nova.tests.unit.model_runs.world import APPLY, RESUME, ROLLBACK, Case, Defects
 

@@ -15,11 +15,12 @@ import threading
 import types
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils import held, holding, steps
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import CONTROLLER, HOST, Plan, Step
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_steps
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner, run_token
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 
 KIND = "rename"
 #: Seconds after which a database ends a transaction in which nothing is asked.
@@ -280,7 +281,7 @@ class Operator:
             runner = self._runner(host, lambda: None, None)
             return self._run(runner, journal, operation, None)
         run = {"token": actor.name, "operator": actor.name, "controller": "c"}
-        mine = held.Held(host, KIND, operation, run, lambda: "t", lambda: world.now)
+        mine = run_token.Held(host, KIND, operation, run, lambda: "t", lambda: world.now)
         fresh = (lambda: None) if world.defects.never_stale else mine.fresh
         runner = self._runner(mine, fresh, run)
         try:
@@ -316,7 +317,7 @@ def install(patch, defects):
     patch.setattr(journals, "_boot_id", lambda: "boot")
     patch.setattr(journals, "PATIENCE", 0.15)
     patch.setattr(journals, "time", types.SimpleNamespace(sleep=lambda _seconds: HERE.actor.point("lock", waits=True)))
-    patch.setattr(holding, "has_ended", has_ended)
+    patch.setattr(run_owner, "has_ended", has_ended)
     # Whether a journal survives a power cut is proven elsewhere (tests/unit/test_journal.py).
     patch.setattr(journals.os, "fsync", lambda _descriptor: None)
     store = journals._store

@@ -104,7 +104,7 @@ class Host:
         given = {**options, "_ansible_check_mode": check, "_ansible_diff": True, "_ansible_remote_tmp": str(self.root)}
         name = f"ansible_collections.stackguard.nova.plugins.modules.{module}"
         code = (
-            "from ansible_collections.stackguard.nova.plugins.module_utils.systems import units\n"
+            "from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import units\n"
             f"units.SYSTEM = {str(self.root / 'system')!r}\n"
             f"import {name} as module\nmodule.main()"
         )

@@ -16,8 +16,9 @@ import yaml
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_info as action
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, facts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as host
 from ansible_collections.stackguard.nova.plugins.modules import compute_host_info as module
 from ansible_collections.stackguard.nova.tests.unit import builders as make
 from ansible_collections.stackguard.nova.tests.unit.modules.running import run

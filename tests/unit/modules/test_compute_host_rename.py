@@ -12,8 +12,8 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename as action
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import Queue, Unread, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Queue, Unread, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 

@@ -12,8 +12,9 @@ import types
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_id_file as action
-from ansible_collections.stackguard.nova.plugins.module_utils import evidence, facts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import identity_file
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import compute_id
 from ansible_collections.stackguard.nova.plugins.modules import compute_id_file
 from ansible_collections.stackguard.nova.tests.unit import builders as make
 from ansible_collections.stackguard.nova.tests.unit.modules.running import run
@@ -88,15 +89,15 @@ def test_without_its_action_plugin(path):
 
 def test_a_file_that_appears_meanwhile_is_left_alone(path):
     path.write_text(OTHER)
-    with pytest.raises(identity_file.IdentityFileError, match="appeared meanwhile"):
-        identity_file.create(str(path), UUID)
+    with pytest.raises(compute_id.IdentityFileError, match="appeared meanwhile"):
+        compute_id.create(str(path), UUID)
     assert path.read_text() == OTHER
     assert [entry.name for entry in path.parent.iterdir()] == ["compute_id"]
 
 
 def test_a_directory_that_is_not_there(tmp_path):
-    with pytest.raises(identity_file.IdentityFileError, match="No such file"):
-        identity_file.create(str(tmp_path / "nowhere" / "compute_id"), UUID)
+    with pytest.raises(compute_id.IdentityFileError, match="No such file"):
+        compute_id.create(str(tmp_path / "nowhere" / "compute_id"), UUID)
 
 
 def test_killed_at_every_call_it_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -104,9 +105,9 @@ def test_killed_at_every_call_it_is_there_whole_or_not_at_all(tmp_path, monkeypa
         (tmp_path / "compute_id").unlink(missing_ok=True)
         return str(tmp_path / "compute_id")
 
-    for path in killing.each_kill(monkeypatch, prepare, lambda path: identity_file.create(path, UUID)):
-        if identity_file.missing(path, UUID):
-            identity_file.create(path, UUID)
+    for path in killing.each_kill(monkeypatch, prepare, lambda path: compute_id.create(path, UUID)):
+        if compute_id.missing(path, UUID):
+            compute_id.create(path, UUID)
         with open(path) as stream:
             assert stream.read() == UUID
 

@@ -10,7 +10,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
 from ansible_collections.stackguard.nova.tests.unit.evacuations import image, lock, scene
@@ -69,9 +69,9 @@ def test_an_abort_removes_no_guard_while_who_is_in_transit_was_not_read(life, mo
     look = life.look
     servers = look().cloud.rows("servers")
     monkeypatch.setattr(life, "look", lambda: _unread(look()))
-    from ansible_collections.stackguard.nova.plugins.module_utils.systems import moves
+    from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_moves
 
-    monkeypatch.setattr(moves, "servers_on", lambda _cloud, _host: servers)
+    monkeypatch.setattr(server_moves, "servers_on", lambda _cloud, _host: servers)
     done = life.run(action="abort", fence=None)
     assert (done["state"], life.guarded()) == ("open", [TWO]), done["msg"]
 
@@ -122,7 +122,7 @@ def test_an_old_journal_of_a_blocklist_is_resumed_with_power(life):
     done = life.run(fence="power")
     assert (done["failed"], life.open()) == (False, None)
     (closed,) = life.closed()
-    from ansible_collections.stackguard.nova.plugins.module_utils import operation_records
+    from ansible_collections.stackguard.nova.plugins.module_utils.records import operation_records
 
     (record,) = [operation_records.record_of(closed, False)] if hasattr(operation_records, "record_of") else [None]
     assert [*record.addresses, *record.blocklisted.values()], "return_host does not know what is on the blocklist"
@@ -184,8 +184,8 @@ def test_an_abort_that_was_given_no_answer_about_the_blocklist_stays_open(life):
 
 def test_a_stranger_that_took_the_lock_of_the_only_running_server_is_not_put_on_the_blocklist():
     """A backup reader in the storage network has mapped guest1's image: librbd's own lock, and its watcher."""
-    from ansible_collections.stackguard.nova.plugins.module_utils.checks import fencing
-    from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import guests
+    from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import guests
+    from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import fencing
 
     some = scene(guests=1)
     taken = dataclasses.replace(lock(1), address="192.0.2.99:0/1")

@@ -10,12 +10,13 @@ import copy
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.actions.evacuation import InTransit
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import planner
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation import InTransit
 from ansible_collections.stackguard.nova.tests.unit.builders import address
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
 
@@ -240,7 +241,7 @@ def test_a_server_of_an_old_journal_that_was_in_transit_is_followed_and_not_sent
 
 def test_every_step_of_the_plan_has_exactly_one_implementation():
     request = EvacuationRequest("compute1", OPERATION, "compute1")
-    plan = plans.plan(request, "power", plans.Seating([], []), {}, "stackguard:evacuate", {})
+    plan = plans.plan(request, "power", planner.Seating([], []), {}, "stackguard:evacuate", {})
     assert [step.name for step in plan.steps] == list(evacuate.STEPS)
     assert len(set(evacuate.STEPS.values())) == len(evacuate.STEPS)
     for method in evacuate.STEPS.values():

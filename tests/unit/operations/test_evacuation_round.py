@@ -10,18 +10,18 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, fence_proof
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import Sent
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Override
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Sent
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, fence_proof
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_round
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
     DiskImage,
     PlannedServer,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import evacuation
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import FENCE, OPERATION, disks, image, scene
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock, Nova

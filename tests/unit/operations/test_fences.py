@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.fence_proof import PROVABLE, ProofError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import PROVABLE, ProofError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import fences, needs
 
 AT = "2026-11-21T06:00:00+00:00"

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils import moving
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import drain as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import (
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiServer,
     ComputeIdFile,
     from_plain,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import drain
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename_by_drain
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import builders as make
@@ -42,7 +42,7 @@ def a_cloud(hosts=4, guests=2, **kwargs):
 
 def targets_of(cloud, free=1024):
     return [
-        moving.Target(row.host, row.host, make.node(number), row.zone, True, {"VCPU": 8, "MEMORY_MB": free})
+        placement.Target(row.host, row.host, make.node(number), row.zone, True, {"VCPU": 8, "MEMORY_MB": free})
         for number, row in enumerate(cloud.rows("api_services"), 1)
     ]
 
@@ -52,7 +52,7 @@ def changed(targets, host, **changes):
 
 
 def plan_of(cloud, targets=None, **options):
-    return drain.plan(cloud.bundle, targets or targets_of(cloud), REQUEST, moving.DrainOptions(**options))
+    return rename_by_drain.plan(cloud.bundle, targets or targets_of(cloud), REQUEST, placement.DrainOptions(**options))
 
 
 def step(plan, name):
@@ -61,7 +61,7 @@ def step(plan, name):
 
 def codes(cloud, targets=None, others=(), **options):
     found = checks.can_drain(
-        cloud.bundle, targets or targets_of(cloud), list(others), REQUEST, moving.DrainOptions(**options)
+        cloud.bundle, targets or targets_of(cloud), list(others), REQUEST, placement.DrainOptions(**options)
     )
     return [(item.code, item.severity) for item in found.findings]
 
@@ -134,15 +134,15 @@ def test_the_plan_survives_the_journal():
 
 def test_no_plan_where_a_guest_has_nowhere_to_go():
     cloud = a_cloud(hosts=2)
-    with pytest.raises(drain.PlanError, match="no host of zone az1 has room for guest1, guest2"):
+    with pytest.raises(rename_by_drain.PlanError, match="no host of zone az1 has room for guest1, guest2"):
         plan_of(cloud)
 
 
 def test_the_same_name_is_refused():
     cloud = a_cloud()
     same = dataclasses.replace(REQUEST, rename_to="compute1")
-    with pytest.raises(drain.PlanError, match="must differ"):
-        drain.plan(cloud.bundle, targets_of(cloud), same)
+    with pytest.raises(rename_by_drain.PlanError, match="must differ"):
+        rename_by_drain.plan(cloud.bundle, targets_of(cloud), same)
 
 
 # --- spreading ------------------------------------------------------------------------------------------------
@@ -161,9 +161,10 @@ def test_first_choices_never_overfill_a_host(wanted, free):
     servers = [a_server(number) for number in range(len(wanted))]
     needs = {server.id: amount for server, amount in zip(servers, wanted, strict=True)}
     targets = [
-        moving.Target(f"h{number}", f"h{number}", f"p{number}", "az1", True, room) for number, room in enumerate(free)
+        placement.Target(f"h{number}", f"h{number}", f"p{number}", "az1", True, room)
+        for number, room in enumerate(free)
     ]
-    guests, stuck = moving.assign(servers, needs, targets)
+    guests, stuck = placement.assign(servers, needs, targets)
     assert sorted([guest.uuid for guest in guests] + [guest.uuid for guest in stuck]) == [
         server.id for server in servers
     ]
@@ -178,19 +179,19 @@ def test_first_choices_never_overfill_a_host(wanted, free):
 def test_guests_are_spread():
     servers = [a_server(number) for number in range(4)]
     needs = {server.id: {"MEMORY_MB": 64} for server in servers}
-    targets = [moving.Target(name, name, name, "az1", True, {"MEMORY_MB": 1024}) for name in ("a", "b")]
-    guests, _stuck = moving.assign(servers, needs, targets)
+    targets = [placement.Target(name, name, name, "az1", True, {"MEMORY_MB": 1024}) for name in ("a", "b")]
+    guests, _stuck = placement.assign(servers, needs, targets)
     assert [guest.candidates for guest in guests] == [["a", "b"], ["b", "a"], ["a", "b"], ["b", "a"]]
 
 
 def test_a_resource_that_a_host_has_not_at_all():
     targets = [
-        moving.Target("a", "a", "a", "az1", True, {"MEMORY_MB": 1024}),
-        moving.Target("b", "b", "b", "az1", True, None),
+        placement.Target("a", "a", "a", "az1", True, {"MEMORY_MB": 1024}),
+        placement.Target("b", "b", "b", "az1", True, None),
     ]
-    guests, stuck = moving.assign([a_server(1)], {"u001": {"MEMORY_MB": 1, "VGPU": 1}}, targets)
+    guests, stuck = placement.assign([a_server(1)], {"u001": {"MEMORY_MB": 1, "VGPU": 1}}, targets)
     assert not guests
-    assert stuck == [moving.Stuck("u001", "g1", {"MEMORY_MB": 1, "VGPU": 1})]
+    assert stuck == [placement.Stuck("u001", "g1", {"MEMORY_MB": 1, "VGPU": 1})]
 
 
 # --- what stands against it -----------------------------------------------------------------------------------
@@ -261,7 +262,7 @@ def test_evidence_that_was_not_read(part):
 
 
 def blockers(cloud, **options):
-    found = checks.preflight(cloud.bundle, targets_of(cloud), [], REQUEST, moving.DrainOptions(**options))
+    found = checks.preflight(cloud.bundle, targets_of(cloud), [], REQUEST, placement.DrainOptions(**options))
     return sorted(item.code for item in found.findings if item.severity == "blocker")
 
 
@@ -294,7 +295,7 @@ def test_no_plan_deletes_a_service_whose_host_libvirt_would_call_otherwise():
     def tried(hostname, **more):
         return make.facts.Rehearsal(REQUEST.rename_to, hostname, **more)
 
-    with pytest.raises(drain.PlanError, match="would call this host other"):
+    with pytest.raises(rename_by_drain.PlanError, match="would call this host other"):
         plan_of(a_cloud().host(rehearsal=tried("other")))
     # Undecided, it is the operator's word that counts.
     assert plan_of(a_cloud().host(rehearsal=tried("other", undecided=["nscd"]))).steps
@@ -311,7 +312,7 @@ def test_a_trunks_subport_leaves_with_its_guest_and_distributed_routing_says_its
     assert blockers(a_cloud().cloud(routed_subnets=[make.uid("subnet")])) == []
     agent = make.agent(1, "compute1", "L3 agent", "neutron-l3-agent", mode="dvr_no_external")
     cloud = a_cloud().add("agents", agent)
-    checked = checks.preflight(cloud.bundle, targets_of(cloud), [], REQUEST, moving.DrainOptions())
+    checked = checks.preflight(cloud.bundle, targets_of(cloud), [], REQUEST, placement.DrainOptions())
     (found,) = [item for item in checked.findings if item.code == "SG305"]
     assert "dvr_host_macs" in found.evidence["why"]
     assert "drain_host" in found.remedy

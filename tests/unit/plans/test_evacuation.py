@@ -16,10 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils.evacuating import Destination, Guest, Reason, take_pages
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import NumaCell, ServerGroup
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import EvacuationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import planner
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
+    Destination,
+    Guest,
+    Reason,
+    take_pages,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NumaCell, ServerGroup
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
 REQUEST = EvacuationRequest("dead", overhead_mib=0)
 ZONES = ("az1", "az2")
@@ -40,7 +45,7 @@ def host(name="host0", room=4096, **changes):
 
 
 def seat(guests, hosts, members=None, request=REQUEST, **given):
-    return evacuation.seat(guests, hosts, members or {}, request, **given)
+    return planner.seat(guests, hosts, members or {}, request, **given)
 
 
 def places(seating):
@@ -168,7 +173,7 @@ def test_everybody_is_seated_once_or_has_reasons_against_every_host(fleet):
     for entry in seating.unseated:
         assert by_uuid[entry.uuid].problems or all(entry.reasons[there.host] for there in hosts)
         for there in hosts:
-            assert evacuation.why_not(seating, entry.uuid, there.host)
+            assert planner.why_not(seating, entry.uuid, there.host)
     for place in seating.seats:
         assert not by_uuid[place.uuid].problems
 
@@ -178,7 +183,7 @@ def test_everybody_is_seated_once_or_has_reasons_against_every_host(fleet):
 def test_no_wave_sends_more_to_a_host_than_allowed(fleet):
     guests, hosts, members, request = fleet
     seating = seat(guests, hosts, members, request)
-    rounds = evacuation.waves(seating.seats)
+    rounds = planner.waves(seating.seats)
     assert sorted(place.uuid for wave in rounds for place in wave) == sorted(place.uuid for place in seating.seats)
     for wave in rounds:
         assert wave
@@ -213,8 +218,8 @@ def test_the_largest_goes_to_the_roomiest_and_then_the_others_fill_up():
     guests = [guest("a", 3000), guest("b", 2000), guest("c", 1000)]
     seating = seat(guests, [host("host0", 4096), host("host1", 3500)])
     assert places(seating) == {"a": "host0", "b": "host1", "c": "host1"}
-    assert evacuation.why_not(seating, "a", "host0") == "4096 MiB of real memory before it, 1096 MiB after it"
-    assert evacuation.why_not(seating, "a", "host1").startswith("it goes to host0")
+    assert planner.why_not(seating, "a", "host0") == "4096 MiB of real memory before it, 1096 MiB after it"
+    assert planner.why_not(seating, "a", "host1").startswith("it goes to host0")
 
 
 def test_not_enough_for_the_third_of_five():
@@ -222,7 +227,7 @@ def test_not_enough_for_the_third_of_five():
     seating = seat(guests, [host(room=2500)])
     assert places(seating) == {"a": "host0", "b": "host0"}
     assert codes(seating) == {"c": "SG501", "d": "SG501", "e": "SG501"}
-    assert evacuation.why_not(seating, "c", "host0") == "500 MiB of real memory left, 1000 MiB are needed"
+    assert planner.why_not(seating, "c", "host0") == "500 MiB of real memory left, 1000 MiB are needed"
 
 
 @pytest.mark.parametrize(
@@ -244,7 +249,7 @@ def test_not_enough_for_the_third_of_five():
 def test_each_reason_is_told_by_its_code(changes, code, says):
     seating = seat([guest()], [host(**changes)])
     assert codes(seating) == {"a": code}
-    assert says in evacuation.why_not(seating, "a", "host0")
+    assert says in planner.why_not(seating, "a", "host0")
     assert places(seat([guest()], [host()])) == {"a": "host0"}
 
 
@@ -267,7 +272,7 @@ def test_anti_affinity_counts_those_who_are_there_and_those_who_come():
     hosts = [host("host0"), host("host1")]
     seating = seat(guests, hosts, {"a": "dead", "b": "dead", "m": "host0"})
     assert places(seating) == {"a": "host1"}
-    assert "has 1 members there" in evacuation.why_not(seating, "b", "host1")
+    assert "has 1 members there" in planner.why_not(seating, "b", "host1")
     two = dataclasses.replace(group, max_server_per_host=2)
     guests = [guest(uuid, groups=(two,)) for uuid in "ab"]
     assert len(places(seat(guests, hosts, {"m": "host0"}))) == 2
@@ -280,7 +285,7 @@ def test_affinity_goes_to_the_other_members_or_nowhere():
     assert places(seat([one], hosts, {"a": "dead", "m": "host1"})) == {"a": "host1"}
     alone = seat([one], hosts, {"a": "dead"})
     assert codes(alone) == {"a": "SG512"}
-    assert "its own host only" in evacuation.why_not(alone, "a", "host0")
+    assert "its own host only" in planner.why_not(alone, "a", "host0")
 
 
 def test_soft_policies_are_followed_where_there_is_a_choice_and_forbid_nothing():
@@ -351,7 +356,7 @@ def test_hosts_that_the_scheduler_refused_are_none_of_the_three_attempts():
     assert places(seat([guest()], hosts, tried={"a": refused})) == {"a": "host5"}
     failed = {f"host{number}": "spawn failed" for number in range(3)}
     assert codes(seat([guest()], hosts, tried={"a": failed})) == {"a": "SG512"}
-    endless = {f"other{number}": no for number in range(evacuation.REFUSALS)}
+    endless = {f"other{number}": no for number in range(planner.REFUSALS)}
     assert codes(seat([guest()], hosts, tried={"a": endless})) == {"a": "SG512"}
 
 

@@ -10,8 +10,8 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import identity_file
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import compute_id
 from ansible_collections.stackguard.nova.tests.unit import builders as make
 
 PATH = "/var/lib/nova/compute_id"
@@ -30,11 +30,11 @@ def cloud():
 
 def decide(cloud, path=None, name="compute1"):
     host = cloud.bundle.hosts[name]
-    return identity_file.decide(cloud.bundle, host, path)
+    return compute_id.decide(cloud.bundle, host, path)
 
 
 def refused(cloud, *words, path=None):
-    with pytest.raises(identity_file.IdentityError) as caught:
+    with pytest.raises(compute_id.IdentityError) as caught:
         decide(cloud, path)
     for word in words:
         assert word in str(caught.value)
@@ -46,7 +46,7 @@ def test_the_rows_uuid(style):
     decision = decide(cloud)
     (row,) = [row for row in cloud.rows("compute_nodes") if row.uuid == make.node(1)]
     names = make.STYLES[style](1)
-    assert decision == identity_file.Decision(make.node(1), "cell1", row.id, names.host, names.libvirt, PATH, [])
+    assert decision == compute_id.Decision(make.node(1), "cell1", row.id, names.host, names.libvirt, PATH, [])
 
 
 def test_a_file_that_is_right_already():

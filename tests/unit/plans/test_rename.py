@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils import steps
-from ansible_collections.stackguard.nova.plugins.module_utils.agents import OVN_AGENTS
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import OVN_AGENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, RowChange
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import CONTROLLER, HOST, Plan, RowChange
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet, fleets
 
@@ -139,8 +139,8 @@ def test_steps_that_need_credentials_run_on_the_controller_and_none_of_them_is_i
 @given(fleets())
 def test_a_plan_survives_the_journal_unchanged(some):
     plan = plan_of(some)
-    stored = json.loads(json.dumps(steps.new_journal(plan, {}, "2026-01-01T00:00:00Z")))
-    assert steps.plan_of(stored) == plan
+    stored = json.loads(json.dumps(runner.new_journal(plan, {}, "2026-01-01T00:00:00Z")))
+    assert runner.plan_of(stored) == plan
     assert from_plain(Plan, to_plain(plan)) == plan
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import zone_pins
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.zone_pins import PinRequest, plan, table, told
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pins
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB, aggregate, server, zoned
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova

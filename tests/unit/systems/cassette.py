@@ -18,7 +18,7 @@ import threading
 import types
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads
 
 CASSETTES = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "api"
 SERVICES = ("compute", "placement", "network")
@@ -100,7 +100,7 @@ class Player:
         for entry in tape["entries"]:
             if entry["path"] == "/ports":
                 # More is asked of ports than when these were recorded; what was not recorded is not in the answers.
-                entry["params"]["fields"] = list(cloud_reads.PORT_FIELDS)
+                entry["params"]["fields"] = list(reads.PORT_FIELDS)
             self.record(entry)
         for service in SERVICES:
             setattr(self, service, _Service(service, self._play, tape["versions"].get(service)))

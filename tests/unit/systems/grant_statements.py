@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, stackguard.nova contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The GRANT statements that follow from the table of rights in systems/schema.py.
+"""The GRANT statements that follow from the table of rights in systems/db/schema.py.
 
 Prints them as they stand in docs/database-grants.md:  python tests/unit/systems/grant_statements.py mysql|postgresql
 """
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / ".build" / "dev"))
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import schema  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "database-grants.md"
 #: What the document calls the databases.

@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import types
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import units
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import units
 
 #: What changes a file system, or makes a change last.
 CALLS = ("replace", "rename", "unlink", "link", "open", "fsync", "fchown", "fchmod", "rmdir", "makedirs")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import BrokerError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import broker, broker_url
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.broker import queues
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.broker import url as broker_url
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,6 @@ def test_every_password_of_a_cluster_is_hidden_in_what_a_library_says():
 
 
 def test_without_the_library_the_error_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(broker, "AMQP", False)
-    with broker.Broker("rabbit://nova:geheim@mq1:5672/") as asked, pytest.raises(BrokerError, match="pip install"):
+    monkeypatch.setattr(queues, "AMQP", False)
+    with queues.Broker("rabbit://nova:geheim@mq1:5672/") as asked, pytest.raises(BrokerError, match="pip install"):
         asked.queue("compute.compute1")

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import commands
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands
 
 SAYS_BOTH = ["sh", "-c", "echo out; echo error >&2; exit 3"]
 

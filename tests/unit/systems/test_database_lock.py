@@ -13,10 +13,10 @@ from __future__ import annotations
 import pymysql
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, steps
-from ansible_collections.stackguard.nova.plugins.module_utils.actions import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename, runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova
 
 URL = "mysql+pymysql://nova:hunter2hunter2@db.example/nova_api"
 PROHIBITED = (1105, "Percona-XtraDB-Cluster prohibits use of GET_LOCK with pxc_strict_mode = ENFORCING")
@@ -106,7 +106,7 @@ def serve(monkeypatch):
 
 
 def probe():
-    return nova_db.probe_lock({"nova_api_db_url": URL})
+    return nova.probe_lock({"nova_api_db_url": URL})
 
 
 def test_percona_refuses_and_the_preflight_says_so(serve):
@@ -139,7 +139,7 @@ def test_what_fails_for_another_reason_is_no_refused_lock(serve, error):
     with pytest.raises(DatabaseError) as raised:
         probe()
     assert raised.value.data == {}
-    with pytest.raises(steps.StepError, match=str(error[0])), rename.lock({"nova_api_db_url": URL}, "name"):
+    with pytest.raises(runner.StepError, match=str(error[0])), rename.lock({"nova_api_db_url": URL}, "name"):
         raise AssertionError("the run went on")
 
 
@@ -168,7 +168,7 @@ def test_a_lock_that_counts_and_is_lost_ends_a_run(serve):
 @pytest.mark.parametrize("wsrep", ["ON", None])
 def test_a_lock_that_another_run_holds_refuses_even_where_one_node_alone_knows_it(serve, wsrep):
     serve(wsrep=wsrep, lock=0)
-    with pytest.raises(steps.StepError, match="SG707 lock-held"), rename.lock({"nova_api_db_url": URL}, "name"):
+    with pytest.raises(runner.StepError, match="SG707 lock-held"), rename.lock({"nova_api_db_url": URL}, "name"):
         raise AssertionError("the run went on")
-    with pytest.raises(Conflict), database.advisory_lock(URL, "name"):
+    with pytest.raises(Conflict), engine.advisory_lock(URL, "name"):
         raise AssertionError("the lock was taken")

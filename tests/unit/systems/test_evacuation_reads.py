@@ -13,9 +13,9 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import evacuations
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
 
 HOST = "compute1"
@@ -242,7 +242,7 @@ def test_numbered_groups_and_overrides_are_asked_of_placement_as_the_scheduler_w
         2, 1024, 10, 0, 0, "m1", {"resources:VCPU": "0", "resources:CUSTOM_FPGA": "1", "resources1:VGPU": "1"}
     )
     specs = {**flavor.extra_specs, "trait1:CUSTOM_A100": "required", "trait:HW_CPU_X86_AVX": "required"}
-    amounts = evacuations.evacuating.of_flavor(flavor, root=True)
+    amounts = evacuations.measured.of_flavor(flavor, root=True)
     assert evacuations.candidates_query(amounts, specs) == {
         "resources": "CUSTOM_FPGA:1,DISK_GB:10,MEMORY_MB:1024",
         "required": "HW_CPU_X86_AVX",
@@ -250,7 +250,7 @@ def test_numbered_groups_and_overrides_are_asked_of_placement_as_the_scheduler_w
         "required1": "CUSTOM_A100",
         "group_policy": "none",
     }
-    assert evacuations.evacuating.taken_by(flavor, root=True)["VGPU"] == 1
+    assert evacuations.measured.taken_by(flavor, root=True)["VGPU"] == 1
 
 
 def test_a_host_that_was_enabled_a_moment_ago_is_no_destination_yet(cloud):

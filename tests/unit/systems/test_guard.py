@@ -11,9 +11,9 @@ import datetime
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import BlocklistEntry, RbdImage, RbdSnapshot
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import guard, rbd
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.rbd import CephError, GoneError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import BlocklistEntry, RbdImage, RbdSnapshot
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph.rbd import CephError, GoneError
 from ansible_collections.stackguard.nova.plugins.modules import rbd_blocklist, rbd_guard
 from ansible_collections.stackguard.nova.tests.unit.modules.running import run
 
@@ -111,7 +111,7 @@ class Pool:
             (self.ranges if as_range else self.blocked).remove(address)
 
 
-def far(seconds=guard.BLOCK_SECONDS):
+def far(seconds=guard_snapshots.BLOCK_SECONDS):
     """A time as Ceph 16 writes it."""
     then = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=seconds)
     return then.strftime("%Y-%m-%dT%H:%M:%S.%f+0000")
@@ -128,26 +128,26 @@ def pool():
 
 def test_every_image_of_the_servers_is_guarded_once():
     there = pool()
-    done = guard.guard(there, "op1", [ONE])
+    done = guard_snapshots.guard(there, "op1", [ONE])
     assert done.snapshot == "stackguard-op1"
     assert [(entry.image, entry.id, entry.changed) for entry in done.images] == [
         (f"{ONE}_disk", f"id-{ONE}_disk", True),
         (f"{ONE}_disk.swap", f"id-{ONE}_disk.swap", True),
     ]
     assert there.snapshots[f"{TWO}_disk"] == []
-    again = guard.guard(there, "op1", [ONE])
+    again = guard_snapshots.guard(there, "op1", [ONE])
     assert [entry.changed for entry in again.images] == [False, False]
     assert len(there.calls) == 2
 
 
 def test_check_mode_makes_nothing():
     there = pool()
-    assert all(entry.changed for entry in guard.guard(there, "op1", [ONE], check=True).images)
+    assert all(entry.changed for entry in guard_snapshots.guard(there, "op1", [ONE], check=True).images)
     assert there.calls == []
 
 
 def test_a_server_without_images_is_told():
-    assert guard.guard(pool(), "op1", [ONE, "5f0a6f0f-0000-4b0e-8d0e-0b2c6e0e5b0c"]).without == [
+    assert guard_snapshots.guard(pool(), "op1", [ONE, "5f0a6f0f-0000-4b0e-8d0e-0b2c6e0e5b0c"]).without == [
         "5f0a6f0f-0000-4b0e-8d0e-0b2c6e0e5b0c"
     ]
 
@@ -157,7 +157,7 @@ def test_an_image_without_its_guard_is_an_error_and_the_others_are_guarded(how):
     there = pool()
     getattr(there, how).add(f"{ONE}_disk")
     with pytest.raises(CephError, match=f"no guard on {ONE}_disk:"):
-        guard.guard(there, "op1", [ONE, TWO])
+        guard_snapshots.guard(there, "op1", [ONE, TWO])
     assert there.snapshots[f"{TWO}_disk"] == ["stackguard-op1"]
 
 
@@ -165,13 +165,13 @@ def test_guards_go_and_nothing_else_does():
     there = pool()
     there.snapshots[f"{ONE}_disk"] = ["stackguard-op1", "stackguard-op2", "mine"]
     there.snapshots[f"{TWO}_disk"] = ["stackguard-op1"]
-    done = guard.unguard(there, "op1", [ONE])
+    done = guard_snapshots.unguard(there, "op1", [ONE])
     assert [entry.image for entry in done.images] == [f"{ONE}_disk"]
     assert there.snapshots[f"{ONE}_disk"] == ["stackguard-op2", "mine"]
     assert there.snapshots[f"{TWO}_disk"] == ["stackguard-op1"]
-    everywhere = guard.unguard(there, "op1", [])
+    everywhere = guard_snapshots.unguard(there, "op1", [])
     assert [entry.image for entry in everywhere.images] == [f"{TWO}_disk"]
-    assert guard.unguard(there, "op1", []).images == []
+    assert guard_snapshots.unguard(there, "op1", []).images == []
 
 
 def test_one_guard_that_stays_does_not_keep_the_others():
@@ -180,7 +180,7 @@ def test_one_guard_that_stays_does_not_keep_the_others():
         there.snapshots[name] = ["stackguard-op1"]
     there.broken.add(f"{ONE}_disk" if ONE < TWO else f"{TWO}_disk")
     with pytest.raises(CephError, match="still on"):
-        guard.unguard(there, "op1", [])
+        guard_snapshots.unguard(there, "op1", [])
     assert sum(bool(entries) for entries in there.snapshots.values()) == 1
 
 
@@ -188,29 +188,29 @@ def test_an_image_whose_snapshots_are_unread_is_tried():
     there = pool()
     there.snapshots[f"{ONE}_disk"] = ["stackguard-op1"]
     there.unread.add(f"{ONE}_disk")
-    guard.unguard(there, "op1", [ONE])
+    guard_snapshots.unguard(there, "op1", [ONE])
     assert there.snapshots[f"{ONE}_disk"] == []
 
 
 def test_addresses_are_blocked_once_and_seen():
     there = pool()
-    done = guard.block(there, ["192.0.2.11", "2001:db8::1"], ["192.0.2.12"])
+    done = guard_snapshots.block(there, ["192.0.2.11", "2001:db8::1"], ["192.0.2.12"])
     assert [entry.entry for entry in done.entries] == ["192.0.2.11:0/0", "[2001:db8::1]:0/0"]
     assert done.changed == [entry.entry for entry in done.entries]
     assert done.listed == ["192.0.2.11", "2001:db8::1"]
-    assert guard.block(there, ["192.0.2.11"], []).changed == []
-    assert guard.block(pool(), ["192.0.2.11"], [], check=True).changed == ["192.0.2.11:0/0"]
+    assert guard_snapshots.block(there, ["192.0.2.11"], []).changed == []
+    assert guard_snapshots.block(pool(), ["192.0.2.11"], [], check=True).changed == ["192.0.2.11:0/0"]
 
 
 def test_an_entry_that_does_not_show_is_an_error():
     there = pool()
     there.deaf.add("192.0.2.11:0/0")
     with pytest.raises(CephError, match="not on the OSD blocklist"):
-        guard.block(there, ["192.0.2.11"], [])
+        guard_snapshots.block(there, ["192.0.2.11"], [])
     assert there.calls[-1] == ("ls", "")
     there.blocked = ["192.0.2.11:0/0"]
     with pytest.raises(CephError, match="still on the OSD blocklist"):
-        guard.unblock(there, ["192.0.2.11"])
+        guard_snapshots.unblock(there, ["192.0.2.11"])
 
 
 @pytest.mark.parametrize(
@@ -223,14 +223,14 @@ def test_an_entry_that_does_not_show_is_an_error():
 def test_what_must_not_be_blocked_is_refused_before_anything_is(address):
     there = pool()
     with pytest.raises(CephError):
-        guard.block(there, ["192.0.2.11", address], ["192.0.2.12"])
+        guard_snapshots.block(there, ["192.0.2.11", address], ["192.0.2.12"])
     assert there.blocked == []
 
 
 def test_addresses_are_let_in_again():
     there = pool()
     there.blocked = ["192.0.2.11:0/0", "192.0.2.13:0/0"]
-    assert guard.unblock(there, ["192.0.2.11", "192.0.2.14"]).changed == ["192.0.2.11:0/0"]
+    assert guard_snapshots.unblock(there, ["192.0.2.11", "192.0.2.14"]).changed == ["192.0.2.11:0/0"]
     assert there.blocked == ["192.0.2.13:0/0"]
 
 
@@ -252,7 +252,7 @@ def test_who_may_not_let_in_again_is_told_what_to_do(monkeypatch, said, told):
 
     monkeypatch.setattr(there, "unblock", refuse)
     with pytest.raises(CephError, match=told):
-        guard.unblock(there, ["192.0.2.11"])
+        guard_snapshots.unblock(there, ["192.0.2.11"])
 
 
 # --- nothing succeeds by absence --------------------------------------------------------------------------------
@@ -262,10 +262,10 @@ def test_a_pool_that_lacks_an_image_of_the_plan_is_refused_before_anything_is_gu
     """Seen in the review: ``guard.guard`` on a pool without the images succeeded, ``without`` both servers."""
     there = Pool("backup")
     with pytest.raises(CephError, match=f"{ONE}_disk: the pool has no such image"):
-        guard.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk"})
+        guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk"})
     there = pool()
     with pytest.raises(CephError, match="missing_disk: the pool has no such image"):
-        guard.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk", "missing_disk": "x"})
+        guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk", "missing_disk": "x"})
     assert there.calls == []
 
 
@@ -273,19 +273,19 @@ def test_a_pool_that_lacks_an_image_of_the_plan_is_refused_before_anything_is_gu
 def test_an_image_that_was_made_again_under_its_name_is_refused_before_anything_is_guarded(identity):
     there = pool()
     with pytest.raises(CephError, match=f"{ONE}_disk: its id is id-{ONE}_disk, expected"):
-        guard.guard(there, "op1", [ONE], {f"{ONE}_disk": identity})
+        guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": identity})
     there.ids[f"{ONE}_disk"] = None
     with pytest.raises(CephError, match="its id is unread"):
-        guard.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk"})
+        guard_snapshots.guard(there, "op1", [ONE], {f"{ONE}_disk": f"id-{ONE}_disk"})
     assert there.calls == []
 
 
 def test_the_very_images_of_the_plan_are_guarded_and_read_back():
     there = pool()
-    done = guard.guard(there, "op1", [], {f"{ONE}_disk": f"id-{ONE}_disk"})
+    done = guard_snapshots.guard(there, "op1", [], {f"{ONE}_disk": f"id-{ONE}_disk"})
     assert [(entry.image, entry.guarded, entry.changed) for entry in done.images] == [(f"{ONE}_disk", True, True)]
     assert orders(there) == [("create", f"{ONE}_disk")]
-    checked = guard.guard(pool(), "op1", [], {f"{ONE}_disk": f"id-{ONE}_disk"}, check=True)
+    checked = guard_snapshots.guard(pool(), "op1", [], {f"{ONE}_disk": f"id-{ONE}_disk"}, check=True)
     assert [(entry.guarded, entry.changed) for entry in checked.images] == [(False, True)]
 
 
@@ -299,20 +299,20 @@ def test_an_image_that_is_replaced_while_guards_are_made_is_no_success(monkeypat
 
     monkeypatch.setattr(there, "create_snapshot", replaced)
     with pytest.raises(CephError, match="replaced meanwhile"):
-        guard.guard(there, "op1", [TWO], {f"{TWO}_disk": f"id-{TWO}_disk"})
+        guard_snapshots.guard(there, "op1", [TWO], {f"{TWO}_disk": f"id-{TWO}_disk"})
 
 
 def test_an_image_that_is_deleted_while_guards_are_made_is_no_success(monkeypatch):
     there = pool()
     monkeypatch.setattr(there, "create_snapshot", lambda image, _snapshot: there.snapshots.pop(image))
     with pytest.raises(CephError, match=f"{TWO}_disk: it is gone"):
-        guard.guard(there, "op1", [TWO])
+        guard_snapshots.guard(there, "op1", [TWO])
 
 
 def test_guards_of_nothing_are_refused():
     there = pool()
     with pytest.raises(CephError, match="no server and no image is named"):
-        guard.guard(there, "op1", [])
+        guard_snapshots.guard(there, "op1", [])
     assert there.calls == []
 
 
@@ -321,13 +321,13 @@ def test_an_image_that_is_gone_or_replaced_is_told_and_not_called_clean():
     there.snapshots[f"{ONE}_disk"] = ["stackguard-op1"]
     there.ids[f"{TWO}_disk"] = "new"
     named = {f"{ONE}_disk": f"id-{ONE}_disk", f"{TWO}_disk": f"id-{TWO}_disk", "lost_disk": "id-lost"}
-    done = guard.unguard(there, "op1", [], named)
+    done = guard_snapshots.unguard(there, "op1", [], named)
     assert (done.gone, done.replaced) == (["lost_disk"], [f"{TWO}_disk"])
     assert {entry.image: (entry.changed, entry.guarded) for entry in done.images} == {
         f"{ONE}_disk": (True, False),
         f"{TWO}_disk": (False, False),
     }
-    clean = guard.unguard(there, "op1", [], {f"{ONE}_disk": f"id-{ONE}_disk"})
+    clean = guard_snapshots.unguard(there, "op1", [], {f"{ONE}_disk": f"id-{ONE}_disk"})
     assert (clean.gone, clean.replaced, [entry.changed for entry in clean.images]) == ([], [], [False])
 
 
@@ -336,7 +336,7 @@ def test_a_guard_that_is_there_after_it_was_removed_is_an_error(monkeypatch):
     there.snapshots[f"{ONE}_disk"] = ["stackguard-op1"]
     monkeypatch.setattr(there, "remove_snapshot", lambda _image, _snapshot: True)
     with pytest.raises(CephError, match="it is there after it was removed"):
-        guard.unguard(there, "op1", [ONE])
+        guard_snapshots.unguard(there, "op1", [ONE])
 
 
 # --- the blocklist ----------------------------------------------------------------------------------------------
@@ -346,9 +346,9 @@ def test_a_fence_of_no_address_is_refused_before_ceph_is_asked():
     """Seen in the review: ``rbd_blocklist addresses=[]`` returned ok without a single call to Ceph, as proof."""
     there = pool()
     for call in (
-        lambda: guard.block(there, [], ["192.0.2.9"]),
-        lambda: guard.unblock(there, []),
-        lambda: guard.listed(there, []),
+        lambda: guard_snapshots.block(there, [], ["192.0.2.9"]),
+        lambda: guard_snapshots.unblock(there, []),
+        lambda: guard_snapshots.listed(there, []),
     ):
         with pytest.raises(CephError, match="no address is named"):
             call()
@@ -358,7 +358,7 @@ def test_a_fence_of_no_address_is_refused_before_ceph_is_asked():
 def test_a_fence_that_is_there_already_is_read_back_all_the_same():
     there = pool()
     there.blocked = ["192.0.2.11:0/0"]
-    done = guard.block(there, ["192.0.2.11"], [])
+    done = guard_snapshots.block(there, ["192.0.2.11"], [])
     assert (done.listed, done.changed) == (["192.0.2.11"], [])
     assert there.calls[-2:] == [("ls", ""), ("ls", "")]
 
@@ -368,7 +368,7 @@ def test_a_monitor_manager_osd_or_gateway_is_never_put_on_the_blocklist(address)
     """Seen in the review: to be blocked ``198.51.100.250: watcher of ...`` next to the dead host, for five years."""
     there = pool()
     with pytest.raises(CephError, match=f"{address} is an address of the Ceph cluster itself"):
-        guard.block(there, ["192.0.2.11", address], [])
+        guard_snapshots.block(there, ["192.0.2.11", address], [])
     assert orders(there) == []
 
 
@@ -376,7 +376,7 @@ def test_a_fence_is_refused_where_the_clusters_own_addresses_cannot_be_read():
     there = pool()
     there.answers["mgr dump"] = CephError("mgr dump: error -13: access denied")
     with pytest.raises(CephError, match=r"nothing is put on the blocklist.*mgr dump.*allow command") as refused:
-        guard.block(there, ["192.0.2.11"], [])
+        guard_snapshots.block(there, ["192.0.2.11"], [])
     assert "ceph auth caps" in str(refused.value)
     assert orders(there) == []
 
@@ -385,8 +385,8 @@ def test_managers_that_the_ceph_user_may_not_read_can_be_named():
     there = pool()
     there.answers["mgr dump"] = there.answers["fs dump"] = CephError("error -13: access denied")
     with pytest.raises(CephError, match=r"198\.51\.100\.3 is an address of the Ceph cluster"):
-        guard.block(there, ["198.51.100.3"], [], infrastructure=["198.51.100.3"])
-    assert guard.block(there, ["192.0.2.11"], [], infrastructure=["198.51.100.3"]).listed == ["192.0.2.11"]
+        guard_snapshots.block(there, ["198.51.100.3"], [], infrastructure=["198.51.100.3"])
+    assert guard_snapshots.block(there, ["192.0.2.11"], [], infrastructure=["198.51.100.3"]).listed == ["192.0.2.11"]
 
 
 def test_addresses_that_are_never_listed_say_nothing_of_managers():
@@ -394,11 +394,11 @@ def test_addresses_that_are_never_listed_say_nothing_of_managers():
     there = pool()
     there.answers["mgr dump"] = there.answers["fs dump"] = CephError("error -13: access denied")
     with pytest.raises(CephError, match="nothing is put on the blocklist"):
-        guard.block(there, ["192.0.2.11"], [], never=["203.0.113.200"])
+        guard_snapshots.block(there, ["192.0.2.11"], [], never=["203.0.113.200"])
     with pytest.raises(CephError, match=r"192\.0\.2\.11 is one of the addresses that are never put on the blocklist"):
-        guard.block(pool(), ["192.0.2.11"], [], never=["::ffff:192.0.2.11"])
+        guard_snapshots.block(pool(), ["192.0.2.11"], [], never=["::ffff:192.0.2.11"])
     assert orders(there) == []
-    assert guard.block(pool(), ["192.0.2.11"], [], never=["203.0.113.200"]).listed == ["192.0.2.11"]
+    assert guard_snapshots.block(pool(), ["192.0.2.11"], [], never=["203.0.113.200"]).listed == ["192.0.2.11"]
 
 
 def test_an_address_that_is_known_to_be_the_hosts_is_listed_though_managers_are_unread():
@@ -406,33 +406,33 @@ def test_an_address_that_is_known_to_be_the_hosts_is_listed_though_managers_are_
     there.answers["mgr dump"] = there.answers["fs dump"] = CephError("error -13: access denied")
     for known in (["192.0.2.12"], []):
         with pytest.raises(CephError, match="nothing is put on the blocklist"):
-            guard.block(there, ["192.0.2.11", "192.0.2.12"], [], host_addresses=known)
+            guard_snapshots.block(there, ["192.0.2.11", "192.0.2.12"], [], host_addresses=known)
     assert orders(there) == []
-    assert guard.block(there, ["192.0.2.11"], [], host_addresses=["192.0.2.11"]).listed == ["192.0.2.11"]
+    assert guard_snapshots.block(there, ["192.0.2.11"], [], host_addresses=["192.0.2.11"]).listed == ["192.0.2.11"]
     # What can be read is refused all the same, and monitors and OSDs must be read.
     there.answers["osd dump"] = CephError("timed out")
     with pytest.raises(CephError, match="infrastructure osd dump: timed out"):
-        guard.block(there, ["192.0.2.11"], [], host_addresses=["192.0.2.11"])
+        guard_snapshots.block(there, ["192.0.2.11"], [], host_addresses=["192.0.2.11"])
 
 
 def test_monitors_and_osds_cannot_be_named_instead_of_being_read():
     there = pool()
     there.answers["osd dump"] = CephError("timed out")
     with pytest.raises(CephError, match="infrastructure osd dump: timed out"):
-        guard.block(there, ["192.0.2.11"], [], infrastructure=["198.51.100.3"])
+        guard_snapshots.block(there, ["192.0.2.11"], [], infrastructure=["198.51.100.3"])
     assert orders(there) == []
 
 
 def test_an_address_inside_a_range_is_shut_out_already():
     there = pool()
     there.ranges = ["192.0.2.0:0/24", "[2001:db8::]:0/64"]
-    done = guard.block(there, ["192.0.2.11", "2001:db8::11"], [])
+    done = guard_snapshots.block(there, ["192.0.2.11", "2001:db8::11"], [])
     assert [(entry.entry, entry.changed) for entry in done.entries] == [
         ("192.0.2.0:0/24", False),
         ("[2001:db8::]:0/64", False),
     ]
     assert orders(there) == []
-    assert guard.block(there, ["192.0.3.11"], []).changed == ["192.0.3.11:0/0"]
+    assert guard_snapshots.block(there, ["192.0.3.11"], []).changed == ["192.0.3.11:0/0"]
 
 
 @pytest.mark.parametrize(
@@ -459,17 +459,17 @@ def test_an_entry_shuts_out_what_the_osds_say_it_does(monkeypatch, text, is_rang
     there = pool()
     monkeypatch.setattr(there, "blocklist", lambda: [BlocklistEntry(text, far(), is_range)])
     if shut:
-        assert guard.listed(there, ["192.0.2.11"]).listed == ["192.0.2.11"]
+        assert guard_snapshots.listed(there, ["192.0.2.11"]).listed == ["192.0.2.11"]
     else:
         with pytest.raises(CephError, match=r"not on the OSD blocklist: 192\.0\.2\.11"):
-            guard.listed(there, ["192.0.2.11"])
+            guard_snapshots.listed(there, ["192.0.2.11"])
 
 
 def test_a_v4_mapped_address_is_the_ipv4_address_that_it_is():
     there = pool()
-    assert guard.block(there, ["::ffff:192.0.2.11", "192.0.2.11"], []).listed == ["192.0.2.11"]
+    assert guard_snapshots.block(there, ["::ffff:192.0.2.11", "192.0.2.11"], []).listed == ["192.0.2.11"]
     assert there.blocked == ["192.0.2.11:0/0"]
-    assert guard.unblock(there, ["::FFFF:192.0.2.11"]).changed == ["192.0.2.11:0/0"]
+    assert guard_snapshots.unblock(there, ["::FFFF:192.0.2.11"]).changed == ["192.0.2.11:0/0"]
 
 
 @pytest.mark.parametrize("prolongs", [True, False])
@@ -478,11 +478,11 @@ def test_an_entry_that_expires_in_an_hour_is_made_to_last(prolongs):
     there = pool()
     there.blocked, there.prolongs = ["192.0.2.11:0/0"], prolongs
     there.lasts["192.0.2.11:0/0"] = far(3600)
-    done = guard.block(there, ["192.0.2.11"], [])
+    done = guard_snapshots.block(there, ["192.0.2.11"], [])
     assert [(entry.address, entry.changed) for entry in done.entries] == [("192.0.2.11", True)]
     assert there.ranges == ([] if prolongs else ["192.0.2.11:0/32"])
-    assert guard.block(there, ["192.0.2.11"], []).changed == []
-    assert guard.unblock(there, ["192.0.2.11"]).listed == []
+    assert guard_snapshots.block(there, ["192.0.2.11"], []).changed == []
+    assert guard_snapshots.unblock(there, ["192.0.2.11"]).listed == []
     assert (there.blocked, there.ranges) == ([], [])
 
 
@@ -491,7 +491,7 @@ def test_an_entry_that_cannot_be_made_to_last_is_an_error():
     there.blocked, there.deaf = ["[2001:db8::1]:0/0"], {"[2001:db8::1]:0/128"}
     there.lasts["[2001:db8::1]:0/0"] = far(3600)
     with pytest.raises(CephError, match="expires too soon"):
-        guard.block(there, ["2001:db8::1"], [])
+        guard_snapshots.block(there, ["2001:db8::1"], [])
 
 
 @pytest.mark.parametrize("until", ["2090-11-21 14:47:02.134176", "2090-11-21T14:47:02.134176+0000"])
@@ -499,21 +499,21 @@ def test_the_times_of_old_and_new_releases_are_understood(until):
     there = pool()
     there.blocked = ["192.0.2.11:0/0"]
     there.lasts["192.0.2.11:0/0"] = until
-    assert guard.block(there, ["192.0.2.11"], []).changed == []
+    assert guard_snapshots.block(there, ["192.0.2.11"], []).changed == []
 
 
 def test_an_end_that_is_not_understood_is_not_taken_for_a_good_one():
     there = pool()
     there.blocked = ["192.0.2.11:0/0"]
     there.lasts["192.0.2.11:0/0"] = "some day"
-    assert guard.block(there, ["192.0.2.11"], []).changed == ["192.0.2.11:0/0"]
+    assert guard_snapshots.block(there, ["192.0.2.11"], []).changed == ["192.0.2.11:0/0"]
     assert orders(there) == [("block", "192.0.2.11:0/0")]
 
 
 def test_an_address_that_somebody_elses_range_shuts_out_is_told_when_it_is_let_in():
     there = pool()
     there.blocked, there.ranges = ["192.0.2.11:0/0"], ["192.0.2.0:0/24"]
-    done = guard.unblock(there, ["192.0.2.11", "203.0.113.1"])
+    done = guard_snapshots.unblock(there, ["192.0.2.11", "203.0.113.1"])
     assert done.changed == ["192.0.2.11:0/0"]
     assert [(entry.address, entry.entry) for entry in done.covered] == [("192.0.2.11", "192.0.2.0:0/24")]
     assert done.listed == ["192.0.2.11"]
@@ -523,15 +523,15 @@ def test_an_address_that_somebody_elses_range_shuts_out_is_told_when_it_is_let_i
 def test_check_mode_lets_nobody_in():
     there = pool()
     there.blocked = ["192.0.2.11:0/0"]
-    done = guard.unblock(there, ["192.0.2.11"], check=True)
+    done = guard_snapshots.unblock(there, ["192.0.2.11"], check=True)
     assert (done.changed, done.listed, there.blocked) == (["192.0.2.11:0/0"], ["192.0.2.11"], ["192.0.2.11:0/0"])
 
 
 def test_another_cluster_than_expected_is_refused():
     there = pool()
     with pytest.raises(CephError, match="connected to cluster c1, expected c2"):
-        guard.expect_cluster(there, "c2")
-    assert guard.expect_cluster(there, " C1") == guard.expect_cluster(there) == "c1"
+        guard_snapshots.expect_cluster(there, "c2")
+    assert guard_snapshots.expect_cluster(there, " C1") == guard_snapshots.expect_cluster(there) == "c1"
 
 
 # --- the modules ------------------------------------------------------------------------------------------------
@@ -548,7 +548,7 @@ def there(monkeypatch):
         yield memory
 
     monkeypatch.setattr(rbd, "connect", connect)
-    monkeypatch.setattr(rbd_blocklist.host, "addresses", lambda: ["192.0.2.12"])
+    monkeypatch.setattr(rbd_blocklist.facts, "addresses", lambda: ["192.0.2.12"])
     return memory
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import guest_requests
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions
 
 HOST = "OS-EXT-SRV-ATTR:host"
 TASK = "OS-EXT-STS:task_state"
@@ -29,7 +29,7 @@ class Api:
         self.listed = set(self.servers) if listed is None else set(listed)
         self.actions = {}
         self.asked = []
-        monkeypatch.setattr(guest_requests.http, "call", self.call)
+        monkeypatch.setattr(instance_actions.http, "call", self.call)
 
     def call(self, _connection, _service, method, path, _microversion=None, params=None, body=None):
         self.asked.append((method, path))
@@ -56,7 +56,7 @@ class Api:
 
 def test_a_guest_that_the_list_leaves_out_is_asked_for_singly(monkeypatch):
     api = Api(monkeypatch, [server("a"), server("b"), server("c", "elsewhere")], listed=["a"])
-    found = guest_requests.guests_of(None, ["old1"], ["a", "b", "c", "gone"])
+    found = instance_actions.guests_of(None, ["old1"], ["a", "b", "c", "gone"])
     assert [(guest.uuid, guest.host) for guest in found] == [("a", "old1"), ("b", "old1"), ("c", "elsewhere")]
     assert ("GET", "/servers/a") not in api.asked, "the list had it"
 
@@ -65,13 +65,13 @@ def test_a_guest_of_a_cell_that_does_not_answer_is_an_error_and_not_a_guest_at_r
     """views/servers.py shows such a server with its uuid and the status UNKNOWN."""
     Api(monkeypatch, [server("a"), {"id": "b", "status": "UNKNOWN"}], listed=["a"])
     with pytest.raises(ApiError, match="server b: Nova does not know its state: its cell does not answer"):
-        guest_requests.guests_of(None, ["old1"], ["a", "b"])
+        instance_actions.guests_of(None, ["old1"], ["a", "b"])
 
 
 def test_requests_of_a_busy_owner_are_read_over_several_pages(monkeypatch):
     """[api] max_limit bounds a page: with five more requests than a page has, only the newest were seen."""
     api = Api(monkeypatch, [server("a")])
     api.actions["a"] = [{"request_id": f"req-{n}", "action": "createImage", "start_time": n} for n in range(9, -1, -1)]
-    found = guest_requests.asked_since(None, {"a": "req-2"})
+    found = instance_actions.asked_since(None, {"a": "req-2"})
     assert [entry.request_id for entry in found["a"]] == [f"req-{n}" for n in range(9, 2, -1)]
-    assert guest_requests.newest_actions(None, ["a", "gone"]) == {"a": "req-9", "gone": None}
+    assert instance_actions.newest_actions(None, ["a", "gone"]) == {"a": "req-9", "gone": None}

@@ -16,21 +16,22 @@ import threading
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, journal, names
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import (
-    compute_service,
-    host,
-    host_names,
-    identity_file,
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, names
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+    compute_id,
     libvirt,
     name_spaces,
     name_users,
     network_agent,
+    nova_compute,
     processes,
     reading,
     unit_environment,
     units,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as host
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 
 UUID = "3a5d1c9e-5a1b-4b52-9f2e-0c6f5c1d2e3f"
@@ -56,11 +57,11 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
     monkeypatch.setattr(subprocess, "run", missing)
     monkeypatch.setattr(units.Systemctl, "show", broken)
     monkeypatch.setattr(
-        compute_service, "find_service", lambda *_args: compute_service.Service("nova-compute", [], None, True)
+        nova_compute, "find_service", lambda *_args: nova_compute.Service("nova-compute", [], None, True)
     )
     monkeypatch.setattr(libvirt, "connection", broken)
     monkeypatch.setattr(journal, "list_open", broken)
-    monkeypatch.setattr(compute_service, "_nova_metadata", lambda _service: None)
+    monkeypatch.setattr(nova_compute, "_nova_metadata", lambda _service: None)
     for name in ("_text", "dmi_uuid", "memory", "hugepages", "etc_hosts", "resolve"):
         monkeypatch.setattr(host, name, broken)
     monkeypatch.setattr(name_spaces, "read", broken)
@@ -240,7 +241,7 @@ def test_an_external_id_is_set_in_quotes(monkeypatch):
 
 
 def service(argv=(), pid=None, same_root=True):
-    return compute_service.Service("nova-compute", list(argv), pid, same_root)
+    return nova_compute.Service("nova-compute", list(argv), pid, same_root)
 
 
 @pytest.fixture
@@ -260,7 +261,7 @@ def test_the_named_options_and_nothing_else(conf):
     )
     conf.write_text(text)
     run = service(["python3", "/usr/bin/nova-compute", "--config-file", str(conf)])
-    read = compute_service.nova_facts(compute_service.load((), (), run), run)
+    read = nova_compute.nova_facts(nova_compute.load((), (), run), run)
     assert read == facts.NovaConf(
         files=[str(conf)], host="a.example", state_path="/var/lib/nova", my_ip="10.0.0.1",
         instances_path="/var/lib/nova/instances", compute_driver="libvirt.LibvirtDriver", images_type="rbd",
@@ -275,7 +276,7 @@ def test_the_named_options_and_nothing_else(conf):
 
 
 def test_what_is_unset(conf):
-    read = compute_service.nova_facts(compute_service.load((str(conf),), (), service()), service())
+    read = nova_compute.nova_facts(nova_compute.load((str(conf),), (), service()), service())
     assert (read.host, read.my_ip, read.host_lines, read.log_file) == (None, None, [], None)
     assert (read.images_type, read.images_rbd_pool, read.images_rbd_ceph_conf) == ("default", "rbd", None)
     assert (read.heal_instance_info_cache_interval, read.reserved_host_memory_mb) == (None, 512)
@@ -283,7 +284,7 @@ def test_what_is_unset(conf):
 
 def test_an_empty_host_is_read_as_it_stands_and_refused_by_nova_compute(conf):
     conf.write_text(conf.read_text() + "host =\n")
-    read = compute_service.nova_facts(compute_service.load((str(conf),), (), service()), service())
+    read = nova_compute.nova_facts(nova_compute.load((str(conf),), (), service()), service())
     some = healthy().host(nova_conf=dataclasses.replace(read, environment=[])).bundle.hosts["compute1"]
     assert (read.host, names.conf_host(some), names.refused_host(some)) == ("", None, " is not a valid host address")
 
@@ -291,12 +292,12 @@ def test_an_empty_host_is_read_as_it_stands_and_refused_by_nova_compute(conf):
 def test_options_of_a_start_that_are_not_as_nova_knows_them(conf):
     conf.write_text(conf.read_text() + "resume_guests_state_on_host_boot = On\nrunning_deleted_instance_timeout=60\n")
     conf.write_text(conf.read_text() + "update_resources_interval = 600\n")
-    read = compute_service.nova_facts(compute_service.load((str(conf),), (), service()), service())
+    read = nova_compute.nova_facts(nova_compute.load((str(conf),), (), service()), service())
     assert read.update_resources_interval == 600
     assert (read.resume_guests_state_on_host_boot, read.running_deleted_instance_timeout) == (True, 60)
     conf.write_text(conf.read_text() + "resume_guests_state_on_host_boot = perhaps\n")
-    with pytest.raises(compute_service.ConfError, match="neither true nor false"):
-        compute_service.nova_facts(compute_service.load((str(conf),), (), service()), service())
+    with pytest.raises(nova_compute.ConfError, match="neither true nor false"):
+        nova_compute.nova_facts(nova_compute.load((str(conf),), (), service()), service())
 
 
 # --- the environment of the next start ----------------------------------------------------------------------------
@@ -429,25 +430,25 @@ def test_what_nova_compute_would_start_with_is_what_its_unit_says_now(conf, monk
 
     monkeypatch.setattr(unit_environment, "next_start", next_start)
     argv = ["nova-compute", f"--config-file={conf}"]
-    run = compute_service.Service("nova-compute", argv, 1, True, "nova-compute.service", {"LoadState": "loaded"})
-    read = compute_service.nova_facts(compute_service.load((), (), run), run)
+    run = nova_compute.Service("nova-compute", argv, 1, True, "nova-compute.service", {"LoadState": "loaded"})
+    read = nova_compute.nova_facts(nova_compute.load((), (), run), run)
     assert (read.host, read.environment, asked) == ("new", [HOST], [("nova-compute.service", "loaded")])
 
 
 def test_an_unread_environment_is_a_note_and_the_facts_say_so(conf, monkeypatch):
     def unreadable(*_args):
-        raise compute_service.ReadError("busctl is not installed on this host")
+        raise nova_compute.ReadError("busctl is not installed on this host")
 
     monkeypatch.setattr(unit_environment, "next_start", unreadable)
-    run = compute_service.Service("nova-compute", [f"--config-file={conf}"], None, True, "u.service", {})
-    loaded, parts = compute_service.load((), (), run), host.Parts()
-    compute_service.note_odd_options(parts, loaded)
+    run = nova_compute.Service("nova-compute", [f"--config-file={conf}"], None, True, "u.service", {})
+    loaded, parts = nova_compute.load((), (), run), host.Parts()
+    nova_compute.note_odd_options(parts, loaded)
     assert [(item.part, item.reason) for item in parts.unread] == [
         ("nova_conf.environment", "busctl is not installed on this host")
     ]
-    assert compute_service.nova_facts(loaded, run).environment is None
+    assert nova_compute.nova_facts(loaded, run).environment is None
     # Nothing that runs, and no unit: not known either.
-    assert compute_service.nova_facts(compute_service.load((str(conf),), (), service()), service()).environment is None
+    assert nova_compute.nova_facts(nova_compute.load((str(conf),), (), service()), service()).environment is None
 
 
 def test_a_stopped_container_of_kolla_is_asked_for_what_it_was_made_with(monkeypatch):
@@ -463,19 +464,19 @@ def test_a_stopped_container_of_kolla_is_asked_for_what_it_was_made_with(monkeyp
             return subprocess.CompletedProcess(argv, 1, b"", told.encode())
         return subprocess.CompletedProcess(argv, 0, json.dumps([{"Config": {"Env": told}}]).encode(), b"")
 
-    monkeypatch.setattr(compute_service.commands, "run", run)
-    assert compute_service.next_environment(service(), [HOST], kolla=True) == ({HOST: "x"}, None)
+    monkeypatch.setattr(nova_compute.commands, "run", run)
+    assert nova_compute.next_environment(service(), [HOST], kolla=True) == ({HOST: "x"}, None)
     env["podman"] = env.pop("docker")
-    assert compute_service.next_environment(service(), [HOST], kolla=True) == ({HOST: "x"}, None)
+    assert nova_compute.next_environment(service(), [HOST], kolla=True) == ({HOST: "x"}, None)
     env["podman"] = "no such container"
-    unread = compute_service.next_environment(service(), [HOST], kolla=True)
+    unread = nova_compute.next_environment(service(), [HOST], kolla=True)
     assert unread == ({}, "podman inspect nova_compute: no such container")
     env["podman"] = None
-    assert "not understood" in compute_service.next_environment(service(), [HOST], kolla=True)[1]
+    assert "not understood" in nova_compute.next_environment(service(), [HOST], kolla=True)[1]
     env.clear()
-    assert "neither docker nor podman" in compute_service.next_environment(service(), [HOST], kolla=True)[1]
+    assert "neither docker nor podman" in nova_compute.next_environment(service(), [HOST], kolla=True)[1]
     # Without kolla nothing is known of a container.
-    assert "no unit of nova-compute" in compute_service.next_environment(service(), [HOST])[1]
+    assert "no unit of nova-compute" in nova_compute.next_environment(service(), [HOST])[1]
 
 
 def test_debians_defaults_that_may_set_an_option_are_not_guessed(conf, monkeypatch, tmp_path):
@@ -485,19 +486,19 @@ def test_debians_defaults_that_may_set_an_option_are_not_guessed(conf, monkeypat
     monkeypatch.setattr(
         "builtins.open", lambda path, *a, **k: real(defaults if path == "/etc/default/nova-compute" else path, *a, **k)
     )
-    run = compute_service.Service("nova-compute", ["/etc/init.d/nova-compute"], None, True, "u.service", {})
-    assert compute_service.next_environment(run, [HOST]) == ({}, None)
+    run = nova_compute.Service("nova-compute", ["/etc/init.d/nova-compute"], None, True, "u.service", {})
+    assert nova_compute.next_environment(run, [HOST]) == ({}, None)
     defaults.write_text(f"export {HOST}=x\n")
-    assert compute_service.next_environment(run, [HOST])[1].startswith("/etc/default/nova-compute may set options")
+    assert nova_compute.next_environment(run, [HOST])[1].startswith("/etc/default/nova-compute may set options")
 
 
 def test_a_process_that_systemd_does_not_know_belongs_to_the_only_unit(shown):
     shown["argv"] = {5: ["nova-compute"]}
     shown["units"]["nova-compute.service"] = {"LoadState": "loaded", "MainPID": "0"}
-    found = compute_service.find_service("nova-compute", host.COMPUTE_UNITS)
+    found = nova_compute.find_service("nova-compute", host.COMPUTE_UNITS)
     assert (found.pid, found.unit) == (5, "nova-compute.service")
     shown["argv"] = {7: ["nova-compute"]}
-    found = compute_service.find_service("nova-compute", host.COMPUTE_UNITS)
+    found = nova_compute.find_service("nova-compute", host.COMPUTE_UNITS)
     assert (found.pid, found.unit) == (7, None)
 
 
@@ -506,12 +507,12 @@ def test_an_unset_state_path_is_where_nova_is_installed(conf, tmp_path):
     packages = tmp_path / "venv" / "lib" / "python3.11" / "site-packages"
     (packages / "nova-34.0.0.dist-info").mkdir(parents=True)
     run = service([str(tmp_path / "venv" / "bin" / "python"), str(tmp_path / "venv" / "bin" / "nova-compute")])
-    read = compute_service.nova_facts(compute_service.load((str(conf),), (), run), run)
+    read = nova_compute.nova_facts(nova_compute.load((str(conf),), (), run), run)
     assert (read.state_path, read.instances_path) == (str(packages), f"{packages}/instances")
-    assert compute_service.nova_version(run) == "34.0.0"
-    with pytest.raises(compute_service.ConfError, match="state_path is not set"):
+    assert nova_compute.nova_version(run) == "34.0.0"
+    with pytest.raises(nova_compute.ConfError, match="state_path is not set"):
         elsewhere = service([str(tmp_path / "nowhere" / "bin" / "nova-compute")])
-        compute_service.nova_facts(compute_service.load((str(conf),), (), elsewhere), elsewhere)
+        nova_compute.nova_facts(nova_compute.load((str(conf),), (), elsewhere), elsewhere)
 
 
 @pytest.mark.parametrize(
@@ -524,35 +525,35 @@ def test_an_unset_state_path_is_where_nova_is_installed(conf, tmp_path):
     ],
 )
 def test_version_of_a_package(monkeypatch, out, version):
-    monkeypatch.setattr(compute_service, "_nova_metadata", lambda _service: None)
-    monkeypatch.setattr(compute_service.subprocess, "run", answer(out))
+    monkeypatch.setattr(nova_compute, "_nova_metadata", lambda _service: None)
+    monkeypatch.setattr(nova_compute.subprocess, "run", answer(out))
     if version is None:
-        with pytest.raises(compute_service.ReadError, match="no nova package"):
-            compute_service.nova_version(service())
+        with pytest.raises(nova_compute.ReadError, match="no nova package"):
+            nova_compute.nova_version(service())
     else:
-        assert compute_service.nova_version(service()) == version
+        assert nova_compute.nova_version(service()) == version
 
 
 def test_kolla_where_only_its_file_exists(conf, monkeypatch, tmp_path):
-    monkeypatch.setattr(compute_service, "KOLLA_CONF", str(conf))
+    monkeypatch.setattr(nova_compute, "KOLLA_CONF", str(conf))
     monkeypatch.setattr(
-        compute_service.nova_conf, "default_arguments", lambda *_args: compute_service.nova_conf.Arguments(())
+        nova_compute.nova_conf, "default_arguments", lambda *_args: nova_compute.nova_conf.Arguments(())
     )
     for run in (service(), service(["nova-compute"], pid=1, same_root=False)):
-        loaded = compute_service.load((), (), run)
+        loaded = nova_compute.load((), (), run)
         assert (loaded.kolla, loaded.config.files) == (True, [str(conf)])
-    monkeypatch.setattr(compute_service, "KOLLA_CONF", str(tmp_path / "nowhere"))
-    with pytest.raises(compute_service.ReadError, match="runs in a container: say with nova_conf_files"):
-        compute_service.load((), (), service(["nova-compute"], pid=1, same_root=False))
-    with pytest.raises(compute_service.ReadError, match=r"no nova\.conf was found"):
-        compute_service.load((), (), service())
+    monkeypatch.setattr(nova_compute, "KOLLA_CONF", str(tmp_path / "nowhere"))
+    with pytest.raises(nova_compute.ReadError, match="runs in a container: say with nova_conf_files"):
+        nova_compute.load((), (), service(["nova-compute"], pid=1, same_root=False))
+    with pytest.raises(nova_compute.ReadError, match=r"no nova\.conf was found"):
+        nova_compute.load((), (), service())
 
 
 def test_debians_init_script_chooses_the_log(conf, monkeypatch):
-    loaded = compute_service.load((str(conf),), (), service())
+    loaded = nova_compute.load((str(conf),), (), service())
     run = service(["/etc/init.d/nova-compute", "systemd-start"])
-    monkeypatch.setattr(compute_service.os.path, "exists", lambda path: path == "/var/log/nova/nova-compute.log")
-    assert compute_service.nova_facts(loaded, run).log_file == "/var/log/nova/nova-compute.log"
+    monkeypatch.setattr(nova_compute.os.path, "exists", lambda path: path == "/var/log/nova/nova-compute.log")
+    assert nova_compute.nova_facts(loaded, run).log_file == "/var/log/nova/nova-compute.log"
 
 
 def test_what_no_file_decides_is_noted(conf, monkeypatch):
@@ -560,10 +561,10 @@ def test_what_no_file_decides_is_noted(conf, monkeypatch):
     monkeypatch.setattr(processes, "environment", lambda _pid, _names: {"OS_DEFAULT__HOST": "e"})
     run = service(["nova-compute", f"--config-file={conf}"], pid=1)
     parts = host.Parts()
-    loaded = compute_service.load((), (), run)
-    compute_service.note_odd_options(parts, loaded)
+    loaded = nova_compute.load((), (), run)
+    nova_compute.note_odd_options(parts, loaded)
     assert [item.part for item in parts.unread] == ["nova_conf.host_lines", "nova_conf.log_file"]
-    assert compute_service.nova_facts(loaded, run).host == "e"
+    assert nova_compute.nova_facts(loaded, run).host == "e"
 
 
 @pytest.fixture
@@ -584,7 +585,7 @@ def shown(monkeypatch):
 def test_nova_compute_is_found_by_its_unit(shown):
     shown["units"]["openstack-nova-compute.service"] = {"LoadState": "loaded", "MainPID": "5"}
     shown["argv"] = {5: ["/usr/bin/python3", "/usr/bin/nova-compute", "--x"], 7: ["nova-compute"]}
-    found = compute_service.find_service("nova-compute", host.COMPUTE_UNITS)
+    found = nova_compute.find_service("nova-compute", host.COMPUTE_UNITS)
     assert (found.pid, found.argv[-1], found.same_root) == (5, "--x", True)
 
 
@@ -593,37 +594,37 @@ def test_nova_compute_is_found_in_a_container(shown):
         7: ["/var/lib/kolla/venv/bin/python3", "/var/lib/kolla/venv/bin/nova-compute"],
         8: ["grep", "nova-compute"],
     }
-    found = compute_service.find_service("nova-compute", host.COMPUTE_UNITS)
+    found = nova_compute.find_service("nova-compute", host.COMPUTE_UNITS)
     assert (found.pid, found.same_root) == (7, False)
 
 
 def test_nova_compute_that_is_stopped_is_found_by_its_units_command(shown):
     start = "{ path=/usr/bin/nova-compute ; argv[]=/usr/bin/nova-compute --config-file /etc/n ; ignore_errors=no }"
     shown["units"]["nova-compute.service"] = {"LoadState": "loaded", "MainPID": "0", "ExecStart": start}
-    found = compute_service.find_service("nova-compute", host.COMPUTE_UNITS)
+    found = nova_compute.find_service("nova-compute", host.COMPUTE_UNITS)
     assert (found.pid, found.argv) == (None, ["/usr/bin/nova-compute", "--config-file", "/etc/n"])
 
 
 def test_nova_compute_that_is_masked_is_found_by_its_packaged_unit(shown, tmp_path, monkeypatch):
     monkeypatch.setattr(units, "PACKAGED", (str(tmp_path / "nowhere"), str(tmp_path)))
     shown["units"]["nova-compute.service"] = {"LoadState": "masked", "MainPID": "0"}
-    assert compute_service.find_service("nova-compute", host.COMPUTE_UNITS).argv == []
+    assert nova_compute.find_service("nova-compute", host.COMPUTE_UNITS).argv == []
     path = tmp_path / "nova-compute.service"
     path.write_text("[Service]\nExecStart=\nExecStart=-/usr/bin/nova-compute \\\n  --config-file '/etc/a b'\n")
-    found = compute_service.find_service("nova-compute", host.COMPUTE_UNITS)
+    found = nova_compute.find_service("nova-compute", host.COMPUTE_UNITS)
     assert found.argv == ["/usr/bin/nova-compute", "--config-file", "/etc/a b"]
     path.write_text("[Service]\nExecStart='\n")
-    assert compute_service.find_service("nova-compute", host.COMPUTE_UNITS).argv == []
+    assert nova_compute.find_service("nova-compute", host.COMPUTE_UNITS).argv == []
 
 
 def test_nova_compute_is_not_found(monkeypatch, shown):
-    assert compute_service.find_service("nova-compute", host.COMPUTE_UNITS).argv == []
+    assert nova_compute.find_service("nova-compute", host.COMPUTE_UNITS).argv == []
 
     def broken(*_args):
         raise units.UnitError("no systemd")
 
     monkeypatch.setattr(units.Systemctl, "show", broken)
-    assert compute_service.find_service("nova-compute", host.COMPUTE_UNITS).argv == []
+    assert nova_compute.find_service("nova-compute", host.COMPUTE_UNITS).argv == []
 
 
 # --- compute_id -------------------------------------------------------------------------------------------------
@@ -648,22 +649,22 @@ def test_compute_id_as_nova_reads_it(tmp_path, content, uuid, error):
     path = tmp_path / "compute_id"
     path.write_text(content)
     path.chmod(0o640)
-    read = identity_file.read_compute_id(str(path), True)
+    read = compute_id.read_compute_id(str(path), True)
     assert (read.exists, read.uuid, read.error, read.mode) == (True, uuid, error, "0640")
     assert read.owner
     assert read.group
 
 
 def test_compute_id_that_is_not_there_or_cannot_be_read(tmp_path):
-    assert identity_file.read_compute_id(str(tmp_path / "x"), True) == facts.ComputeIdFile(
+    assert compute_id.read_compute_id(str(tmp_path / "x"), True) == facts.ComputeIdFile(
         str(tmp_path / "x"), True, False
     )
     (tmp_path / "folder").mkdir()
-    read = identity_file.read_compute_id(str(tmp_path / "folder"), False)
+    read = compute_id.read_compute_id(str(tmp_path / "folder"), False)
     assert (read.exists, read.uuid) == (True, None)
     assert "Is a directory" in read.error
     (tmp_path / "bytes").write_bytes(b"\xff")
-    assert "UnicodeDecodeError" in identity_file.read_compute_id(str(tmp_path / "bytes"), True).error
+    assert "UnicodeDecodeError" in compute_id.read_compute_id(str(tmp_path / "bytes"), True).error
 
 
 def test_an_error_that_nova_does_not_catch_is_kept_in_pythons_words(tmp_path):
@@ -676,10 +677,10 @@ def test_an_error_that_nova_does_not_catch_is_kept_in_pythons_words(tmp_path):
         (tmp_path / "loop", f"OSError: [Errno 40] Too many levels of symbolic links: '{tmp_path}/loop'"),
         (tmp_path / "file" / "x", f"NotADirectoryError: [Errno 20] Not a directory: '{tmp_path}/file/x'"),
     ):
-        read = identity_file.read_compute_id(str(path), True, identity_file.Reader("nova", 64055))
+        read = compute_id.read_compute_id(str(path), True, compute_id.Reader("nova", 64055))
         assert (read.exists, read.uuid, read.os_error, read.unread) == (True, None, words, False)
     # What is no UUID is an error of Nova's own.
-    assert identity_file.read_compute_id(str(tmp_path / "file"), True).os_error is None
+    assert compute_id.read_compute_id(str(tmp_path / "file"), True).os_error is None
 
 
 @pytest.fixture
@@ -694,14 +695,14 @@ def public():
 
 
 def test_a_file_that_root_reads_and_nova_may_not(public):
-    nova, own = identity_file.Reader("nova", 64055), identity_file.Reader("me", os.geteuid())
+    nova, own = compute_id.Reader("nova", 64055), compute_id.Reader("me", os.geteuid())
     os.chmod(public, 0o644)
-    assert identity_file.read_compute_id(public, True, nova).uuid == UUID
+    assert compute_id.read_compute_id(public, True, nova).uuid == UUID
     os.chmod(public, 0o600)
-    read = identity_file.read_compute_id(public, True, nova)
+    read = compute_id.read_compute_id(public, True, nova)
     assert read.os_error == f"PermissionError: [Errno 13] Permission denied: '{public}'"
-    assert identity_file.read_compute_id(public, True, own).os_error is None
-    group = identity_file.Reader("nova", 64055, frozenset({os.stat(public).st_gid}))
+    assert compute_id.read_compute_id(public, True, own).os_error is None
+    group = compute_id.Reader("nova", 64055, frozenset({os.stat(public).st_gid}))
     os.chmod(public, 0o640)
     assert (group.may_read(public), nova.may_read(public)) == (True, False)
     os.chmod(public, 0o644)
@@ -710,19 +711,19 @@ def test_a_file_that_root_reads_and_nova_may_not(public):
 
 
 def test_whether_an_unknown_user_may_read_a_closed_file_is_not_known(public):
-    nobody = identity_file.Reader("nova-compute", None)
+    nobody = compute_id.Reader("nova-compute", None)
     os.chmod(public, 0o644)
-    assert identity_file.read_compute_id(public, True, nobody).unread is False
+    assert compute_id.read_compute_id(public, True, nobody).unread is False
     os.chmod(public, 0o640)
-    read = identity_file.read_compute_id(public, True, nobody)
+    read = compute_id.read_compute_id(public, True, nobody)
     # What we read in it still counts for everything but the forecast.
     assert (read.unread, read.uuid, read.error) == (True, UUID, "whether nova-compute may read it is not known")
 
 
 def test_an_access_control_list_is_not_known(public, monkeypatch):
-    monkeypatch.setattr(identity_file.os, "listxattr", lambda _path: ["system.posix_acl_access"])
-    assert identity_file.Reader("nova", 64055).may_read(public) is None
-    assert identity_file.Reader("root", 0).may_read(public) is True
+    monkeypatch.setattr(compute_id.os, "listxattr", lambda _path: ["system.posix_acl_access"])
+    assert compute_id.Reader("nova", 64055).may_read(public) is None
+    assert compute_id.Reader("root", 0).may_read(public) is True
 
 
 def test_a_file_that_we_may_not_read_is_unread_where_nova_is_another(public, monkeypatch):
@@ -730,15 +731,15 @@ def test_a_file_that_we_may_not_read_is_unread_where_nova_is_another(public, mon
         raise PermissionError(13, "Permission denied", public)
 
     monkeypatch.setattr("builtins.open", refused)
-    read = identity_file.read_compute_id(public, True, identity_file.Reader("nova", 64055))
+    read = compute_id.read_compute_id(public, True, compute_id.Reader("nova", 64055))
     assert (read.unread, read.os_error) == (True, None)
-    read = identity_file.read_compute_id(public, True, identity_file.Reader("me", os.geteuid()))
+    read = compute_id.read_compute_id(public, True, compute_id.Reader("me", os.geteuid()))
     assert (read.unread, read.os_error) == (False, f"PermissionError: [Errno 13] Permission denied: '{public}'")
 
 
 def test_as_whom_nova_compute_will_read(monkeypatch):
     def reader(argv=(), pid=None, unit="nova-compute.service", **shown):
-        return identity_file.reader_of(compute_service.Service("nova-compute", list(argv), pid, True, unit, shown))
+        return compute_id.reader_of(nova_compute.Service("nova-compute", list(argv), pid, True, unit, shown))
 
     daemon = reader(LoadState="loaded", User="daemon", Group="", SupplementaryGroups="sys 4")
     assert (daemon.uid, {1, 3, 4} <= daemon.groups) == (1, True)
@@ -747,10 +748,10 @@ def test_as_whom_nova_compute_will_read(monkeypatch):
     assert reader(["/etc/init.d/nova-compute"], LoadState="loaded").uid is None
     assert reader(unit=None).uid is None
     monkeypatch.setattr(processes, "identity", lambda pid: (42436, [42436, 4]))
-    assert reader(unit=None, pid=5) == identity_file.Reader("42436", 42436, frozenset({42436, 4}))
-    monkeypatch.setattr(identity_file.unit_environment, "masked_setting", lambda _unit, _key: "daemon")
+    assert reader(unit=None, pid=5) == compute_id.Reader("42436", 42436, frozenset({42436, 4}))
+    monkeypatch.setattr(compute_id.unit_environment, "masked_setting", lambda _unit, _key: "daemon")
     assert reader(LoadState="masked").uid == 1
-    monkeypatch.setattr(identity_file.unit_environment, "masked_setting", lambda _unit, _key: None)
+    monkeypatch.setattr(compute_id.unit_environment, "masked_setting", lambda _unit, _key: None)
     assert reader(LoadState="masked").uid is None
 
 
@@ -760,12 +761,12 @@ def test_each_place_that_nova_looks_at(tmp_path, monkeypatch):
         (tmp_path / name / "compute_id").write_text(UUID)
     (tmp_path / "a" / "nova.conf").write_text(f"[DEFAULT]\nstate_path = {tmp_path}/state\n")
     (tmp_path / "b" / "x.conf").write_text("")
-    monkeypatch.setattr(identity_file, "KOLLA_CONF", str(tmp_path / "kolla" / "nova.conf"))
-    monkeypatch.setattr(identity_file, "KOLLA_VOLUMES", (str(tmp_path / "volume"), str(tmp_path / "nowhere")))
+    monkeypatch.setattr(compute_id, "KOLLA_CONF", str(tmp_path / "kolla" / "nova.conf"))
+    monkeypatch.setattr(compute_id, "KOLLA_VOLUMES", (str(tmp_path / "volume"), str(tmp_path / "nowhere")))
     run = service()
-    loaded = compute_service.load((str(tmp_path / "a" / "nova.conf"),), (str(tmp_path / "b"),), run)
-    nova = compute_service.nova_facts(loaded, run)
-    read = identity_file.compute_id_files(loaded, nova)
+    loaded = nova_compute.load((str(tmp_path / "a" / "nova.conf"),), (str(tmp_path / "b"),), run)
+    nova = nova_compute.nova_facts(loaded, run)
+    read = compute_id.compute_id_files(loaded, nova)
     places = [(file.path[len(str(tmp_path)) + 1 :], file.read_by_nova) for file in read]
     assert places == [
         ("a/compute_id", True),
@@ -773,17 +774,17 @@ def test_each_place_that_nova_looks_at(tmp_path, monkeypatch):
         ("kolla/compute_id", False),
         ("volume/compute_id", False),
     ]
-    with pytest.raises(compute_service.ReadError):
-        identity_file.compute_id_files(None, None)
+    with pytest.raises(nova_compute.ReadError):
+        compute_id.compute_id_files(None, None)
 
 
 def test_kollas_two_copies_are_what_nova_reads_there(tmp_path, monkeypatch):
     (tmp_path / "nova.conf").write_text("[DEFAULT]\nstate_path = /var/lib/nova\n")
-    monkeypatch.setattr(compute_service, "KOLLA_CONF", str(tmp_path / "nova.conf"))
-    monkeypatch.setattr(identity_file, "KOLLA_VOLUMES", (str(tmp_path / "none"), str(tmp_path / "podman")))
+    monkeypatch.setattr(nova_compute, "KOLLA_CONF", str(tmp_path / "nova.conf"))
+    monkeypatch.setattr(compute_id, "KOLLA_VOLUMES", (str(tmp_path / "none"), str(tmp_path / "podman")))
     (tmp_path / "podman").mkdir()
-    loaded = compute_service.load((str(tmp_path / "nova.conf"),), (), service())
-    read = identity_file.compute_id_files(loaded, compute_service.nova_facts(loaded, service()))
+    loaded = nova_compute.load((str(tmp_path / "nova.conf"),), (), service())
+    read = compute_id.compute_id_files(loaded, nova_compute.nova_facts(loaded, service()))
     assert [(file.path, file.read_by_nova) for file in read] == [
         (f"{tmp_path}/compute_id", True),
         (f"{tmp_path}/podman/compute_id", True),

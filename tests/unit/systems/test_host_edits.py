@@ -11,7 +11,7 @@ import os
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import edits
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import line_edits
 from ansible_collections.stackguard.nova.tests.unit.systems import killing
 
 BEFORE = b"127.0.0.1 localhost\n10.0.0.1 old.example old # me\r\n\xff not utf-8\n10.0.0.1 old"
@@ -20,8 +20,8 @@ AFTER = b"127.0.0.1 localhost\n10.0.0.1 new # me\r\n\xff not utf-8\n10.0.0.1 new
 
 def changes(path):
     return [
-        edits.LineEdit(str(path), 2, "10.0.0.1 old.example old # me", "10.0.0.1 new # me"),
-        edits.LineEdit(str(path), 4, "10.0.0.1 old", "10.0.0.1 new.example"),
+        line_edits.LineEdit(str(path), 2, "10.0.0.1 old.example old # me", "10.0.0.1 new # me"),
+        line_edits.LineEdit(str(path), 4, "10.0.0.1 old", "10.0.0.1 new.example"),
     ]
 
 
@@ -51,13 +51,13 @@ def made(folder, content=BEFORE):
 def test_edit_again_and_take_back(tmp_path, kind):
     path = made(tmp_path / "etc")
     state = str(tmp_path / "state")
-    assert edits.apply(changes(path), state) == 2
+    assert line_edits.apply(changes(path), state) == 2
     assert path.read_bytes() == AFTER
-    assert edits.apply(changes(path), state) == 0
-    assert edits.done(changes(path), state) == []
+    assert line_edits.apply(changes(path), state) == 0
+    assert line_edits.done(changes(path), state) == []
     assert path.stat().st_mode & 0o777 == 0o640
     back = [edit.reversed() for edit in changes(path)]
-    assert edits.apply(back, state) == 2
+    assert line_edits.apply(back, state) == 2
     assert path.read_bytes() == BEFORE
     assert [entry.name for entry in path.parent.iterdir()] == ["hosts"]
     assert not os.path.exists(state) or os.listdir(state) == []
@@ -65,8 +65,8 @@ def test_edit_again_and_take_back(tmp_path, kind):
 
 def test_what_was_changed_meanwhile_stops_all(tmp_path):
     first, second = made(tmp_path / "a"), made(tmp_path / "b", BEFORE.replace(b"old", b"odd"))
-    with pytest.raises(edits.EditError, match=r"b/hosts line 2 is not what was read") as caught:
-        edits.apply(changes(first) + changes(second), str(tmp_path))
+    with pytest.raises(line_edits.EditError, match=r"b/hosts line 2 is not what was read") as caught:
+        line_edits.apply(changes(first) + changes(second), str(tmp_path))
     assert first.read_bytes() == BEFORE
     assert "odd" not in str(caught.value)
 
@@ -74,20 +74,20 @@ def test_what_was_changed_meanwhile_stops_all(tmp_path):
 @pytest.mark.parametrize("number", [0, 5, 99])
 def test_a_line_that_is_not_there(tmp_path, number):
     path = made(tmp_path / "etc")
-    with pytest.raises(edits.EditError, match=f"has no line {number}"):
-        edits.check([edits.LineEdit(str(path), number, "x", "y")], str(tmp_path))
+    with pytest.raises(line_edits.EditError, match=f"has no line {number}"):
+        line_edits.check([line_edits.LineEdit(str(path), number, "x", "y")], str(tmp_path))
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(edits.EditError, match="nowhere: No such file"):
-        edits.apply([edits.LineEdit(str(tmp_path / "nowhere"), 1, "x", "y")], str(tmp_path))
+    with pytest.raises(line_edits.EditError, match="nowhere: No such file"):
+        line_edits.apply([line_edits.LineEdit(str(tmp_path / "nowhere"), 1, "x", "y")], str(tmp_path))
 
 
 def test_a_link_stays_a_link(tmp_path):
     path = made(tmp_path / "etc")
     link = tmp_path / "link"
     link.symlink_to(path)
-    edits.apply(changes(link), str(tmp_path))
+    line_edits.apply(changes(link), str(tmp_path))
     assert link.is_symlink()
     assert path.read_bytes() == AFTER
 
@@ -101,7 +101,7 @@ def test_owner_and_attributes_stay(tmp_path):
         noted = True
     except OSError:
         noted = False
-    edits.apply(changes(path), str(tmp_path))
+    line_edits.apply(changes(path), str(tmp_path))
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
     assert not noted or os.getxattr(path, "user.note") == b"x"
 
@@ -110,14 +110,14 @@ def test_owner_and_attributes_stay(tmp_path):
 def test_killed_at_every_call(tmp_path, monkeypatch, kind, again):
     state = str(tmp_path / "state")
     for path in killing.each_kill(
-        monkeypatch, lambda _fuse: made(tmp_path / "etc"), lambda path: edits.apply(changes(path), state)
+        monkeypatch, lambda _fuse: made(tmp_path / "etc"), lambda path: line_edits.apply(changes(path), state)
     ):
         if kind == "replaced":
             assert path.read_bytes() in (BEFORE, AFTER)
         wanted = changes(path) if again == "forward" else [edit.reversed() for edit in changes(path)]
-        edits.apply(wanted, state)
+        line_edits.apply(wanted, state)
         assert path.read_bytes() == (AFTER if again == "forward" else BEFORE)
-        assert edits.done(wanted, state) == []
+        assert line_edits.done(wanted, state) == []
         assert path.stat().st_mode & 0o777 == 0o640
 
 
@@ -125,7 +125,7 @@ def test_killed_at_every_call(tmp_path, monkeypatch, kind, again):
 def test_a_torn_write_in_place_is_finished(tmp_path, monkeypatch, kind):
     """A power cut in the middle of a write: half of the file is new, half is old."""
     path, state = made(tmp_path / "etc"), str(tmp_path / "state")
-    real = edits._durable
+    real = line_edits._durable
 
     def torn(target, content, flags):
         if target.endswith("hosts"):
@@ -135,9 +135,9 @@ def test_a_torn_write_in_place_is_finished(tmp_path, monkeypatch, kind):
         real(target, content, flags)
 
     with monkeypatch.context() as patch, pytest.raises(killing.Killed):
-        patch.setattr(edits, "_durable", torn)
-        edits.apply(changes(path), state)
+        patch.setattr(line_edits, "_durable", torn)
+        line_edits.apply(changes(path), state)
     assert path.read_bytes() not in (BEFORE, AFTER)
-    edits.apply(changes(path), state)
+    line_edits.apply(changes(path), state)
     assert path.read_bytes() == AFTER
     assert os.listdir(state) == []

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import logs
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import logs
 
 
 @pytest.fixture

@@ -12,8 +12,10 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts, journal
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_names, host_steps, libvirt
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import libvirt, steps
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.systems import killing
 
@@ -40,7 +42,7 @@ class World:
         monkeypatch.setattr(host_names, "ovs_external_ids", lambda: dict(self.external))
         monkeypatch.setattr(host_names, "set_ovs_external_id", self.set_external)
         monkeypatch.setattr(libvirt, "hostname", lambda _uri: self.kernel)
-        self.action = host_steps.HostNames(str(folder / "state"))
+        self.action = steps.HostNames(str(folder / "state"))
         self.params = {
             "static_hostname": {"before": "old", "after": "new"},
             "line_edits": [
@@ -134,7 +136,7 @@ def test_a_guard_that_does_not_hold_changes_nothing(world, spoil, message, direc
         world.action.apply(world.params)
     spoil(world)
     before = world.names() if spoil is not spoil_external else None
-    with pytest.raises(host_steps.StepError, match=message) as caught:
+    with pytest.raises(steps.StepError, match=message) as caught:
         getattr(world.action, direction)(world.params)
     assert caught.value.changed_meanwhile
     assert before is None or world.names() == before
@@ -151,7 +153,7 @@ def test_a_host_without_static_name_gets_one(world):
 def test_libvirts_word_counts(world, monkeypatch):
     world.action.apply(world.params)
     monkeypatch.setattr(libvirt, "hostname", lambda _uri: "new.example")
-    with pytest.raises(host_steps.StepError, match=r"libvirt calls this host new\.example, not new"):
+    with pytest.raises(steps.StepError, match=r"libvirt calls this host new\.example, not new"):
         world.action.verify(world.params)
     assert world.action.is_done(world.params) == {"done": False}
 
@@ -165,7 +167,7 @@ def test_a_host_that_keeps_its_own_name(world):
 
 
 def test_verify_names_the_lines_that_are_left(world):
-    with pytest.raises(host_steps.StepError, match=r"lines that are not as wanted: .*hosts:2.*nova.conf:2"):
+    with pytest.raises(steps.StepError, match=r"lines that are not as wanted: .*hosts:2.*nova.conf:2"):
         world.action.verify(world.params)
 
 
@@ -203,13 +205,13 @@ def told(domains):
 )
 def test_guests(monkeypatch, now, differences):
     monkeypatch.setattr(libvirt, "read_domains", lambda uri: now if uri == "u:///" else None)
-    action = host_steps.GuestsUnchanged()
+    action = steps.GuestsUnchanged()
     params = {"domains": told([domain(1), domain(2)]), "uri": "u:///"}
     assert action.apply(params) == action.undo(params) == {}
     answer = action.verify({**params, "strict": False})
     assert answer["differences"] == differences
     if differences:
-        with pytest.raises(host_steps.StepError) as caught:
+        with pytest.raises(steps.StepError) as caught:
             action.verify(params)
         assert str(caught.value) == "guests are not what they were: " + "; ".join(differences)
     else:
@@ -222,7 +224,7 @@ def test_guests(monkeypatch, now, differences):
 @pytest.fixture
 def runner(tmp_path):
     systemd = killing.FakeSystemd(tmp_path)
-    return host_steps.Runner(str(tmp_path / "state"), systemctl=systemd.systemctl())
+    return steps.Runner(str(tmp_path / "state"), systemctl=systemd.systemctl())
 
 
 JOURNAL = {
@@ -285,7 +287,7 @@ def test_malformed_requests(runner, request_, message):
 
 
 def test_check_mode_skips_what_changes(tmp_path):
-    runner = host_steps.Runner(str(tmp_path / "state"), check_mode=True)
+    runner = steps.Runner(str(tmp_path / "state"), check_mode=True)
     requests = [
         {"op": "journal_open", "journal": JOURNAL},
         {"op": "journal_write", "journal": JOURNAL},
@@ -304,7 +306,7 @@ def test_check_mode_skips_what_changes(tmp_path):
 
 def test_a_failed_guard_is_told_apart(runner, monkeypatch):
     def apply(_params):
-        raise host_steps.StepError("other", changed_meanwhile=True)
+        raise steps.StepError("other", changed_meanwhile=True)
 
     monkeypatch.setattr(runner.actions["host_names"], "apply", apply)
     outcome = runner.run([{"op": "apply", "action": "host_names", "params": {}}])
@@ -312,11 +314,11 @@ def test_a_failed_guard_is_told_apart(runner, monkeypatch):
 
 
 def test_a_stop_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(host_steps.units, "SYSTEM", str(tmp_path / "system"))
+    monkeypatch.setattr(steps.units, "SYSTEM", str(tmp_path / "system"))
     (tmp_path / "system").mkdir()
     systemd = killing.FakeSystemd(tmp_path / "system")
     systemd.add("a.service")
-    runner = host_steps.Runner(str(tmp_path / "state"), systemctl=systemd.systemctl())
+    runner = steps.Runner(str(tmp_path / "state"), systemctl=systemd.systemctl())
     what = {"action": "stop_units", "params": {"units": [{"name": "a", "active": True, "enabled": ""}], "timeout": 9}}
     assert runner.run([{"op": "stop_begin", **what}]).results == [{"ok": True}]
     polls = []
@@ -338,7 +340,7 @@ def ending(monkeypatch):
         here=here, qemu={uuid: [row.pid] for uuid, row in here.items()}, ended=[], stays=set()
     )
     monkeypatch.setattr(libvirt, "read_domains", lambda uri: list(here.values()) if uri == "u:///" else None)
-    monkeypatch.setattr(host_steps.processes, "qemu_by_uuid", lambda: world.qemu)
+    monkeypatch.setattr(steps.processes, "qemu_by_uuid", lambda: world.qemu)
 
     def end(uri, uuid):
         assert uri == "u:///"
@@ -353,7 +355,7 @@ def ending(monkeypatch):
 
 
 def test_domains_are_ended_and_a_second_time_nothing_is_left_to_do(ending):
-    action = host_steps.EndDomains()
+    action = steps.EndDomains()
     assert action.is_done(ending.params) == {"done": False}
     action.apply(ending.params)
     assert action.verify(ending.params) == {"remark": "2 domains ended"}
@@ -363,20 +365,20 @@ def test_domains_are_ended_and_a_second_time_nothing_is_left_to_do(ending):
 
 def test_a_process_that_was_not_planned_for_ends_nothing(ending):
     ending.params["domains"][1]["pid"] = 5
-    with pytest.raises(host_steps.StepError, match="nothing was ended") as caught:
-        host_steps.EndDomains().apply(ending.params)
+    with pytest.raises(steps.StepError, match="nothing was ended") as caught:
+        steps.EndDomains().apply(ending.params)
     assert caught.value.changed_meanwhile
     assert ending.ended == []
 
 
 def test_a_qemu_that_libvirt_does_not_know_any_more_is_still_there(ending):
-    action = host_steps.EndDomains()
+    action = steps.EndDomains()
     ending.stays = {ending.params["domains"][0]["uuid"]}
     action.apply(ending.params)
-    with pytest.raises(host_steps.StepError, match="still here"):
+    with pytest.raises(steps.StepError, match="still here"):
         action.verify(ending.params)
 
 
 def test_the_end_of_a_domain_is_not_taken_back(ending):
-    with pytest.raises(host_steps.StepError, match="not brought back"):
-        host_steps.EndDomains().undo(ending.params)
+    with pytest.raises(steps.StepError, match="not brought back"):
+        steps.EndDomains().undo(ending.params)

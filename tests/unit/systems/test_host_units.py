@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_steps, units
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps, units
 from ansible_collections.stackguard.nova.tests.unit.systems import killing
 
 NAMES = ["nova-compute.service", "devstack@n-cpu.service"]
@@ -39,7 +39,7 @@ class World:
         self.systemd.add(NAMES[1], own_file=True)
         self.params = params()
         args = (self.state_dir, self.systemd.systemctl(), lambda _seconds: None)
-        self.stop, self.start = host_steps.StopUnits(*args), host_steps.StartUnits(*args)
+        self.stop, self.start = steps.StopUnits(*args), steps.StartUnits(*args)
 
     def states(self):
         return {name: unit.state for name, unit in self.systemd.units.items()}
@@ -107,16 +107,16 @@ def test_a_unit_that_was_not_active_is_not_started(world):
 def test_a_stop_that_takes_too_long_is_told(tmp_path, monkeypatch):
     world = World(tmp_path, monkeypatch, None, stop_polls=10**6)
     monkeypatch.setattr(units, "seconds_since", lambda *_args: 401)
-    with pytest.raises(host_steps.StepError, match="still not stopped after 401 s: nova-compute"):
+    with pytest.raises(steps.StepError, match="still not stopped after 401 s: nova-compute"):
         world.stop.apply(world.params)
 
 
 def test_verify_finds_a_unit_that_runs_or_may_run(world):
-    with pytest.raises(host_steps.StepError, match=r"nova-compute.service is not kept from starting"):
+    with pytest.raises(steps.StepError, match=r"nova-compute.service is not kept from starting"):
         world.stop.verify(world.params)
     world.stop.apply(world.params)
     world.systemd.units[NAMES[0]].pid = 1
-    with pytest.raises(host_steps.StepError, match=r"is not stopped: inactive \(x\), main process 1"):
+    with pytest.raises(steps.StepError, match=r"is not stopped: inactive \(x\), main process 1"):
         world.stop.verify(world.params)
 
 
@@ -183,7 +183,7 @@ def commanded(tmp_path, monkeypatch):
     script.write_text(f"#!{sys.executable}\nimport sys\nopen({str(log)!r}, 'a').write(sys.argv[1] + '\\n')\n")
     script.chmod(0o755)
     running = []
-    monkeypatch.setattr(host_steps.processes, "running", lambda program: running if program == "nova-compute" else [])
+    monkeypatch.setattr(steps.processes, "running", lambda program: running if program == "nova-compute" else [])
     given = {f"{name}_command": f"'{script}' {name}" for name in ("stop", "start", "mask", "unmask")}
     world = World(tmp_path, monkeypatch, None)
     world.params = params(units=[], **given)
@@ -212,7 +212,7 @@ def test_a_process_that_is_left_is_told(commanded):
     commanded.stop.stop_begin(commanded.params)
     poll = commanded.stop.stop_poll(commanded.params)
     assert (poll["stopped"], poll["state"]) == (False, "processes are left: 4711")
-    with pytest.raises(host_steps.StepError, match="processes are left: 4711"):
+    with pytest.raises(steps.StepError, match="processes are left: 4711"):
         commanded.stop.verify(commanded.params)
 
 
@@ -228,13 +228,13 @@ def test_a_process_that_is_left_is_told(commanded):
 )
 def test_a_command_that_fails_is_told(commanded, line, message):
     commanded.params.update(stop_command=line, timeout=1)
-    with pytest.raises(host_steps.StepError, match=message):
+    with pytest.raises(steps.StepError, match=message):
         commanded.stop.apply(commanded.params)
 
 
 def test_neither_units_nor_commands(world):
     for action in (world.stop, world.start):
-        with pytest.raises(host_steps.StepError, match="nothing to stop or to start"):
+        with pytest.raises(steps.StepError, match="nothing to stop or to start"):
             action.apply(params(units=[]))
 
 

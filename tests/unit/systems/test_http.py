@@ -14,8 +14,8 @@ import typing
 import pytest
 from keystoneauth1 import adapter, noauth, session
 
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import http as nova_http
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http as nova_http
 
 
 class Dropping(http.server.BaseHTTPRequestHandler):

@@ -12,8 +12,8 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import domain_xml
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import libvirt, processes
+from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import libvirt, processes
 
 LIVE = (pathlib.Path(__file__).parent / "recorded" / "domain.xml").read_text()
 UUID = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"

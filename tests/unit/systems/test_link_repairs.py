@@ -11,11 +11,12 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.findings import Subject
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import Repair
-from ansible_collections.stackguard.nova.plugins.module_utils.plans.model import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, link_repairs
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 
 CHANGE = RowChange("cell:cell1", "compute_nodes", "id", 1, {"service_id": None}, {"service_id": 1}, "node 1")
 MADE = Repair("SG201", Subject("compute_node", "n1"), CHANGE, "because")
@@ -27,14 +28,14 @@ class Database:
     def __init__(self, monkeypatch, stamps):
         self.events = []
         self.stamps = list(stamps)
-        monkeypatch.setattr(database, "snapshot", lambda _url: self.opened("read"))
-        monkeypatch.setattr(database, "transaction", self.transaction)
-        monkeypatch.setattr(link_repairs, "_compared", self.compared)
-        monkeypatch.setattr(link_repairs, "_stamps", self.stamped)
-        monkeypatch.setattr(link_repairs.row_changes, "update", lambda *_: self.events.append("update"))
+        monkeypatch.setattr(engine, "snapshot", lambda _url: self.opened("read"))
+        monkeypatch.setattr(engine, "transaction", self.transaction)
+        monkeypatch.setattr(link_rows, "_compared", self.compared)
+        monkeypatch.setattr(link_rows, "_stamps", self.stamped)
+        monkeypatch.setattr(link_rows.rows, "update", lambda *_: self.events.append("update"))
 
     def transaction(self, _url, limits=None):
-        assert limits is database.BRIEF
+        assert limits is engine.BRIEF
         return self.opened("transaction")
 
     @contextlib.contextmanager
@@ -49,7 +50,7 @@ class Database:
 
     def compared(self, _connection, batch, lock):
         self.events.append("lock" if lock else "look")
-        return link_repairs.BatchOutcome(changed=list(batch))
+        return link_rows.BatchOutcome(changed=list(batch))
 
     def stamped(self, _connection, batch):
         stamp = self.stamps.pop(0)
@@ -64,7 +65,7 @@ READ = ["begin read", "look", "end read"]
 
 def test_the_journal_is_written_while_no_row_is_locked(monkeypatch):
     there = Database(monkeypatch, stamps=["10:00", "10:00"])
-    outcome = link_repairs.apply_batch("url", [MADE], there.journal)
+    outcome = link_rows.apply_batch("url", [MADE], there.journal)
     assert there.events == [*READ, "journal 10:00", "begin transaction", "lock", "update", "end transaction"]
     assert [made.change for made in outcome.changed] == [CHANGE]
 
@@ -76,13 +77,13 @@ def test_a_journal_that_fails_has_locked_nothing(monkeypatch):
         raise RuntimeError("no space left")
 
     with pytest.raises(RuntimeError):
-        link_repairs.apply_batch("url", [MADE], broken)
+        link_rows.apply_batch("url", [MADE], broken)
     assert there.events == READ
 
 
 def test_only_what_was_journaled_is_committed(monkeypatch):
     there = Database(monkeypatch, stamps=["10:00", "10:01", "10:01", "10:01"])
-    link_repairs.apply_batch("url", [MADE], there.journal)
+    link_rows.apply_batch("url", [MADE], there.journal)
     first = [*READ, "journal 10:00", "begin transaction", "lock", "roll back transaction"]
     assert there.events == [
         *first, *READ, "journal 10:01", "begin transaction", "lock", "update", "end transaction",
@@ -92,14 +93,14 @@ def test_only_what_was_journaled_is_committed(monkeypatch):
 def test_rows_that_others_write_all_the_time_are_given_up(monkeypatch):
     there = Database(monkeypatch, stamps=range(100))
     with pytest.raises(Conflict, match="others keep writing"):
-        link_repairs.apply_batch("url", [MADE], there.journal)
+        link_rows.apply_batch("url", [MADE], there.journal)
     assert "update" not in there.events
-    assert there.events.count("begin transaction") == link_repairs.TRIES
+    assert there.events.count("begin transaction") == link_rows.TRIES
 
 
 def test_nothing_to_change_is_neither_journaled_nor_locked(monkeypatch):
     there = Database(monkeypatch, stamps=["10:00"])
-    already = link_repairs.BatchOutcome(already=[MADE])
-    monkeypatch.setattr(link_repairs, "_compared", lambda *_arguments, **_options: already)
-    assert dataclasses.astuple(link_repairs.apply_batch("url", [MADE], there.journal))[0] == []
+    already = link_rows.BatchOutcome(already=[MADE])
+    monkeypatch.setattr(link_rows, "_compared", lambda *_arguments, **_options: already)
+    assert dataclasses.astuple(link_rows.apply_batch("url", [MADE], there.journal))[0] == []
     assert there.events == ["begin read", "end read"]

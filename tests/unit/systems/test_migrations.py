@@ -11,12 +11,13 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import migration as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.requests import MigrationRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import migrations, moves
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import move_evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_moves
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB, server
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
@@ -41,14 +42,14 @@ class Recorder:
 )
 def test_a_live_migration_names_a_host_that_the_scheduler_checks(offered, microversion, force):
     nova = Recorder(offered)
-    moves.live_migrate(nova, WEB, "compute2")
+    server_moves.live_migrate(nova, WEB, "compute2")
     body = {"os-migrateLive": {"host": "compute2", "block_migration": "auto", **force}}
     assert nova.asked == [(microversion, body)]
 
 
 def test_a_cold_migration_names_its_host_too():
     nova = Recorder((2, 104))
-    moves.cold_migrate(nova, WEB, "compute2")
+    server_moves.cold_migrate(nova, WEB, "compute2")
     assert nova.asked == [("2.56", {"migrate": {"host": "compute2"}})]
 
 
@@ -57,13 +58,13 @@ def test_uuids_are_read_one_by_one_and_names_among_all():
     asked = []
     real = nova.request
     nova.compute.request = lambda path, method, **given: asked.append(path) or real(path, method, **given)
-    assert [server.id for server in migrations.candidates(nova, [WEB])] == [WEB]
+    assert [server.id for server in move_evidence.candidates(nova, [WEB])] == [WEB]
     assert asked == [f"/servers/{WEB}"]
-    found = migrations.candidates(nova, ["web1"])
+    found = move_evidence.candidates(nova, ["web1"])
     assert [(server.name, server.flavor.name) for server in found] == [("web1", "m1.small")]
     assert asked[-1] == "/servers/detail"
     nova.server = None
-    assert migrations.candidates(nova, [WEB]) == []
+    assert move_evidence.candidates(nova, [WEB]) == []
 
 
 @pytest.fixture
@@ -79,8 +80,8 @@ def mute():
 
 
 def test_what_the_apis_do_not_answer_is_unread_and_forbids_the_move(monkeypatch, mute):
-    monkeypatch.setattr(migrations.evidence, "load_dir", lambda _directory, _at: migrations.evidence.nothing())
-    evidence = migrations.collect(mute, "/nowhere", ["compute1"], None)
+    monkeypatch.setattr(move_evidence.evidence, "load_dir", lambda _directory, _at: move_evidence.evidence.nothing())
+    evidence = move_evidence.collect(mute, "/nowhere", ["compute1"], None)
     decision = checks.preflight(evidence, MigrationRequest(drain_host="compute1"))
     assert [item.code for item in decision.checked.findings] == ["SG709"]
     assert decision.seating.seats == []
@@ -88,7 +89,7 @@ def test_what_the_apis_do_not_answer_is_unread_and_forbids_the_move(monkeypatch,
 
 def test_without_evidence_of_any_host_nothing_is_decided(tmp_path, mute):
     with pytest.raises(FactsError):
-        migrations.collect(mute, str(tmp_path), ["compute1"], None)
+        move_evidence.collect(mute, str(tmp_path), ["compute1"], None)
 
 
 # --- what others have on their way ----------------------------------------------------------------------------
@@ -104,16 +105,16 @@ class Busy:
     def __init__(self, monkeypatch, rows, servers, topology=None):
         found = {"pagesize_kb": None, "nodes": []} if topology is None else topology
         patch = monkeypatch.setattr
-        patch(migrations.cloud_reads, "list_migrations", lambda _cloud, status: [r for r in rows if r.status == status])
-        patch(migrations.zones, "get_server", lambda _cloud, uuid: servers.get(uuid))
-        patch(migrations.http, "call", lambda *_given: found)
+        patch(move_evidence.reads, "list_migrations", lambda _cloud, status: [r for r in rows if r.status == status])
+        patch(move_evidence.zones, "get_server", lambda _cloud, uuid: servers.get(uuid))
+        patch(move_evidence.http, "call", lambda *_given: found)
 
 
 def test_what_others_have_on_their_way_counts_at_its_destination(monkeypatch):
     one, two = server(id="one", host="compute9"), server(id="two", host="compute2")
     rows = [row("running", "one", "compute2"), row("pre-migrating", "two", "compute2", "evacuation")]
     Busy(monkeypatch, rows, {"one": one, "two": two})
-    sent = migrations.on_their_way(object())
+    sent = move_evidence.on_their_way(object())
     assert [(entry.uuid, entry.host, entry.memory_mib) for entry in sent] == [
         ("one", "compute2", one.flavor.ram),
         ("two", "compute2", two.flavor.ram),
@@ -123,14 +124,14 @@ def test_what_others_have_on_their_way_counts_at_its_destination(monkeypatch):
 def test_what_has_arrived_or_is_gone_or_has_no_destination_yet_does_not(monkeypatch):
     rows = [row("running", "one", "compute2"), row("running", "gone", "compute2"), row("queued", "two", None)]
     Busy(monkeypatch, rows, {"one": server(id="one", host="compute2"), "two": server(id="two")})
-    assert migrations.on_their_way(object()) == []
+    assert move_evidence.on_their_way(object()) == []
 
 
 def test_huge_pages_on_their_way_are_no_small_ones(monkeypatch):
     one = server(id="one", host="compute9")
     topology = {"pagesize_kb": 2048, "nodes": [{"memory_mb": one.flavor.ram}]}
     Busy(monkeypatch, [row("running", "one", "compute2")], {"one": one}, topology)
-    (sent,) = migrations.on_their_way(object())
+    (sent,) = move_evidence.on_their_way(object())
     assert (sent.memory_mib, sent.cells) == (0, (facts.NumaCell(one.flavor.ram, 2048),))
 
 
@@ -138,4 +139,4 @@ def test_memory_that_is_not_known_is_not_none(monkeypatch):
     one = dataclasses.replace(server(id="one", host="compute9"), flavor=None)
     Busy(monkeypatch, [row("running", "one", "compute2")], {"one": one})
     with pytest.raises(ApiError, match="flavor"):
-        migrations.on_their_way(object())
+        move_evidence.on_their_way(object())

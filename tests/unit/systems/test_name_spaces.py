@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.facts import NameSpace
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import name_spaces, units
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import ReadError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NameSpace
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import name_spaces, units
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import ReadError
 
 
 @pytest.fixture

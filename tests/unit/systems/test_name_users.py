@@ -11,9 +11,9 @@ import os
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.name_users import CONSEQUENCES
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import name_users, nova_conf
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.reading import Parts
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.name_users import CONSEQUENCES
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import name_users, nova_conf
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import Parts
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oslo_config import cfg
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import nova_conf
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import nova_conf
 
 # The oracle tells of each deprecated name that a test uses.
 logging.getLogger("oslo_config").setLevel(logging.ERROR)

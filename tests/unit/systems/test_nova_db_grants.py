@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import nova_db, schema
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova, schema
 from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
 
 
@@ -27,11 +27,9 @@ def test_what_is_updated_is_read_first() -> None:
 
 
 def test_every_cell_and_neutron_only_where_used() -> None:
-    cells = [nova_db.Cell("cell1", "u1", "url"), nova_db.Cell("cell2", "u2", None, "no URL")]
-    rights = nova_db.rename_rights(cells, neutron=False)
+    cells = [nova.Cell("cell1", "u1", "url"), nova.Cell("cell2", "u2", None, "no URL")]
+    rights = nova.rename_rights(cells, neutron=False)
     assert {name for name, _table, _columns, _action in rights} == {"api", "cell:cell1", "cell:cell2"}
     per_cell = [grant for grant in schema.GRANTS if grant.kind == schema.CELL]
     assert len([right for right in rights if right[0] == "cell:cell2"]) == len(per_cell)
-    assert ("neutron", "agents", ("host", "heartbeat_timestamp"), "update") in nova_db.rename_rights(
-        cells, neutron=True
-    )
+    assert ("neutron", "agents", ("host", "heartbeat_timestamp"), "update") in nova.rename_rights(cells, neutron=True)

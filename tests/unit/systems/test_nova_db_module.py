@@ -14,9 +14,11 @@ import pytest
 import yaml
 
 from ansible_collections.stackguard.nova.plugins.doc_fragments import databases as fragment
-from ansible_collections.stackguard.nova.plugins.module_utils import connection, evidence, facts
-from ansible_collections.stackguard.nova.plugins.module_utils.info import digest
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.records.info_result import digest
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova
 from ansible_collections.stackguard.nova.plugins.modules import cell_info
 from ansible_collections.stackguard.nova.tests.unit import builders as make
 from ansible_collections.stackguard.nova.tests.unit.modules.running import run
@@ -38,7 +40,7 @@ def test_databases_that_do_not_answer() -> None:
 def test_what_is_asked_for_reaches_the_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     read = make.healthy().bundle.databases
     asked: list[t.Any] = []
-    monkeypatch.setattr(nova_db, "read_databases", lambda *args, **kwargs: asked.append((args, kwargs)) or read)
+    monkeypatch.setattr(nova, "read_databases", lambda *args, **kwargs: asked.append((args, kwargs)) or read)
     given = {"nova_api_db_url": DEAD, "hosts": ["compute1"], "instance_uuids": ["u"], "probe_rename": True}
     shown = run(cell_info.main, given, False)
     kept = run(cell_info.main, {**given, "evidence_dir": str(tmp_path)}, True)
@@ -83,7 +85,7 @@ def test_no_database_at_all_is_refused() -> None:
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "SQLALCHEMY_ERROR", "Traceback")
+    monkeypatch.setattr(engine, "SQLALCHEMY_ERROR", "Traceback")
     result = run(cell_info.main, {"nova_api_db_url": DEAD}, False)
     assert result["failed"]
     assert "SQLAlchemy" in result["msg"]

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
 
 SCHEMA = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "schema"
 

@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import database, nova_db, urls
+from ansible_collections.stackguard.nova.plugins.module_utils.model import urls
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova
 
 URL = "mysql+pymysql://nova:s3cr3t%2Fpass@db.example:3306/nova_api?charset=utf8"
 
@@ -144,15 +145,15 @@ def test_a_password_that_nova_cannot_take_apart_is_not_shown() -> None:
 
 
 def test_no_option_shows_in_a_repr() -> None:
-    options = nova_db.DatabaseOptions.of(
+    options = nova.DatabaseOptions.of(
         {"nova_api_db_url": URL, "nova_cell_db_urls": {"cell1": URL}, "neutron_db_url": URL, "cloud": "x"}
     )
     assert "s3cr3t" not in repr(options)
-    assert "s3cr3t" not in repr(nova_db.Cell("cell1", "u", URL))
-    assert nova_db.url_of(options, "api") == URL
-    assert nova_db.DatabaseOptions.of({"nova_api_db_url": "", "neutron_db_url": None}) == nova_db.DatabaseOptions()
+    assert "s3cr3t" not in repr(nova.Cell("cell1", "u", URL))
+    assert nova.url_of(options, "api") == URL
+    assert nova.DatabaseOptions.of({"nova_api_db_url": "", "neutron_db_url": None}) == nova.DatabaseOptions()
     with pytest.raises(DatabaseError, match="nova_api_db_url is not set"):
-        nova_db.url_of({}, "api")
+        nova.url_of({}, "api")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_no_option_shows_in_a_repr() -> None:
     ],
 )
 def test_urls_that_the_library_does_not_understand(url: str) -> None:
-    with pytest.raises(DatabaseError) as raised, database.snapshot(url):
+    with pytest.raises(DatabaseError) as raised, engine.snapshot(url):
         pass
     assert "hunter2" not in str(raised.value)
 
@@ -175,7 +176,7 @@ class _Refusal(Exception):
 
 def test_reason_of_a_driver_error() -> None:
     error = sa.exc.OperationalError("SELECT secret", {"host": "x"}, _Refusal(1045, "Access denied\n for 's3cr3t/pass'"))
-    assert database.reason(error, URL) == "Access denied for '***' (1045)"
-    assert not database.is_busy(error)
-    assert database.is_busy(sa.exc.OperationalError("", {}, _Refusal(1213, "Deadlock")))
-    assert database.is_denied(sa.exc.OperationalError("", {}, _Refusal(1142, "denied")))
+    assert engine.reason(error, URL) == "Access denied for '***' (1045)"
+    assert not engine.is_busy(error)
+    assert engine.is_busy(sa.exc.OperationalError("", {}, _Refusal(1213, "Deadlock")))
+    assert engine.is_denied(sa.exc.OperationalError("", {}, _Refusal(1142, "denied")))

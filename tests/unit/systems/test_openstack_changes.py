@@ -9,9 +9,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import connection
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import ApiError, Conflict
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import cloud_reads, http, openstack
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection, host_changes, http, reads
 from ansible_collections.stackguard.nova.tests.unit.systems.cassette import Player
 
 NOBODY = "00000000-0000-0000-0000-00000000dead"
@@ -25,22 +24,20 @@ def writes(player: Player) -> list[dict[str, t.Any]]:
 
 
 def a_service(player: Player) -> str:
-    return next(
-        item.id for item in map(cloud_reads.service_of, cloud_reads.raw_services(player)) if item.host == "compute1"
-    )
+    return next(item.id for item in map(reads.service_of, reads.raw_services(player)) if item.host == "compute1")
 
 
 def test_service_status() -> None:
     player = Player("service_status")
     service = a_service(player)
-    disabled = openstack.set_service_status(player, service, "disabled", "stackguard:rename:1")
+    disabled = host_changes.set_service_status(player, service, "disabled", "stackguard:rename:1")
     assert (disabled.status, disabled.disabled_reason) == ("disabled", "stackguard:rename:1")
     assert [(entry["microversion"], entry["json"]) for entry in writes(player)] == [
         ("2.53", {"status": "disabled", "disabled_reason": "stackguard:rename:1"})
     ]
-    openstack.set_service_status(player, service, "disabled", "stackguard:rename:1")
+    host_changes.set_service_status(player, service, "disabled", "stackguard:rename:1")
     assert len(writes(player)) == 1, "it was so already"
-    enabled = openstack.set_service_status(player, service, "enabled", "a reason is nothing for an enabled service")
+    enabled = host_changes.set_service_status(player, service, "enabled", "a reason is nothing for an enabled service")
     assert (enabled.status, enabled.disabled_reason) == ("enabled", None)
     assert writes(player)[1]["json"] == {"status": "enabled"}
 
@@ -55,12 +52,12 @@ def test_a_service_that_is_not_as_wanted_afterwards() -> None:
 
     player.edit("compute", "/os-services", stubborn)
     with pytest.raises(ApiError, match="is enabled"):
-        openstack.set_service_status(player, service, "disabled", "stackguard:rename:1")
+        host_changes.set_service_status(player, service, "disabled", "stackguard:rename:1")
 
 
 def test_no_such_service() -> None:
     with pytest.raises(ApiError, match="no compute service") as raised:
-        openstack.get_service(Player("service_status"), NOBODY)
+        host_changes.get_service(Player("service_status"), NOBODY)
     assert raised.value.data["status"] == 404
 
 
@@ -68,17 +65,17 @@ def test_waiting_for_a_service() -> None:
     player = Player("service_status")
     service = a_service(player)
     seen: list[t.Any] = []
-    up = openstack.wait_service_up(player, service, None, 5, seen.append)
+    up = host_changes.wait_service_up(player, service, None, 5, seen.append)
     assert up == seen[-1]
     with pytest.raises(ApiError, match="after 0 s"):
         player.edit(
             "compute", "/os-services", lambda entry: [item.update(state="down") for item in entry["answer"]["services"]]
         )
-        openstack.wait_service_up(player, service, None, 0)
+        host_changes.wait_service_up(player, service, None, 0)
 
 
 def test_deleting_a_service_that_is_gone_is_fine() -> None:
-    openstack.delete_service(Player("errors"), NOBODY)
+    host_changes.delete_service(Player("errors"), NOBODY)
 
 
 # --- providers ------------------------------------------------------------------------------------------------
@@ -94,19 +91,19 @@ def a_provider(player: Player) -> str:
 def test_provider_there_and_back() -> None:
     player = Player("provider")
     uuid = a_provider(player)
-    assert openstack.rename_provider(player, uuid, "compute1", "cn7").name == "cn7"
+    assert host_changes.rename_provider(player, uuid, "compute1", "cn7").name == "cn7"
     assert writes(player)[0]["json"] == {"name": "cn7", "parent_provider_uuid": None}
     assert writes(player)[0]["microversion"] == "1.14"
-    assert openstack.rename_provider(player, uuid, "cn7", "compute1").name == "compute1"
+    assert host_changes.rename_provider(player, uuid, "cn7", "compute1").name == "compute1"
     assert len(writes(player)) == 2
-    assert openstack.rename_provider(player, uuid, "cn7", "compute1").name == "compute1"
+    assert host_changes.rename_provider(player, uuid, "cn7", "compute1").name == "compute1"
     assert len(writes(player)) == 2, "it was so already"
     with pytest.raises(Conflict, match="is called 'compute1', expected 'other'"):
-        openstack.rename_provider(player, uuid, "other", "cn9")
+        host_changes.rename_provider(player, uuid, "other", "cn9")
     with pytest.raises(Conflict, match="already exists"):
-        openstack.rename_provider(player, uuid, "compute1", "compute2")
+        host_changes.rename_provider(player, uuid, "compute1", "compute2")
     with pytest.raises(Conflict, match="is gone"):
-        openstack.rename_provider(player, NOBODY, "a", "b")
+        host_changes.rename_provider(player, NOBODY, "a", "b")
 
 
 def test_a_child_stays_in_its_tree() -> None:
@@ -115,7 +112,7 @@ def test_a_child_stays_in_its_tree() -> None:
     parent = {"parent_provider_uuid": "9b3d8f0c-3a86-4ac5-a3c5-c9e1f0a6f6de"}
     player.edit("placement", f"/resource_providers/{uuid}", lambda entry: entry["answer"].update(parent))
     with pytest.raises(AssertionError, match="never recorded"):
-        openstack.rename_provider(player, uuid, "compute1", "cn7")
+        host_changes.rename_provider(player, uuid, "compute1", "cn7")
     assert writes(player)[0]["json"] == {"name": "cn7", **parent}
 
 
@@ -132,8 +129,8 @@ def test_ports() -> None:
     player = Player("ports_right")
     ports = recorded_ports("ports_right")
     calls: list[int] = []
-    rebound = openstack.rebind_ports(player, ports, "compute1", "cn7", lambda: calls.append(len(player.asked)))
-    assert rebound == openstack.Rebound(len(ports), 0, [])
+    rebound = host_changes.rebind_ports(player, ports, "compute1", "cn7", lambda: calls.append(len(player.asked)))
+    assert rebound == host_changes.Rebound(len(ports), 0, [])
     assert len(calls) == 2
     assert calls[0] == 0, "heartbeats are refreshed before the first port"
     assert calls[1] == 3, "the first port goes alone: GET, PUT, GET"
@@ -141,15 +138,15 @@ def test_ports() -> None:
         assert entry["json"] == {"port": {"binding:host_id": "cn7"}}
         assert entry["headers"]["If-Match"].startswith("revision_number=")
     before = len(writes(player))
-    assert openstack.rebind_ports(player, ports, "compute1", "cn7") == openstack.Rebound(0, len(ports), [])
+    assert host_changes.rebind_ports(player, ports, "compute1", "cn7") == host_changes.Rebound(0, len(ports), [])
     assert len(writes(player)) == before
-    assert openstack.rebind_ports(player, [{"id": NOBODY, "vif_type": "ovs"}], "compute1", "cn7").gone == [NOBODY]
-    assert openstack.rebind_ports(player, [], "compute1", "cn7", lambda: calls.append(-1)) == openstack.Rebound(
+    assert host_changes.rebind_ports(player, [{"id": NOBODY, "vif_type": "ovs"}], "compute1", "cn7").gone == [NOBODY]
+    assert host_changes.rebind_ports(player, [], "compute1", "cn7", lambda: calls.append(-1)) == host_changes.Rebound(
         0, 0, []
     )
     assert -1 not in calls
     with pytest.raises(Conflict, match="is bound to 'cn7', expected 'compute2'"):
-        openstack.rebind_port(player, ports[0]["id"], "compute2", "cn8")
+        host_changes.rebind_port(player, ports[0]["id"], "compute2", "cn8")
 
 
 def test_a_name_without_a_live_agent_shows_on_the_first_port() -> None:
@@ -157,7 +154,7 @@ def test_a_name_without_a_live_agent_shows_on_the_first_port() -> None:
     (first,) = recorded_ports("ports_wrong")
     others = recorded_ports("ports_right")
     with pytest.raises(ApiError, match="is now binding_failed, it was ovs; no live network agent"):
-        openstack.rebind_ports(player, [first, *others], "compute1", "ghost")
+        host_changes.rebind_ports(player, [first, *others], "compute1", "ghost")
     assert {entry["path"] for entry in player.asked} == {f"/ports/{first['id']}"}
 
 
@@ -168,9 +165,9 @@ def test_a_failed_binding_is_tried_again_once_the_agent_lives() -> None:
     failed = {"binding:host_id": "ghost", "binding:vif_type": "binding_failed"}
     player.edit("network", f"/ports/{first['id']}", lambda entry: entry["answer"]["port"].update(failed))
     with pytest.raises(ApiError, match="binding_failed"):
-        openstack.rebind_port(player, first["id"], "compute1", "ghost", "ovs")
+        host_changes.rebind_port(player, first["id"], "compute1", "ghost", "ovs")
     assert len(writes(player)) == 1
-    assert openstack.rebind_port(player, first["id"], "compute1", "ghost", "binding_failed") is False
+    assert host_changes.rebind_port(player, first["id"], "compute1", "ghost", "binding_failed") is False
 
 
 class _Contended(Player):
@@ -202,12 +199,12 @@ def test_a_port_that_others_change_meanwhile_is_looked_at_again() -> None:
     # Nothing else was recorded between: the port is found as it was.
     first = next(entries for key, entries in player._answers.items() if f"/ports/{port}" in key and '"GET"' in key)
     first.insert(0, first[0])
-    assert openstack.rebind_port(player, port, "compute1", "cn7", "ovs") is True
+    assert host_changes.rebind_port(player, port, "compute1", "cn7", "ovs") is True
     stubborn = _Contended(99)
     stuck = next(entries for key, entries in stubborn._answers.items() if f"/ports/{port}" in key and '"GET"' in key)
     del stuck[1:]
     with pytest.raises(ApiError, match="changed by others 5 times"):
-        openstack.rebind_port(stubborn, port, "compute1", "cn7", "ovs")
+        host_changes.rebind_port(stubborn, port, "compute1", "cn7", "ovs")
 
 
 # --- aggregates and errors ------------------------------------------------------------------------------------
@@ -215,10 +212,10 @@ def test_a_port_that_others_change_meanwhile_is_looked_at_again() -> None:
 
 def test_an_aggregate_is_sent_anew_by_setting_nothing() -> None:
     player = Player("errors")
-    openstack.refresh_aggregate(player, 1)
+    host_changes.refresh_aggregate(player, 1)
     assert writes(player)[0]["json"] == {"set_metadata": {"metadata": {}}}
     with pytest.raises(ApiError, match="404: Aggregate 99 could not be found"):
-        openstack.refresh_aggregate(player, 99)
+        host_changes.refresh_aggregate(player, 99)
 
 
 @pytest.mark.parametrize(
@@ -242,19 +239,21 @@ AUTH = {"auth_url": "http://127.0.0.1:1/v3", "username": "admin", "password": "h
 
 def test_a_cloud_that_does_not_answer_is_told_without_the_password() -> None:
     with pytest.raises(ApiError) as raised:
-        openstack.connect({"auth": {**AUTH, "auth_url": "http://admin:hunter2hunter2@127.0.0.1:1/v3"}, "cloud": None})
+        host_changes.connect(
+            {"auth": {**AUTH, "auth_url": "http://admin:hunter2hunter2@127.0.0.1:1/v3"}, "cloud": None}
+        )
     assert "hunter2" not in str(raised.value)
     assert raised.value.__cause__ is None
 
 
 def test_a_cloud_that_is_not_configured() -> None:
     with pytest.raises(ApiError, match="nowhere"):
-        openstack.connect({"cloud": "nowhere"})
+        host_changes.connect({"cloud": "nowhere"})
 
 
 def test_a_dictionary_holds_everything() -> None:
     with pytest.raises(ApiError, match="so auth, interface cannot be given"):
-        openstack.connect({"cloud": {"auth": AUTH}, "auth": AUTH, "interface": "internal"})
+        host_changes.connect({"cloud": {"auth": AUTH}, "auth": AUTH, "interface": "internal"})
     assert connection._keywords({"cloud": {"auth": AUTH}, "interface": "public"}) == {"auth": AUTH}
 
 
@@ -298,8 +297,8 @@ def test_traits_of_a_provider_come_with_their_generation() -> None:
     request = {"service": "placement", "method": "GET", "path": path, "microversion": "1.6"}
     answer: dict[str, t.Any] = {"traits": ["COMPUTE_STATUS_DISABLED", "HW_CPU_X86_VMX"]}
     player.record({**request, "status": 200, "answer": {**answer, "resource_provider_generation": 22}})
-    found = openstack.get_provider_traits(player, NOBODY)
+    found = host_changes.get_provider_traits(player, NOBODY)
     assert (found.generation, found.traits) == (22, {"COMPUTE_STATUS_DISABLED", "HW_CPU_X86_VMX"})
     player.edit("placement", path, lambda entry: entry["answer"].pop("resource_provider_generation"))
     with pytest.raises(ApiError, match="not understood"):
-        openstack.get_provider_traits(player, NOBODY)
+        host_changes.get_provider_traits(player, NOBODY)

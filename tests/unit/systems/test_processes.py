@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import time
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import processes
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import processes
 
 
 def test_a_process_that_runs_has_a_start_and_a_zombie_has_none():

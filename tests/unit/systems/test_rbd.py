@@ -18,8 +18,10 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import ceph_addresses, host, rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import addresses as ceph_addresses
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as host
 from ansible_collections.stackguard.nova.plugins.modules import compute_host_info
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.modules.running import run

@@ -18,8 +18,8 @@ import types
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import host_steps, private_names, rehearsal
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.edits import LineEdit
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import private_names, rehearsal, steps
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.line_edits import LineEdit
 
 
 def first_line_becomes(text):
@@ -82,7 +82,7 @@ def test_the_host_carries_it_out_as_a_request_in_check_mode_too(untouched, files
     (line,) = first_line_becomes("192.0.2.9 cn-rack7.dc1.test cn-rack7")
     edit = {"path": line.path, "number": line.number, "before": line.before, "after": line.after}
     request = {"op": "rehearse", "name": "cn-rack7", "line_edits": [edit]}
-    outcome = host_steps.Runner(str(tmp_path), check_mode=True).run([request])
+    outcome = steps.Runner(str(tmp_path), check_mode=True).run([request])
     assert (outcome.error, outcome.changed) == (None, False)
     assert outcome.results[0]["rehearsal"]["hostname"] == "cn-rack7.dc1.test"
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import zones as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.errors import DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems import zones
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import zones
 from ansible_collections.stackguard.nova.tests.unit.builders import node, uid
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
 from ansible_collections.stackguard.nova.tests.unit.zoned import LARGE, WEB, server

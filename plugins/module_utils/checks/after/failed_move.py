@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""SG711: Nova says ERROR of a server after a move. Where does its QEMU run, and what is to be done? Pure.
+
+A live migration that fails before its end leaves the guest running on its source, while Nova makes it ERROR. Made
+ACTIVE again it is as before; but only where its QEMU runs there, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING, by_nova_name
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Index, in_progress
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    WARNING,
+    Finding,
+    Subject,
+    finding,
+)
+
+CODE = "SG711"
+#: libvirt's words for a guest that executes.
+EXECUTES = ("running", "blocked")
+#: The state of a QEMU that runs, and that libvirt does not show.
+LOST = "lost by libvirt"
+#: Ends of a live migration that did not succeed.
+FAILED = ("error", "failed", "cancelled")
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """Where the QEMU of a server in ERROR was seen, on the hosts as they were just read."""
+
+    server: ApiServer
+    #: Host to the state of its domain there, of those in which QEMU is alive.
+    runs: t.Mapping[str, str]
+    #: Hosts where it could be and whose domains were not read.
+    unread: t.Tuple[str, ...] = ()
+    #: Why its state is not to be changed although its QEMU runs where Nova has it; None: nothing speaks against it.
+    against: t.Optional[str] = None
+
+    @property
+    def at_home(self) -> bool:
+        """Whether its QEMU runs on exactly the host that Nova has it on, and all others where it could be were read."""
+        return list(self.runs) == [self.server.host] and not self.unread
+
+    @property
+    def right(self) -> bool:
+        """Whether ACTIVE is what it is."""
+        return self.at_home and self.against is None and self.runs[str(self.server.host)] in EXECUTES
+
+
+def examine(bundle: Bundle, server: ApiServer, where: t.Iterable[str], was: t.Optional[str] = "ACTIVE") -> State:
+    """Look for the QEMU of a server. ``where``: hosts that must have been read; ``was``: its status before the move."""
+    hosts = by_nova_name(bundle)
+    runs = {
+        name: domain.state
+        for name, facts in sorted(hosts.items())
+        for domain in facts.domains or []
+        if domain.uuid == server.id and domain.state in RUNNING
+    }
+    runs.update(
+        {
+            name: LOST
+            for name, facts in sorted(hosts.items())
+            if name not in runs and server.id in (facts.qemu_processes or {})
+        }
+    )
+    needed = sorted({*where, *((server.host,) if server.host else ())})
+    unread = tuple(name for name in needed if name not in hosts or hosts[name].domains is None)
+    return State(server, runs, unread, _against(bundle, server, was))
+
+
+def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optional[str]:
+    if server.task_state is not None:
+        return f"a task is in progress: {server.task_state}"
+    if was != "ACTIVE":
+        return f"it was {was or 'in a state that was not noted'} before"
+    index = Index(bundle)
+    if not index.migrations_read:
+        return "whether a migration of it is under way was not read"
+    moving = [row.status for _place, row in index.migrations if row.instance_uuid == server.id and in_progress(row)]
+    return f"a migration of it is {moving[0]}" if moving else None
+
+
+def told(state: State) -> Finding:
+    """SG711, with the command to type."""
+    server = state.server
+    evidence = {
+        "Nova says": f"{server.status} on {server.host}",
+        "its QEMU runs on": [f"{host} ({seen})" for host, seen in state.runs.items()],
+        **({"not read": list(state.unread)} if state.unread else {}),
+        **({"and": state.against} if state.against else {}),
+    }
+    return finding(CODE, _subject(server), evidence, _remedy(state), BLOCKER)
+
+
+def restored(uuid: str, name: str, host: t.Optional[str]) -> Finding:
+    """SG711 as a warning: it was ERROR, and was made ACTIVE."""
+    evidence = {"Nova said": "ERROR after a failed move", "its QEMU ran on": host, "done": "made ACTIVE again"}
+    remedy = f"Nothing is to be done for it. See why its move failed: openstack server event list {uuid}"
+    return finding(CODE, Subject("instance", uuid, name, host), evidence, remedy, WARNING)
+
+
+def _subject(server: ApiServer) -> Subject:
+    return Subject("instance", server.id, server.name, server.host)
+
+
+def _remedy(state: State) -> str:
+    uuid, host = state.server.id, state.server.host
+    active = f"openstack server set --state active {uuid}"
+    if state.unread:
+        hosts = ", ".join(state.unread)
+        return f"Where its QEMU runs is not known: do not reboot it. Make {hosts} readable, then run it again."
+    if not state.runs:
+        return f"Its QEMU runs nowhere. Start it again: openstack server reboot --hard {uuid}"
+    if len(state.runs) > 1:
+        both = " and ".join(state.runs)
+        return f"It has a QEMU on {both}: do not reboot it. Look on both: virsh domstate --reason {uuid}"
+    if LOST in state.runs.values():
+        (lost,) = state.runs
+        return f"Its QEMU runs on {lost}, and libvirt does not show it: do not reboot it. Look there: pgrep -af {uuid}"
+    if not state.at_home:
+        (other,) = state.runs
+        return (
+            f"Nova has it on {host}, its QEMU runs on {other}. Shut it down on {other} (virsh shutdown {uuid}), then: "
+            f"openstack server reboot --hard {uuid}"
+        )
+    if state.runs[str(host)] not in EXECUTES:
+        return f"Its QEMU is {state.runs[str(host)]} on {host}: {active}; openstack server pause {uuid}"
+    return f"Its QEMU runs on {host}: {active}"

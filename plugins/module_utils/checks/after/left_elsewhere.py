@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A rollback, and a guest that lives on another host by now: SG125, SG108. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Subject, finding
+
+#: libvirt's words for a domain without a QEMU.
+OFF = ("shutoff", "crashed")
+
+
+class Away(t.Protocol):
+    """See steps/moved_away.py."""
+
+    @property
+    def uuid(self) -> str:
+        """The instance's."""
+
+    @property
+    def host(self) -> t.Optional[str]:
+        """Where it lives."""
+
+    @property
+    def port(self) -> t.Optional[str]:
+        """The port that tells so."""
+
+
+def check(away: t.Sequence[Away], domains: t.Sequence[Domain]) -> t.Iterator[Finding]:
+    """SG125: each guest whose row or port is not this operation's to take back. SG108: its QEMU runs here as well."""
+    states = {domain.uuid: domain.state for domain in domains}
+    for uuid in sorted({entry.uuid for entry in away}):
+        mine = [entry for entry in away if entry.uuid == uuid]
+        subject = Subject("instance", uuid, host=mine[0].host)
+        if states.get(uuid, OFF[0]) not in OFF:
+            remedy = (
+                "Two domains of one guest write one disk. Find out which one is right (rbd status, virsh domstate on "
+                f"both hosts) and end the other. Here: virsh destroy {uuid}. Then run the same command again."
+            )
+            seen = {"lives on": mine[0].host, "domain here": states[uuid]}
+            yield finding("SG108", Subject("domain", uuid, host=mine[0].host), seen, remedy)
+        evidence: t.Dict[str, t.Any] = {
+            "lives on": mine[0].host,
+            "domain here": states.get(uuid, "none"),
+            "ports there": sorted(entry.port for entry in mine if entry.port),
+        }
+        remedy = (
+            "An administrator evacuated or migrated it while the operation was open. To leave it there, name it in "
+            "stackguard_overrides with this code, its uuid and your reason, and roll back again: its row and its ports "
+            "are left as they are."
+        )
+        yield finding("SG125", subject, evidence, remedy)

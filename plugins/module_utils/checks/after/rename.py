@@ -1,0 +1,169 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""After a rename: no store may say the old name, and everything but names must be what it was. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import COMPUTE
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+
+ROLL_BACK = (
+    "Do not restart anything on the host. Look at the evidence, then run rename_host with rename_action=rollback."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Expected:
+    """What must be so after a rename: names old and new, and the ids that must not have changed."""
+
+    inventory_name: str
+    old_host: str
+    old_node: str
+    new_host: str
+    new_node: str
+    service_uuid: str
+    service_id: int
+    node_uuid: str
+    node_id: int
+    instance_ids: t.Tuple[int, ...] = ()
+    #: Consumer uuid to resource class to amount, of the root provider.
+    allocations: t.Optional[t.Mapping[str, t.Mapping[str, int]]] = None
+
+
+def calls_itself(facts: HostFacts) -> t.Optional[str]:
+    """Return C(CONF.host) as nova-compute would take it now, or None where that is not known."""
+    return conf_host(facts)
+
+
+def already_renamed(bundle: Bundle, inventory_name: str, old: str, new: str) -> bool:
+    """Whether the host and the databases say the new name and nobody says the old one: nothing to be done."""
+    host = bundle.hosts.get(inventory_name)
+    if host is None or calls_itself(host) != new or bundle.databases is None or bundle.databases.cells is None:
+        return False
+    nodes = [node for cell in bundle.databases.cells for node in cell.compute_nodes or [] if not node.deleted]
+    return any(node.host == new for node in nodes) and not any(node.host == old for node in nodes)
+
+
+def leftovers(bundle: Bundle, expected: Expected) -> Checked:
+    """Every place that was read and still says the old name."""
+    old = {expected.old_host, expected.old_node} - {expected.new_host, expected.new_node}
+    found = [entry for entry in _all_names(bundle) if entry[2] in old]
+    return Checked(
+        tuple(
+            finding(
+                "SG301",
+                subject,
+                {"store": store, "name": name, "expected": expected.new_host},
+                ROLL_BACK,
+            )
+            for store, subject, name in found
+        )
+    )
+
+
+def _all_names(bundle: Bundle) -> t.Iterator[t.Tuple[str, Subject, t.Optional[str]]]:
+    yield from _database_names(bundle)
+    yield from _api_names(bundle)
+
+
+def _database_names(bundle: Bundle) -> t.Iterator[t.Tuple[str, Subject, t.Optional[str]]]:
+    databases = bundle.databases
+    for cell in (databases.cells if databases and databases.cells else None) or []:
+        place = f"cell {cell.name}"
+        for service in cell.services or []:
+            # A rename covers nova-compute only: preflight refuses where others bear the name.
+            if not service.deleted and service.binary == COMPUTE:
+                yield f"{place} services.host", Subject("service", str(service.uuid), host=service.host), service.host
+        for node in cell.compute_nodes or []:
+            if not node.deleted:
+                subject = Subject("compute_node", str(node.uuid), host=node.host)
+                yield f"{place} compute_nodes.host", subject, node.host
+                yield f"{place} compute_nodes.hypervisor_hostname", subject, node.hypervisor_hostname
+        for instance in cell.instances or []:
+            if not instance.deleted:
+                subject = Subject("instance", instance.uuid, instance.display_name, instance.host)
+                yield f"{place} instances.host", subject, instance.host
+                yield f"{place} instances.node", subject, instance.node
+    api = databases.api if databases else None
+    for mapping in (api.host_mappings if api else None) or []:
+        yield "host_mappings.host", Subject("host", mapping.host), mapping.host
+    for row in (api.aggregate_hosts if api else None) or []:
+        subject = Subject("aggregate", str(row.aggregate_uuid or row.aggregate_id), row.aggregate_name, row.host)
+        yield "aggregate_hosts.host", subject, row.host
+
+
+def _api_names(bundle: Bundle) -> t.Iterator[t.Tuple[str, Subject, t.Optional[str]]]:
+    cloud = bundle.cloud
+    if cloud is None:
+        return
+    for provider in cloud.providers or []:
+        yield "placement", Subject("resource_provider", provider.uuid, provider.name), provider.name
+    for agent in cloud.agents or []:
+        yield "neutron agents", Subject("host", agent.id, agent.agent_type, agent.host), agent.host
+    for port in cloud.ports or []:
+        yield "neutron port bindings", Subject("port", port.id, host=port.binding_host_id), port.binding_host_id
+    for server in cloud.servers or []:
+        yield "compute API servers", Subject("instance", server.id, server.name, server.host), server.host
+    for service in cloud.services or []:
+        if service.binary != COMPUTE:
+            continue
+        yield "compute API services", Subject("service", service.id, host=service.host), service.host
+
+
+def unchanged(bundle: Bundle, expected: Expected) -> Checked:
+    """Service, node, provider and instances have the ids they had; allocations are the same."""
+    findings = [*_same_rows(bundle, expected), *_same_provider(bundle, expected)]
+    return Checked(tuple(findings))
+
+
+def _same_rows(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
+    cells = (bundle.databases.cells if bundle.databases else None) or []
+    services = [
+        row for cell in cells for row in cell.services or [] if row.host == expected.new_host and not row.deleted
+    ]
+    if [(row.id, row.uuid) for row in services] != [(expected.service_id, expected.service_uuid)]:
+        seen = {"seen": [[row.id, row.uuid] for row in services]}
+        yield finding("SG106", Subject("service", expected.service_uuid, host=expected.new_host), seen, ROLL_BACK)
+    nodes = [
+        row for cell in cells for row in cell.compute_nodes or [] if row.host == expected.new_host and not row.deleted
+    ]
+    if [(row.id, row.uuid, row.hypervisor_hostname) for row in nodes] != [
+        (expected.node_id, expected.node_uuid, expected.new_node)
+    ]:
+        seen = {"seen": [[row.id, row.uuid, row.hypervisor_hostname] for row in nodes]}
+        yield finding("SG102", Subject("compute_node", expected.node_uuid, host=expected.new_host), seen, ROLL_BACK)
+    here = {row.id for cell in cells for row in cell.instances or [] if row.host == expected.new_host}
+    for missing in sorted(set(expected.instance_ids) - here):
+        # A tenant may have deleted it in between: that is told, and is no reason to go back.
+        yield finding(
+            "SG301",
+            Subject("instance", str(missing), host=expected.new_host),
+            {"store": "instances", "seen": "no live row on the new name"},
+            "See whether its owner deleted it during the rename (openstack server event list).",
+            "warning",
+        )
+
+
+def _same_provider(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
+    providers = {row.uuid: row for row in (bundle.cloud.providers if bundle.cloud else None) or []}
+    provider = providers.get(expected.node_uuid)
+    subject = Subject("resource_provider", expected.node_uuid, expected.new_node, expected.new_host)
+    if provider is None or provider.name != expected.new_node:
+        seen = {"seen": provider.name if provider else None, "expected": expected.new_node}
+        yield finding("SG112", subject, seen, ROLL_BACK)
+    elif expected.allocations is not None and provider.allocations is not None:
+        gone = sorted(set(expected.allocations) - set(provider.allocations))
+        changed = sorted(
+            key for key, value in expected.allocations.items() if provider.allocations.get(key, value) != value
+        )
+        if gone or changed:
+            evidence = {"allocations gone": gone, "allocations changed": changed}
+            remedy = "See whether their owners deleted or resized them during the rename."
+            yield finding("SG112", subject, evidence, remedy, "warning")

@@ -1,0 +1,192 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The servers of a dead host, before the fence: who they are, what each loses, and whether these are all. Pure.
+
+SG519 and SG520 are warnings: the evacuation is right, and its price is said before anything is touched. SG709 says who
+is on the host by one source and not by another: a list that lacks somebody looks like one that is complete.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seating
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS, Items
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.in_flight import MASAKARI
+from ansible_collections.stackguard.nova.plugins.module_utils.model import server_state
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle, EvacuationFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    INFO,
+    WARNING,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+
+#: Parts of what an evacuation asks the APIs without which somebody could be forgotten, or memory promised twice.
+NEEDED = {
+    "migrations": "what others have sent, and where, is not known: memory could be promised twice",
+    "transit": "what others have sent, and how large it is, is not known: memory could be promised twice",
+    "unlisted": "whether the list of servers is complete is not known",
+}
+#: Parts that only say more, to the code that cannot be decided without them.
+WANTED = {
+    "aggregates": "SG512",
+    "image_properties": "SG519",
+    "encrypted": "SG519",
+    "shares": "SG710",
+    "accelerator_ports": "SG710",
+    "soft_deleted": "SG519",
+    "cells_down": "SG709",
+}
+#: Words by which automation says that it is at work on a host, in its service's reason.
+AUTOMATION = ("masakari", "instanceha", "kdump")
+#: Words by which it says that it is not any more.
+ENDED = ("complete", "failed")
+
+
+def check(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    request: EvacuationRequest,
+    leaving: t.Sequence[Guest],
+    seating: Seating,
+) -> Items:
+    """Return everything that is to be said of the servers and of whoever else may evacuate them."""
+    yield from accounted(about, request)
+    yield from undecided(about, request)
+    servers = {server.id: server for server in (bundle.cloud.servers if bundle.cloud else None) or []}
+    seated = {seat.uuid for seat in seating.seats}
+    for guest in leaving:
+        server = servers.get(guest.uuid)
+        if server is not None:
+            yield from _losses(server, guest, about, request, guest.uuid in seated)
+            yield from _unread(server, about)
+            yield from _service(server)
+    yield from last_resort(leaving, seating, request.host)
+    yield from automation(bundle, about, request)
+
+
+# --- are these all? -------------------------------------------------------------------------------------------
+
+
+def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
+    """SG709: somebody holds resources of the host and is in no list, or the second source could not be read."""
+    reasons = {entry.part: entry.reason for entry in about.unread}
+    subject = Subject("host", request.host)
+    for part in sorted(NEEDED):
+        if part in reasons and getattr(about, part) is None:
+            evidence = {"not read": f"{part}: {reasons[part]}", "so": NEEDED[part]}
+            yield finding("SG709", subject, evidence, "Make the APIs answer, then run it again.")
+    for uuid, said in sorted((about.unlisted or {}).items()):
+        remedy = (
+            f"Find out who it is: openstack server show {uuid}; openstack resource provider allocation show {uuid}. "
+            "Make its cell answer. If nobody is left of it (nova-manage placement audit), pass it by name."
+        )
+        evidence = {"placement": "it holds resources of this host", "Nova says": said}
+        yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)
+    if request.host in (about.cells_down or ()):
+        remedy = "Its cell does not answer: make its database and message queue answer, then run it again."
+        yield finding("SG709", subject, {"cell": "does not answer"}, remedy)
+    for uuid, name in sorted((about.soft_deleted or {}).items()):
+        evidence = {"status": "SOFT_DELETED", "lost": "it stays on the dead host, with its disks in the pool"}
+        remedy = f"Give it back first if anybody may want it (openstack server restore {uuid}), or let Nova reclaim it."
+        yield finding("SG519", Subject("instance", uuid, name, request.host), evidence, remedy)
+
+
+def undecided(about: EvacuationFacts, request: EvacuationRequest) -> Items:
+    """Return what could not be decided for parts that were not read."""
+    for entry in about.unread:
+        if entry.part in WANTED and getattr(about, entry.part) is None:
+            yield Unchecked(WANTED[entry.part], request.host, f"{entry.part}: {entry.reason}")
+    others = sorted(word for word in about.cells_down or () if word != request.host)
+    if others:
+        yield Unchecked("SG709", request.host, f"a cell does not answer: {', '.join(others[:10])}")
+
+
+# --- each of them ---------------------------------------------------------------------------------------------
+
+
+def _losses(server: ApiServer, guest: Guest, about: EvacuationFacts, request: EvacuationRequest, seated: bool) -> Items:
+    """SG519: what the evacuation costs this server."""
+    lost = server_state.losses(server, about, request.target_state) if seated else []
+    reset = server_state.reset_of(server) if guest.resets else None
+    if reset is not None:
+        lost = [*reset.losses, *lost]
+    if not lost:
+        return
+    evidence: t.Dict[str, t.Any] = {"lost": lost, "power state before": guest.power or "not known"}
+    remedy = "Say so to its owner, or leave it out (evacuate_servers)."
+    if reset is not None:
+        evidence["reset"] = list(reset.needed)
+        remedy = "Its state is reset once the host is proven dead. Take it out of evacuate_reset_states to leave it."
+    yield finding("SG519", Subject("instance", server.id, server.name, server.host), evidence, remedy)
+
+
+def _unread(server: ApiServer, about: EvacuationFacts) -> Items:
+    """Parts that were read, but not of this server."""
+    if about.image_properties is not None and server.id not in about.image_properties:
+        yield Unchecked("SG519", server.id, "the properties of its image were not read (UEFI, virtual TPM)")
+    if about.shares is not None and server.id not in about.shares:
+        yield Unchecked("SG710", server.id, "its shares were not read")
+
+
+def _service(server: ApiServer) -> Items:
+    """SG520: somebody else replaces this server sooner than it could be evacuated."""
+    if server_state.amphora(server):
+        evidence = {"made by": "Octavia", "project": server.project_id}
+        remedy = (
+            "Octavia's health manager replaces it by itself. Leave it out (evacuate_servers), and let it: "
+            f"openstack loadbalancer amphora list --compute-id {server.id}; openstack loadbalancer amphora failover ID."
+        )
+        yield finding("SG520", Subject("instance", server.id, server.name, server.host), evidence, remedy)
+
+
+def last_resort(leaving: t.Sequence[Guest], seating: Seating, host: str) -> Items:
+    """SG512, as a warning: only a host is left that the scheduler may refuse."""
+    guests = {guest.uuid: guest for guest in leaving}
+    for seat in seating.seats:
+        guest = guests.get(seat.uuid)
+        if guest is not None and seat.host in guest.avoided:
+            evidence = {"host": seat.host, "the scheduler may refuse it": guest.avoided[seat.host]}
+            remedy = "Make room on a host that its aggregates allow. Refused, it is in ERROR until a host takes it."
+            yield finding("SG512", Subject("instance", guest.uuid, guest.name, host), evidence, remedy, WARNING)
+
+
+# --- who else -------------------------------------------------------------------------------------------------
+
+
+def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -> Items:
+    """SG708: Masakari or InstanceHA is there; a blocker where it is at work on this very host.
+
+    Not asked any more once the host is fenced: then this operation holds its service.
+    """
+    if request.fence is not None:
+        return
+    subject = Subject("host", request.host)
+    cloud = bundle.cloud
+    if cloud is None or cloud.catalog is None:
+        yield Unchecked("SG708", request.host, "the service catalogue was not read")
+    elif MASAKARI in cloud.catalog:
+        remedy = (
+            "Pause it, or both evacuate: openstack segment host update --on_maintenance true SEGMENT HOST; and back "
+            "afterwards."
+        )
+        yield finding("SG708", subject, {"catalogue": MASAKARI}, remedy)
+    for target in about.targets or []:
+        reason = target.disabled_reason or ""
+        if target.host != request.host or reason.startswith(OURS):
+            continue
+        words = reason.casefold()
+        if any(word in words for word in AUTOMATION):
+            ended = any(word in words for word in ENDED) and "detected" not in words
+            remedy = "Wait until it has ended, or stop it for this host; then run it again."
+            if ended:
+                remedy = "It has ended here, and left servers behind. Verify that it does not begin again."
+            evidence = {"disabled_reason": reason}
+            yield finding("SG708", subject, evidence, remedy, INFO if ended else BLOCKER)

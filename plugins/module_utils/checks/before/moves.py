@@ -1,0 +1,461 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""May servers move to other hosts of their zone, who goes where, and how? Every reason why not, all at once. Pure.
+
+Hosts are chosen by the evacuation's planner, from the same measured memory. Each host is named to Nova and checked by
+the scheduler, so that a pin is not needed to stay in the zone; a pin to another zone would have the scheduler refuse.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
+    Destination,
+    Guest,
+    Reason,
+    Sent,
+    by_nova_name,
+    destinations,
+    guest_of,
+    in_order,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import (
+    PASSABLE,
+    Seat,
+    Seating,
+    Tried,
+    Unseated,
+    seat,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import failed_move
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation, reachability
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
+    COMPUTE,
+    OURS,
+    Index,
+    Items,
+    gather,
+    in_progress,
+    migration_evidence,
+    migration_subject,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import memory, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    ApiMigration,
+    ApiServer,
+    Bundle,
+    EvacuationFacts,
+    ZoneFacts,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    WARNING,
+    Checked,
+    Finding,
+    Override,
+    Subject,
+    Unchecked,
+    finding,
+    overridden,
+    standing,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import COLD_NEVER, MigrationRequest
+
+#: Without these nothing can be decided. Pins are not among them: the scheduler knows them, and none is passed over.
+NEEDED = ("services", "hypervisors", "aggregates")
+ASKED = ("targets", "groups", "member_hosts")
+#: Of CloudFacts.
+READ = ("servers", "hypervisors", "providers", "migrations")
+
+#: A server that was asked for and is not there.
+NO_SERVER = "SG710"
+
+#: Hosts that a reason names.
+SHOWN = 10
+
+_MAKE_READABLE = "Make what is named readable, then run it again: nothing is guessed."
+
+
+def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
+    partial = f"{request.option('partial')}=true"
+    return collections.defaultdict(
+        lambda: "Bring another compute host of its zone up and enable it, or make room there. Nothing was moved.",
+        {
+            "SG501": f"Free memory on a host of its zone or add one; or leave it where it is ({partial}).",
+            "SG503": "Give a host of its zone more free huge pages of that size on one NUMA node.",
+            "SG709": _MAKE_READABLE,
+            "SG710": "Bring it to a state that Nova moves servers in.",
+        },
+    )
+
+
+#: To the planner a host is no candidate; here all hosts that matter are those of the zone.
+_CODES = {"SG512": "SG406"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """Who may move, where to, and what that was decided from."""
+
+    checked: Checked
+    seating: Seating = dataclasses.field(default_factory=lambda: Seating([], []))
+    guests: t.Tuple[Guest, ...] = ()
+    destinations: t.Tuple[Destination, ...] = ()
+    servers: t.Tuple[ApiServer, ...] = ()
+    #: By uuid, the codes for which a server does not move.
+    barred: t.Mapping[str, t.Tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    #: By uuid, the codes that the operator passes over while a host is chosen.
+    passed: t.Mapping[str, t.Tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    #: By uuid, the zone in which each stays.
+    zones: t.Mapping[str, t.Optional[str]] = dataclasses.field(default_factory=dict)
+    #: Hosts to which nobody is sent, and why.
+    closed: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def refused(self, request: MigrationRequest, overrides: t.Sequence[Override]) -> t.List[Finding]:
+        """Return what forbids the operation: with ``partial`` not what keeps single servers where they are."""
+        found = standing(self.checked.findings, overrides)
+        if not request.partial or not self.seating.seats:
+            return found
+        return [item for item in found if item.object.kind != "instance" and item.object.name not in self.barred]
+
+
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """What a decision is made from. ``missing``: servers that were asked for, and are not there."""
+
+    bundle: Bundle
+    about: EvacuationFacts
+    zones: ZoneFacts
+    missing: t.Tuple[str, ...] = ()
+    #: What Nova and other operations have on their way, wherever it goes; ``unread``: why that is not known.
+    sent: t.Tuple[Sent, ...] = ()
+    unread: t.Tuple[str, ...] = ()
+
+
+def reason_of(operation_id: str) -> str:
+    """Return the reason under which an operation disables the host that it empties: its lock."""
+    return f"{OURS}drain:{operation_id}"
+
+
+def method_of(status: str, request: MigrationRequest) -> t.Optional[str]:
+    """Return how a server of this status moves; None: not at all.
+
+    Live: ACTIVE and PAUSED; cold: ACTIVE and SHUTOFF (C(compute/api.py), C(live_migrate) and C(resize); 26 to 34).
+    """
+    method = placement.METHODS.get(status)
+    if method == placement.LIVE and not request.live:
+        return placement.COLD if status == "ACTIVE" else None
+    if method == placement.COLD and request.cold == COLD_NEVER:
+        return None
+    return method
+
+
+def statuses(request: MigrationRequest) -> t.List[str]:
+    """Return the statuses in which a server can be moved as it was asked for."""
+    return [status for status in placement.METHODS if method_of(status, request) is not None]
+
+
+def preflight(
+    evidence: Evidence,
+    request: MigrationRequest,
+    overrides: t.Sequence[Override] = (),
+    ours: t.Container[str] = (),
+    tried: t.Optional[Tried] = None,
+    closed: t.Optional[t.Mapping[str, str]] = None,
+) -> Decision:
+    """Judge the move of the servers that were read. ``ours``: those with a task that is waited for.
+
+    ``closed``: hosts to which nobody is sent in this run, and why.
+    """
+    about, facts = evidence.about, evidence.zones
+    unread = _unread(evidence)
+    if unread:
+        subject = Subject("host", request.drain_host or "all")
+        return Decision(Checked((finding("SG709", subject, {"not read": unread}, _MAKE_READABLE),)))
+    servers = list(facts.servers or [])
+    items = [*_of_servers(evidence, request, servers, ours), *_of_hosts(evidence, request, servers)]
+    checked = gather(items)
+    barred = _barred(checked, servers, overrides)
+    leaving = in_order(_guest(server, evidence, request) for server in servers if server.id not in barred)
+    hosts = _open_hosts(evidence, request, evidence.sent, closed or {})
+    passed = _passed(leaving, overrides)
+    # One that is on its way already has its host.
+    under_way = {entry.uuid: entry.host for entry in evidence.sent}
+    waiting = [guest for guest in leaving if guest.uuid not in under_way]
+    seating = seat(waiting, hosts, {**(about.member_hosts or {}), **under_way}, request.arithmetic, passed, tried)
+    room = [
+        *memory.seats(leaving, hosts, seating, request.drain_host or "", _remedies(request), _CODES),
+        *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
+        *memory.overcommitted(evidence.bundle, about, request.arithmetic, seating),
+    ]
+    return Decision(
+        checked + gather(room),
+        seating,
+        tuple(leaving),
+        tuple(hosts),
+        tuple(servers),
+        barred,
+        passed,
+        {server.id: _zone_of(facts, server) for server in servers},
+        dict(closed or {}),
+    )
+
+
+def _open_hosts(
+    evidence: Evidence, request: MigrationRequest, sent: t.Sequence[Sent], closed: t.Mapping[str, str]
+) -> t.List[Destination]:
+    """Every host with what it has room for, and what keeps everybody from it."""
+    return [
+        dataclasses.replace(
+            host, problems=(*host.problems, Reason("SG512", f"closed in this run: {closed[host.host]}"))
+        )
+        if host.host in closed
+        else host
+        for host in destinations(evidence.bundle, evidence.about, request.arithmetic, sent)
+    ]
+
+
+def _unread(evidence: Evidence) -> t.List[str]:
+    cloud = evidence.bundle.cloud
+    parts = [(cloud, READ), (evidence.about, ASKED), (evidence.zones, NEEDED)]
+    reasons = {
+        entry.part: entry.reason
+        for owner in (cloud, evidence.about, evidence.zones)
+        for entry in (owner.unread if owner is not None else ())
+    }
+    missing = [part for owner, names in parts for part in names if getattr(owner, part, None) is None]
+    return sorted({*(f"{part}: {reasons.get(part, 'not read')}" for part in missing), *evidence.unread})
+
+
+def _zone_of(facts: ZoneFacts, server: ApiServer) -> t.Optional[str]:
+    """Where its pin holds it, else the zone of its host."""
+    pin = (facts.pins or {}).get(server.id)
+    return zones.constraint(pin, facts.aggregates or []) or zones.zone_of(facts, server.host)
+
+
+def _guest(server: ApiServer, evidence: Evidence, request: MigrationRequest) -> Guest:
+    """A server as the planner takes it."""
+    zone = _zone_of(evidence.zones, server)
+    cloud = evidence.bundle.cloud
+    needs = placement.held_by(cloud, [server]).get(server.id) if cloud is not None else None
+    found = guest_of(server, zone, needs, evidence.about)
+    problems = list(found.problems)
+    if method_of(server.status, request) is None:
+        problems.append(Reason("SG710", f"it is {server.status}"))
+    return dataclasses.replace(found, source=server.host, problems=tuple(problems))
+
+
+# --- servers --------------------------------------------------------------------------------------------------
+
+
+def _of_servers(
+    evidence: Evidence, request: MigrationRequest, servers: t.Sequence[ApiServer], ours: t.Container[str]
+) -> Items:
+    facts = evidence.zones
+    for uuid in evidence.missing:
+        remedy = "It is not there: leave it out." if request.drain_host is None else "It is not on this host."
+        yield finding(NO_SERVER, Subject("instance", uuid), {"server": "not found"}, remedy)
+    movable = statuses(request)
+    for server in servers:
+        if server.id in ours:
+            continue
+        yield from _state(evidence, server, movable, request)
+        for item in zones.milder(zones.pinned(facts, server), ("SG402",)):
+            # The host is named: no pin is needed to stay, and hundreds of these would hide what matters.
+            if item.code != "SG401":
+                yield item
+        if server.host is not None and zones.zone_of(facts, server.host) is None:
+            seen = {"host": server.host, "zones of its host": _zones_of(facts, server.host)}
+            yield finding("SG709", zones.subject_of(server), seen, "Its host must be in one zone, and be read.")
+    waiting = {server.id for server in servers if server.id not in ours}
+    yield from evacuation.migrations(evidence.bundle, waiting)
+
+
+def _zones_of(facts: ZoneFacts, host: str) -> t.List[str]:
+    return zones.zones_by_host(facts.aggregates or []).get(host, [])
+
+
+def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], request: MigrationRequest) -> Items:
+    if server.host is None:
+        yield finding("SG710", zones.subject_of(server), {"host": None}, "It is on no host: there is nothing to move.")
+        return
+    if server.status == "ERROR":
+        # Those that a move may have left so: the host itself says more than Nova's status.
+        zone = zones.zone_of(evidence.zones, server.host)
+        near = [target.host for target in evidence.about.targets or [] if target.zone == zone]
+        found = failed_move.examine(evidence.bundle, server, near, None)
+        if found.runs:
+            yield failed_move.told(dataclasses.replace(found, against=None))
+            return
+    asked = f"{request.option('live')}={str(request.live).lower()}, {request.option('cold')}={request.cold}"
+    yield from zones.state(server, movable, f"moves (with {asked})")
+
+
+def _barred(
+    checked: Checked, servers: t.Sequence[ApiServer], overrides: t.Sequence[Override]
+) -> t.Dict[str, t.Tuple[str, ...]]:
+    """Servers that a finding of their own keeps where they are. A migration is named after its server."""
+    found: t.Dict[str, t.Set[str]] = collections.defaultdict(set)
+    for item in checked.findings:
+        if item.severity == BLOCKER and not overridden(item, overrides):
+            found[str(item.object.name if item.object.kind == "migration" else item.object.id)].add(item.code)
+    return {server.id: tuple(sorted(found[server.id])) for server in servers if server.id in found}
+
+
+def _passed(leaving: t.Sequence[Guest], overrides: t.Sequence[Override]) -> t.Dict[str, t.Tuple[str, ...]]:
+    return {
+        guest.uuid: tuple(
+            entry.code for entry in overrides if entry.object in (guest.uuid, guest.name) and entry.code in PASSABLE
+        )
+        for guest in leaving
+    }
+
+
+# --- hosts ----------------------------------------------------------------------------------------------------
+
+
+def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence[ApiServer]) -> Items:
+    facts = evidence.zones
+    sources = {server.host for server in servers if server.host is not None}
+    services = {entry.host: entry for entry in facts.services or [] if entry.binary == COMPUTE}
+    if request.drain_host is not None:
+        sources.add(request.drain_host)
+        yield from evacuation.unknown(request.drain_host, sorted(services))
+        yield from _coming(evidence.bundle, request.drain_host)
+        yield from _unlisted(evidence, request.drain_host, servers)
+    for host in sorted(sources):
+        yield from evacuation.held(evidence.about, host, {reason_of(request.operation_id)})
+        service = services.get(host)
+        if service is not None and (service.state != "up" or service.forced_down):
+            seen = {"state": service.state, "status": service.status, "forced_down": service.forced_down}
+            remedy = "nova-compute must be up to send its guests away. A dead host is evacuated (evacuate_host)."
+            yield finding("SG704", Subject("service", service.id, host=host), seen, remedy, BLOCKER)
+    # All zones of a host in two of them.
+    matter = {str(zone) for host in sources for zone in (zones.zone_of(facts, host), *_zones_of(facts, host)) if zone}
+    yield from zones.hosts(facts, matter)
+
+
+def _coming(bundle: Bundle, host: str) -> Items:
+    """SG702: what is on its way to the host. SG703: what may still come back to it."""
+    for place, row in Index(bundle).migrations:
+        if in_progress(row) and row.dest_compute == host:
+            remedy = "Wait for its end: it would arrive while the host is emptied."
+            yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
+        elif not row.deleted and row.status == "finished" and row.source_compute == host:
+            remedy = "Its owner may revert it: it would come back. Have it confirmed or reverted."
+            yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy, WARNING)
+
+
+def _unlisted(evidence: Evidence, host: str, servers: t.Sequence[ApiServer]) -> Items:
+    """SG709: placement has it on the host, and no cell lists it: its cell may not answer."""
+    cloud = evidence.bundle.cloud
+    root = next((node.id for node in evidence.zones.hypervisors or [] if node.service_host == host), None)
+    if cloud is None or root is None:
+        return
+    for uuid in unlisted(placement.needs_of(cloud, root), servers, cloud.migrations or []):
+        yield not_listed(uuid, host)
+
+
+def unlisted(
+    consumers: t.Iterable[str], servers: t.Iterable[ApiServer], migrations: t.Iterable[ApiMigration]
+) -> t.List[str]:
+    """Return who holds resources of a host and is neither a server of the list nor a migration of it."""
+    # Nova gives what a server holds on its source to its migration until that has ended.
+    known = {*(server.id for server in servers), *(row.uuid for row in migrations)}
+    return sorted(set(consumers) - known)
+
+
+def not_listed(uuid: str, host: str) -> Finding:
+    """SG709: a cell that does not answer is not "no server"."""
+    remedy = (
+        "Its cell does not answer, or an old move left this behind; if no such server exists, pass it by its id: "
+        f"openstack resource provider allocation show {uuid}"
+    )
+    return finding(
+        "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy
+    )
+
+
+# --- reachability ---------------------------------------------------------------------------------------------
+
+
+def reached(
+    evidence: Evidence,
+    decision: Decision,
+    request: MigrationRequest,
+    results: t.Sequence[t.Mapping[str, t.Any]],
+    failures: t.Mapping[str, int],
+    able: bool,
+) -> reachability.Reach:
+    """Return what is known of every pair of hosts between which somebody would move live."""
+    guests = {guest.uuid: guest for guest in decision.guests}
+    pairs = {
+        (str(guests[place.uuid].source), place.host)
+        for place in decision.seating.seats
+        if method_of(guests[place.uuid].status, request) == placement.LIVE
+    }
+    confs = {name: facts.nova_conf for name, facts in by_nova_name(evidence.bundle).items()}
+    return reachability.reach(pairs, confs, results, failures, able)
+
+
+def unreached(found: reachability.Reach) -> t.List[Unchecked]:
+    """Return the pairs of which nothing is known: servers are sent there one by one."""
+    return [
+        Unchecked("SG406", dest, f"whether {source} reaches the libvirt of {dest} is not known: {why}")
+        for (source, dest), why in sorted(found.unknown.items())
+    ]
+
+
+# --- while they move ------------------------------------------------------------------------------------------
+
+
+def seat_again(
+    evidence: Evidence,
+    decision: Decision,
+    request: MigrationRequest,
+    uuid: str,
+    held: t.Mapping[str, Seat],
+    tried: t.Mapping[str, str],
+    closed: t.Optional[t.Mapping[str, str]] = None,
+) -> t.Tuple[t.Optional[Seat], str]:
+    """Return another seat for a server, or none and why not. ``held``: the seats of the others.
+
+    From the same measurement, less all that was promised since: what has arrived is taken for on its way.
+    """
+    guests = {guest.uuid: guest for guest in decision.guests}
+    if uuid not in guests:
+        return None, "it was not among those for which a host was looked for"
+    others = [entry for entry in evidence.sent if entry.uuid != uuid]
+    sent = others + [
+        Sent(seat.uuid, seat.host, guests[seat.uuid].memory_mib, guests[seat.uuid].cells) for seat in held.values()
+    ]
+    hosts = _open_hosts(evidence, request, sent, decision.closed if closed is None else closed)
+    where = {**(evidence.about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
+    passed = {uuid: decision.passed.get(uuid, ())}
+    seating = seat([guests[uuid]], hosts, where, request.arithmetic, passed, {uuid: tried})
+    if seating.seats:
+        return seating.seats[0], seating.seats[0].why
+    return None, why_not(seating.unseated[0])
+
+
+def why_not(entry: Unseated) -> str:
+    """Say, for people, why a server has no seat."""
+    told = [reason.text for reason in entry.problems]
+    told += [
+        f"{host}: {', '.join(reason.text for reason in reasons)}" for host, reasons in sorted(entry.reasons.items())
+    ]
+    return "; ".join(told[:SHOWN]) or "there is no other host"
+
+
+def stayed(uuid: str, name: str, host: t.Optional[str], why: str) -> Finding:
+    """SG512: a server that is still where it was when all had ended."""
+    remedy = (
+        f"Repair what keeps it there, then run the same command again. Its events: openstack server event list {uuid}"
+    )
+    return finding("SG512", Subject("instance", uuid, name, host), {"stays, for": why}, remedy)

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Will libvirt take the planned name? SG124, decided by a rehearsal before the first store is written. Pure.
+
+Nova's C(hypervisor_hostname) is what libvirt says, and libvirt says what the host's resolver makes of the kernel's
+name. The databases bear the new name before the host does, and by drain the service is deleted by then: a name that
+libvirt does not take is found too late there.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import Case, missing
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts, Rehearsal
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+
+
+def check(bundle: Bundle, request: RenameRequest, in_place: bool = True) -> Checked:
+    """Compare what libvirt would say with the plan. ``in_place`` False: the host is drained and registers anew."""
+    case = Case(bundle, request, in_place)
+    return gather(_check(case, case.host)) if case.host is not None and case.after is not None else Checked()
+
+
+def _check(case: Case, host: HostFacts) -> Items:
+    after, tried = case.after, host.rehearsal
+    if after is None:
+        return
+    if tried is None or tried.hostname is None or tried.name != (after.os or host.kernel_hostname):
+        reason = "it was not tried" if tried is None else tried.reason or f"it was tried for {tried.name}"
+        remedy = (
+            "It needs root on the host, and a kernel with UTS and mount namespaces. Remove the reason, run it again."
+        )
+        yield missing(case, "rehearsal", f"what libvirt would call the host is not known: {reason}", remedy)
+        return
+    undecided = [*tried.undecided, *_no_control(host, tried)]
+    if tried.hostname != after.hypervisor_hostname:
+        yield _otherwise(case, tried, undecided)
+    elif undecided and not case.in_place:
+        # The proof comes behind the point of no return.
+        remedy = f"Let /etc/hosts answer for {tried.name} first ('files' before all else in nsswitch.conf)."
+        yield _told(case, tried, {"undecided": undecided}, remedy)
+    elif undecided:
+        yield Unchecked("SG124", case.request.inventory_name, "; ".join(undecided))
+
+
+def _no_control(host: HostFacts, tried: Rehearsal) -> t.List[str]:
+    """The same question of the host as it is must give what libvirt says now: else it is not libvirt's."""
+    if host.libvirt is None or tried.now == host.libvirt.hostname:
+        return []
+    return [f"libvirt calls the host {host.libvirt.hostname} now, and the resolver says {tried.now}"]
+
+
+def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
+    planned = case.after.hypervisor_hostname if case.after else None
+    evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
+    remedy = (
+        f"Is {tried.hostname} what it is to be called? Then rename_hypervisor_hostname={tried.hostname}. Else let the "
+        f"canonical name of {tried.name}, the first one of its line in /etc/hosts or its name in DNS, be {planned}."
+    )
+    return _told(case, tried, evidence, remedy)
+
+
+def _told(case: Case, tried: Rehearsal, evidence: t.Mapping[str, t.Any], remedy: str) -> Item:
+    subject = Subject("host", case.request.inventory_name, tried.name, case.old)
+    seen = {"the kernel's name": tried.name, "libvirt would say": tried.hostname, **evidence}
+    return finding("SG124", subject, seen, remedy)

@@ -1,0 +1,869 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Everything that stands against a rename of a compute host, all of it at once. Pure.
+
+The preconditions are those of the facts of nova, 3.2, and they fail closed: each part of the evidence that a rename
+depends on and that was not read is a blocker of its own (SG709). What may be said of any host at any time comes from
+the general checks; what is here is said of this rename.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import hostnames, name_taken, resolution
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
+    COMPUTE,
+    Index,
+    Item,
+    Items,
+    gather,
+    instance_subject,
+    same_name,
+    uuid_key,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
+    identity,
+    in_flight,
+    name_users,
+    names,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    LOCK_EXCLUSIVE,
+    NEUTRON_AGENT,
+    ApiAgent,
+    ApiPort,
+    Bundle,
+    CellFacts,
+    ComputeNodeRow,
+    FileLine,
+    HostFacts,
+    NameSpace,
+    ResourceProvider,
+    ServiceRow,
+    Unit,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    WARNING,
+    Checked,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+
+#: Owner of the ports that a trunk carries (neutron-lib, services/trunk/constants.py).
+SUBPORT = "trunk:subport"
+_HOST_PARTS = (
+    "addresses",
+    "compute_id_files",
+    "nova_conf",
+    "libvirt",
+    "domains",
+    "units",
+    "resolutions",
+    "etc_hosts",
+    "open_operations",
+    "name_spaces",
+    "name_users",
+)
+_CLOUD_PARTS = (
+    "compute_max_microversion",
+    "services",
+    "hypervisors",
+    "servers",
+    "aggregates",
+    "providers",
+    "migrations",
+    "agents",
+    "ports",
+)
+_CELL_PARTS = ("services", "compute_nodes", "instances", "migrations")
+_API_PARTS = ("host_mappings", "aggregate_hosts")
+#: Database to the tables that a rename in place updates.
+_UPDATES = {
+    "cell": ("services", "compute_nodes", "instances"),
+    "api": ("host_mappings", "aggregate_hosts"),
+    "neutron": ("agents",),
+}
+
+
+class Case:
+    """One rename of any strategy, with what is known of the host, found once."""
+
+    def __init__(self, bundle: Bundle, request: RenameRequest, in_place: bool) -> None:
+        self.bundle = bundle
+        self.index = Index(bundle)
+        self.request = request
+        self.in_place = in_place
+        self.old = request.rename_from
+        self.host: t.Optional[HostFacts] = bundle.hosts.get(request.inventory_name)
+        self.subject = Subject("host", request.inventory_name, host=request.rename_from)
+
+    @functools.cached_property
+    def nodes(self) -> t.List[t.Tuple[CellFacts, ComputeNodeRow]]:
+        """Live compute nodes of the old name, in all cells."""
+        return self.index.node_rows_by_host.get(self.old, [])
+
+    @functools.cached_property
+    def services(self) -> t.List[t.Tuple[CellFacts, ServiceRow]]:
+        """Live nova-compute services of the old name, in all cells."""
+        return self.index.services_by_host.get(self.old, [])
+
+    @property
+    def node(self) -> t.Optional[ComputeNodeRow]:
+        """The compute node, where there is exactly one."""
+        return self.nodes[0][1] if len(self.nodes) == 1 else None
+
+    @property
+    def service(self) -> t.Optional[ServiceRow]:
+        """The compute service, where there is exactly one."""
+        return self.services[0][1] if len(self.services) == 1 else None
+
+    @functools.cached_property
+    def told(self) -> t.Union[t.Tuple[naming.Names, naming.Names], str, None]:
+        """Names before and after; the reason why they cannot be told; None: not enough was read."""
+        node = self.node.hypervisor_hostname if self.node else None
+        if self.host is None or self.host.nova_conf is None or node is None:
+            return None
+        try:
+            return naming.rename(self.host, node, self.request.rename_to, self.request.hypervisor_hostname)
+        except naming.NamesError as error:
+            return str(error)
+
+    @property
+    def after(self) -> t.Optional[naming.Names]:
+        """Names after the rename, as far as they are known."""
+        return self.told[1] if isinstance(self.told, tuple) else None
+
+    @functools.cached_property
+    def provider(self) -> t.Optional[ResourceProvider]:
+        """The resource provider of the node's uuid."""
+        uuid = self.node.uuid if self.node else None
+        return self.index.providers_by_uuid.get(uuid_key(uuid)) if uuid else None
+
+    @functools.cached_property
+    def agents(self) -> t.List[ApiAgent]:
+        """Network agents of the old name."""
+        return [row for row in (self.bundle.cloud.agents if self.bundle.cloud else None) or [] if row.host == self.old]
+
+
+def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = True) -> Checked:
+    """Return every reason against a rename. ``in_place`` False: the host is drained and registers anew instead."""
+    case = Case(bundle, request, in_place)
+    items: t.List[Item] = [*_evidence(case), *_new_name(case), *_host_itself(case), *_home(case)]
+    items += [*_other_services(case), *_name_spaces(case), *_name_users(case)]
+    items += [*in_flight.release(case.index), *_release(case)]
+    items += in_flight.host_items(case.index, case.old, case.host)
+    items += names.host_items(case.index, case.old)
+    items += _lock(case)
+    items += name_taken.check(case.index, _taken_request(case))
+    if case.host is not None:
+        items += resolution.check(bundle, case.host, case.old, request.rename_to)
+        items += in_flight.ha_automation(case.index, case.host)
+    if in_place:
+        items += _in_place(case)
+    return once(gather(items))
+
+
+def _in_place(case: Case) -> Items:
+    yield from _links(case)
+    yield from _network(case)
+    yield from _ports(case)
+    yield from _routed_unread(case)
+    yield from _guest_ports(case)
+    yield from _child_providers(case)
+    yield from _grants(case)
+    if case.host is not None:
+        yield from unit_items(case, case.host)
+        yield from configuration_items(case, case.host)
+
+
+def once(checked: Checked) -> Checked:
+    """Leave out what two checks said of one object in the same words."""
+    seen: t.Set[t.Tuple[str, ...]] = set()
+    kept = []
+    for item in checked.findings:
+        key = (item.code, item.object.kind, item.object.id, repr(item.evidence))
+        if key not in seen:
+            seen.add(key)
+            kept.append(item)
+    return Checked(tuple(kept), tuple(dict.fromkeys(checked.unchecked)))
+
+
+# --- evidence -------------------------------------------------------------------------------------------------
+
+
+def _evidence(case: Case) -> Items:
+    if case.host is None:
+        reason = case.bundle.unreachable.get(case.request.inventory_name, "no facts of this host in the evidence")
+        yield finding(
+            "SG114",
+            case.subject,
+            {"reason": reason},
+            "Reach the host with Ansible: a rename reads and changes its files.",
+        )
+    for part, reason in [*_host_gaps(case), *_database_gaps(case), *_cloud_gaps(case)]:
+        yield missing(case, part, reason)
+
+
+def missing(case: Case, part: str, reason: str, remedy: str = "Mend what the reason says, then run again.") -> Item:
+    subject = Subject("host", f"{case.request.inventory_name}:{part}", part, case.old)
+    return finding("SG709", subject, {"part": part, "reason": reason}, remedy)
+
+
+def _host_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
+    if case.host is None:
+        return
+    reasons = {entry.part: entry.reason for entry in case.host.unread}
+    for part in _HOST_PARTS:
+        if getattr(case.host, part) is None:
+            yield part, reasons.get(part, "not read")
+    if case.host.nova_conf is not None and case.host.nova_conf.environment is None:
+        part = "nova_conf.environment"
+        yield part, reasons.get(part, "not read")
+    if case.host.resolutions is not None and case.request.rename_to not in {
+        entry.name for entry in case.host.resolutions
+    }:
+        yield "resolutions", f"the host was not asked what {case.request.rename_to} resolves to"
+
+
+def _database_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
+    databases = case.bundle.databases
+    if databases is None:
+        yield "databases", "not read"
+        return
+    reasons = {entry.part: entry.reason for entry in databases.unread}
+    wanted = ["api", "cells"]
+    if case.in_place:
+        wanted += ["grants", *(["neutron"] if case.request.has_neutron_db else [])]
+    for part in wanted:
+        if part in reasons or getattr(databases, part) is None:
+            yield f"databases.{part}", reasons.get(part, "not read")
+    if databases.api is not None:
+        yield from _gaps("api", databases.api, _API_PARTS)
+        yield from _scope_gaps(case, "databases.api", databases.api.scope, False)
+    for cell in databases.cells or []:
+        yield from _gaps(f"cell:{cell.name}", cell, _CELL_PARTS)
+        yield from _scope_gaps(case, f"databases.cell:{cell.name}", cell.scope, True)
+    if databases.cells is not None and not databases.cells:
+        yield "databases.cells", "there is no cell"
+    if databases.neutron is not None and databases.neutron.agents is None and case.in_place:
+        yield from _gaps("neutron", databases.neutron, ("agents",))
+
+
+def _gaps(where: str, owner: t.Any, parts: t.Sequence[str]) -> t.Iterator[t.Tuple[str, str]]:
+    reasons = {entry.part: entry.reason for entry in owner.unread}
+    for part in parts:
+        if getattr(owner, part) is None:
+            yield f"databases.{where}.{part}", reasons.get(part, "not read")
+
+
+def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> t.Iterator[t.Tuple[str, str]]:
+    """A reading that was narrowed must have asked for every name that matters here; ``nodes``: node names too."""
+    wanted = [case.old, case.request.rename_to]
+    if nodes and isinstance(case.told, tuple):
+        before, after = case.told
+        wanted += [after.hypervisor_hostname] if after.hypervisor_hostname != before.hypervisor_hostname else []
+    for name in dict.fromkeys(wanted):
+        # What no host can be called is not sent to an API: SG118, and SG310 is undecided.
+        asked_for = where != "cloud" or not input_rules.problems({"name": name}, "host")
+        if asked_for and scope and not any(same_name(name, entry) for entry in scope):
+            yield where, f"not asked for {name}: say it with rename_hypervisor_hostname, or read everything"
+
+
+def _cloud_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
+    cloud = case.bundle.cloud
+    if cloud is None:
+        yield "cloud", "the APIs were not read"
+        return
+    reasons = {entry.part: entry.reason for entry in cloud.unread}
+    for part in _CLOUD_PARTS:
+        if getattr(cloud, part) is None:
+            yield f"cloud.{part}", reasons.get(part, "not read")
+    for part, reason in sorted(reasons.items()):
+        # Parts of parts: services of a cell that does not answer, servers whose cell does not.
+        if part.startswith(("services.", "servers.")):
+            yield f"cloud.{part}", reason
+    if case.provider is not None and case.provider.allocations is None and case.in_place:
+        yield "cloud.providers.allocations", "the allocations of the host's provider were not read"
+    yield from _scope_gaps(case, "cloud", cloud.scope, True)
+
+
+# --- the new name ---------------------------------------------------------------------------------------------
+
+
+def _new_name(case: Case) -> Items:
+    """SG118, SG111: see checks/before/hostnames.py for the sources of each limit."""
+    new = case.request.rename_to
+    subject = Subject("host", new, host=case.old)
+    wrong = hostnames.problems(new)
+    if new == case.old:
+        wrong.append("it is the name that the host has")
+    extra = case.request.hypervisor_hostname
+    if extra is not None:
+        wrong += [f"rename_hypervisor_hostname {extra}: {problem}" for problem in hostnames.problems(extra)]
+    wrong += _too_long(case)
+    if isinstance(case.told, str) and not wrong:
+        wrong.append(case.told)
+    if wrong:
+        remedy = "Choose a host name of letters, digits, hyphens and dots that no host has."
+        yield finding("SG118", subject, {"name": new, "wrong": wrong}, remedy)
+    if input_rules.problems({"rename_to": new}, "host"):
+        yield Unchecked("SG310", new, "the APIs were not asked for it: no host can be called that")
+    if new != new.lower() and not wrong:
+        remedy = "Choose lower case: DNS and MySQL ignore case, Nova and placement do not."
+        yield finding("SG118", subject, {"name": new, "wrong": ["it has capital letters"]}, remedy, WARNING)
+    if hostnames.never_resolves(new):
+        remedy = "Choose a name that can resolve: .invalid and .localhost are reserved for those that never do."
+        yield finding("SG111", subject, {"name": new}, remedy, BLOCKER)
+
+
+def _too_long(case: Case) -> t.List[str]:
+    after = case.after
+    if after is None:
+        return []
+    wrong = []
+    if after.os is not None and len(after.os) > hostnames.KERNEL_MAX:
+        wrong.append(f"{len(after.os)} characters: the kernel's host name has at most {hostnames.KERNEL_MAX}")
+    old_node = (case.node.hypervisor_hostname if case.node else None) or ""
+    longer = len(after.hypervisor_hostname) - len(old_node)
+    for provider in _tree(case):
+        length = len(provider.name) + longer
+        if length > hostnames.PROVIDER_MAX:
+            wrong.append(f"provider {provider.name} would have {length} characters, at most {hostnames.PROVIDER_MAX}")
+    return wrong
+
+
+def _tree(case: Case) -> t.List[ResourceProvider]:
+    if case.provider is None:
+        return []
+    return [case.provider, *case.index.children.get(uuid_key(case.provider.uuid), [])]
+
+
+def _taken_request(case: Case) -> name_taken.Request:
+    new = {case.request.rename_to, *([case.request.hypervisor_hostname] if case.request.hypervisor_hostname else [])}
+    if isinstance(case.told, tuple):
+        before, after = case.told
+        new |= {after.host, *([after.os] if after.os else [])}
+        if after.hypervisor_hostname != before.hypervisor_hostname:
+            # Kept, it is nothing new: whoever else bears it is told as a duplicate (SG205).
+            new.add(after.hypervisor_hostname)
+    node, service = case.node, case.service
+    return name_taken.Request(
+        inventory_name=case.request.inventory_name,
+        old=case.old,
+        new=frozenset(name.casefold() for name in new),
+        node_uuid=node.uuid if node else None,
+        service_uuid=service.uuid if service else None,
+        old_node=node.hypervisor_hostname if node else None,
+    )
+
+
+# --- the host and its home ------------------------------------------------------------------------------------
+
+
+def _host_itself(case: Case) -> Items:
+    """What identity says of this host and of no other, and that it is the host that is meant."""
+    if case.host is None:
+        return
+    own = conf_host(case.host)
+    if own is not None and own != case.old:
+        evidence = {"CONF.host": own, "rename_from": case.old, "differ only in case": same_name(own, case.old)}
+        remedy = "Say with rename_from what nova-compute on this host calls itself, or name the right inventory host."
+        yield finding("SG106", case.subject, evidence, remedy)
+    for item in identity.duplicates(case.index):
+        # Where another host was not read, or not wholly, it is not known whether it is this one's double.
+        if isinstance(item, Unchecked) or item.object.id == case.host.inventory_name:
+            yield item
+    for item in identity.host_items(case.index, case.host):
+        # Unread parts are blockers here (SG709), and so is a host that no database knows (see _home).
+        if not isinstance(item, Unchecked) and item.code != "SG119":
+            yield item
+    yield from _no_peers(case)
+    yield from _duplicate_node_name(case)
+
+
+def _name_spaces(case: Case) -> Items:
+    """SG123: a service that keeps the old name whatever the host is called; SG709: one of which it is not known."""
+    for entry in (case.host.name_spaces if case.host else None) or []:
+        subject = Subject("host", f"{case.request.inventory_name}:{entry.service}", entry.service, case.old)
+        if entry.own:
+            evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
+            remedy = (
+                "It would go by the old name until its container is made anew, or its unit starts without "
+                "ProtectHostname=. A rename of such a host is not supported yet: keep its name, or let it share the "
+                "host's (UTS namespace of the host), see docs/guides/deployments.md."
+            )
+            yield finding("SG123", subject, evidence, remedy)
+        elif entry.own is None and not _no_agent(case, entry):
+            reason = f"whether {entry.service} goes by the host's own name is not known ({entry.what}): {entry.reason}"
+            remedy = "Start it, or let the engine of its container answer, then run the same command again."
+            yield missing(case, f"host name of {entry.service}", reason, remedy)
+
+
+def _no_agent(case: Case, entry: NameSpace) -> bool:
+    """Whether a container that may not be seen cannot matter: no agent runs here, and neutron has none of this host."""
+    agents = case.bundle.cloud.agents if case.bundle.cloud else None
+    stopped = entry.service == NEUTRON_AGENT and entry.what == "not running"
+    return stopped and agents is not None and not any(same_name(agent.host, case.old) for agent in agents)
+
+
+def _name_users(case: Case) -> Items:
+    """SG312 to SG314: what else goes by the host's name, on it and in Masakari. SG709: what was not looked for."""
+    cloud = case.bundle.cloud
+    if cloud is not None:
+        yield from name_users.masakari(cloud, case.old, case.request.rename_to)
+    found = case.host.name_users if case.host else None
+    if case.host is None or found is None:
+        return  # SG114, SG709
+    reasons = {entry.part: entry.reason for entry in found.unread}
+    for part in ("residents", "options", "cloud_init", "certificates"):
+        if getattr(found, part) is None:
+            yield missing(case, f"name_users.{part}", reasons.get(part, "not read"))
+    names_of = case.told if isinstance(case.told, tuple) else None
+    yield from name_users.check(case.subject, found, names_of)
+
+
+def _no_peers(case: Case) -> Items:
+    """An inventory pattern that matches nothing is no error to Ansible: then nothing was compared."""
+    if not {*case.bundle.hosts, *case.bundle.unreachable} - {case.request.inventory_name}:
+        for code in ("SG107", "SG310"):
+            yield Unchecked(code, "other compute hosts", "none was read: does rename_peers name them?")
+
+
+def _duplicate_node_name(case: Case) -> Items:
+    name = case.node.hypervisor_hostname if case.node else None
+    others = [
+        (cell, row)
+        for cell, row in case.index.node_rows
+        if same_name(row.hypervisor_hostname, name) and row is not case.node
+    ]
+    for cell, row in others:
+        yield finding(
+            "SG205",
+            Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host),
+            {"read from": f"cell {cell.name}", "host": row.host, "also": str(case.node.uuid) if case.node else None},
+            "Keep the node whose uuid is in the host's compute_id file; the other must lose its allocations first.",
+        )
+    scopes = [name for cell in case.index.cells or [] for name in cell.scope]
+    if name is not None and scopes and not any(same_name(name, entry) for entry in scopes):
+        yield Unchecked("SG205", name, "the databases were not asked for other compute nodes of this name")
+
+
+def _home(case: Case) -> Items:
+    """Exactly one live compute node and one live service, over all cells, in the same one (facts of nova, 3.2)."""
+    index = case.index
+    if not index.cells_read("services") or not index.cells_read("compute_nodes") or not index.in_scope(case.old):
+        return  # SG709
+    if not case.nodes and not case.services:
+        alike = sorted({str(name) for name in index.services_by_host if same_name(name, case.old)})
+        remedy = "Say with rename_from the compute service's host (openstack compute service list)."
+        yield finding("SG119", case.subject, {"looked for": case.old, "called alike": alike}, remedy)
+        return
+    yield from _too_many(case)
+    if not case.nodes:
+        for cell, service in case.services:
+            yield identity.service_without_node(cell, service)
+    if not case.services:
+        for cell, row in case.nodes:
+            subject = Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host)
+            remedy = "Start nova-compute under the old name, or find out which service is its own."
+            yield finding("SG204", subject, {"read from": f"cell {cell.name}", "host": row.host}, remedy)
+    if case.node is not None and case.service is not None:
+        yield from _one_home(case, case.service)
+
+
+def _too_many(case: Case) -> Items:
+    remedy = "Keep the one that the host's compute_id file names; rename only after the others are gone."
+    if len(case.nodes) > 1 or len(case.services) > 1:
+        evidence = {
+            "compute nodes": [[cell.name, row.uuid, row.hypervisor_hostname] for cell, row in case.nodes],
+            "services": [[cell.name, row.uuid] for cell, row in case.services],
+        }
+        yield finding("SG205", case.subject, evidence, remedy)
+
+
+def _other_services(case: Case) -> Items:
+    """SG301: Nova's other services of that name; a rename would leave them under the old one."""
+    seen: t.Set[t.Optional[str]] = set()
+    rows: t.List[t.Tuple[str, t.Optional[str], t.Optional[str], t.Optional[str]]] = [
+        (f"cell {cell.name}", row.uuid, row.binary, row.host)
+        for cell in case.index.cells or []
+        for row in cell.services or []
+        if not row.deleted
+    ]
+    rows += [("compute API", row.id, row.binary, row.host) for row in case.index.api_services or []]
+    for place, uuid, binary, host in rows:
+        if binary == COMPUTE or uuid in seen or not same_name(host, case.old):
+            continue
+        seen.add(uuid)
+        evidence = {"read from": place, "binary": binary, "host": host}
+        remedy = (
+            f"A rename covers nova-compute only. Move {binary} to another host, then delete its service here: "
+            f"openstack compute service delete {uuid}"
+        )
+        yield finding("SG301", Subject("service", str(uuid), binary, host), evidence, remedy)
+
+
+def _one_home(case: Case, service: ServiceRow) -> Items:
+    (node_cell, _node), (service_cell, _service) = case.nodes[0], case.services[0]
+    if node_cell is not service_cell:
+        evidence: t.Dict[str, t.Any] = {"compute node": node_cell.name, "service": service_cell.name}
+        yield finding("SG205", case.subject, evidence, "One host is one cell's: remove what is in the wrong one.")
+    databases, shown = case.bundle.databases, case.index.api_services
+    if databases is not None and databases.api is not None and databases.api.host_mappings is not None:
+        yield from identity.unmapped(case.index, service)
+    if shown is not None and not any(entry.id == service.uuid and entry.binary == COMPUTE for entry in shown):
+        evidence = {"service": service.uuid, "compute API": [entry.id for entry in shown if entry.host == case.old]}
+        remedy = "The API does not show this service: are database and API of the same cloud, is its cell mapped?"
+        yield finding("SG301", Subject("service", str(service.uuid), host=service.host), evidence, remedy)
+
+
+def _release(case: Case) -> Items:
+    """SG705: in place from 27 on; before, nothing ties the node to the host but its name (facts of nova, 1.3)."""
+    if case.host is None:
+        return
+    known = case.index.host_releases(case.host)
+    if known is None:
+        evidence: t.Dict[str, t.Any] = {
+            "nova package": case.host.nova_version,
+            "service": case.service.version if case.service else None,
+        }
+        remedy = "Find out which Nova runs on this host: a rename depends on it."
+        yield finding("SG705", Subject("host", case.request.inventory_name, host=case.old), evidence, remedy)
+    elif case.in_place and not set(known) & set(releases.RENAME_IN_PLACE):
+        evidence = {"release": list(known), "in place from": min(releases.RENAME_IN_PLACE)}
+        remedy = "Use rename_strategy=drain: this release knows its node by name only, so it cannot be kept."
+        yield finding("SG705", case.subject, evidence, remedy)
+
+
+# --- links that say which node is this host's -----------------------------------------------------------------
+
+
+def _links(case: Case) -> Items:
+    """SG203, SG214: an id that says another thing than the name; a rename would keep the id and lose the name."""
+    node, service = case.node, case.service
+    if node is None or service is None:
+        return
+    if node.service_id is not None and node.service_id != service.id:
+        cell = case.nodes[0][0]
+        other = [row.host for entry, row in case.index.services if entry is cell and row.id == node.service_id]
+        subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
+        evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
+        remedy = "Mend the link first (repair_links): deleting the other service would take this node with it."
+        # Narrowed, another host's service was not read: what may be another's is taken for it.
+        yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)
+    for _cell, row in case.index.instances_by_host.get(case.old, []):
+        if row.compute_id is not None and row.compute_id != node.id:
+            evidence = {"compute_id": row.compute_id, "node of its host": node.id, "host": row.host}
+            remedy = "Find where its domain runs, and mend the link first (repair_links)."
+            yield finding("SG214", instance_subject(row), evidence, remedy)
+
+
+# --- network --------------------------------------------------------------------------------------------------
+
+
+def _network(case: Case) -> Items:
+    """SG305 (facts of the lab, "Rename and the Open vSwitch agent"; facts of nova, 3.1)."""
+    for agent in case.agents:
+        if agent.agent_type in L2_AGENTS:
+            yield from _l2_agent(case, agent)
+        elif agent.agent_type in OVN_AGENTS:
+            remedy = "Use rename_strategy=drain: no override makes a rename in place possible here."
+            why = "OVN: its agents are no rows to rename, and ports bind only to a chassis of the host's new name"
+            yield agent_item(agent, why, remedy)
+        elif is_distributed(agent):
+            yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED)
+        else:
+            remedy = "Move its networks and routers away and delete the agent first, or use rename_strategy=drain."
+            why = "a network node's agent: its names live in places that a rename does not reach"
+            yield agent_item(agent, why, remedy)
+        if not agent.alive:
+            remedy = "Bring it up first: without a live agent of the new name every port's binding fails."
+            yield agent_item(agent, "not alive", remedy)
+    if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
+        yield from agent_on_host(case, case.host)
+
+
+def agent_item(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str] = None) -> Item:
+    """SG305: an agent of the host, why it stands in the way of a rename, and what to do."""
+    subject = Subject("host", agent.id, agent.agent_type, agent.host)
+    return finding("SG305", subject, {"type": agent.agent_type, "why": why, "alive": agent.alive}, remedy, severity)
+
+
+#: neutron db/dvr_mac_db.py, db/models/l3ha and ml2 models.py: rows by host name that no API shows.
+DISTRIBUTED = (
+    "distributed routing: the MAC address of this host's routers (dvr_host_macs) and the bindings of their ports "
+    "(ml2_distributed_port_bindings) go by the host's name, and a rename does not reach them"
+)
+DRAIN_DISTRIBUTED = (
+    "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then use "
+    "rename_strategy=drain, and start the agent afterwards: it registers under the new name."
+)
+
+
+def is_distributed(agent: ApiAgent) -> bool:
+    """Whether an agent does distributed routing: an L3 agent of a compute host, or an L2 agent for it."""
+    return agent.distributed or (agent.mode or "").startswith("dvr")
+
+
+def _l2_agent(case: Case, agent: ApiAgent) -> Items:
+    if is_distributed(agent):
+        yield agent_item(agent, DISTRIBUTED, "Use rename_strategy=drain: the agent registers anew there.")
+    if not case.request.has_neutron_db:
+        why = (
+            "without neutron's database the agent's record cannot be renamed: it registers anew, and the host's guests "
+            "are cut off from its first synchronisation until their ports are bound to the new name (some seconds)"
+        )
+        yield agent_item(agent, why, "Give neutron_db_url (grants on agents); or accept that interruption by override.")
+        return
+    databases = case.bundle.databases
+    rows = databases.neutron.agents if databases and databases.neutron else None
+    if rows is not None and not any(row.id == agent.id and row.host == case.old for row in rows):
+        remedy = "Are neutron_db_url and the network API of the same cloud?"
+        yield agent_item(agent, "neutron's database has no such agent of the old name", remedy)
+
+
+def agent_on_host(case: Case, host: HostFacts) -> Items:
+    """The agent must call itself by the new name afterwards, and be one that can be stopped."""
+    subject = Subject("host", f"{case.request.inventory_name}:neutron host", host=case.old)
+    after = case.after
+    evidence: t.Dict[str, t.Any]
+    if host.neutron_host is not None and host.neutron_host != case.old:
+        evidence = {"host= of the agent": host.neutron_host, "CONF.host": case.old}
+        yield finding("SG305", subject, evidence, "Give Nova and the agent one name: ports bind to Nova's.")
+    elif host.neutron_host is None and after is not None and after.os != after.host:
+        evidence = {"host= of the agent": None, "it would call itself": after.os or host.kernel_hostname}
+        yield finding("SG305", subject, evidence, f"Set host={case.old} in the agent's configuration first.")
+    if host.units is not None and not _loaded(host.units, case.request.agent_units):
+        reason = "an L2 agent is registered for this host, and no unit of it was found"
+        remedy = "Name its unit with rename_agent_units: without one it would run on under the old name."
+        yield missing(case, "agent unit", reason, remedy)
+
+
+def _ports(case: Case) -> Items:
+    """SG306: a port that does not work before the rename, or that is no guest's (facts of nova, 3.1)."""
+    for port in (case.bundle.cloud.ports if case.bundle.cloud else None) or []:
+        if port.binding_host_id != case.old:
+            continue
+        yield from names.port_items(case.index, port)
+        yield from _routed(case, port)
+        if port.device_owner == SUBPORT:
+            yield from subport_items(case, port)
+        elif not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+            evidence = {"device_owner": port.device_owner, "device": port.device_id}
+            remedy = "Move what owns it to another host: its identity follows from the host's name (DHCP, routers)."
+            yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+        elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:
+            evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
+            remedy = "It is bound to the new name with the others. Find out whether its server lives elsewhere."
+            subject = Subject("port", port.id, host=port.binding_host_id)
+            yield finding("SG306", subject, evidence, remedy, WARNING)
+
+
+def subport_items(case: Case, port: ApiPort) -> Items:
+    """SG306: a trunk's subport goes where its parent is (neutron, services/trunk/rpc/server.py); one without is odd."""
+    parents = [
+        entry for entry in (case.bundle.cloud.ports if case.bundle.cloud else None) or [] if port.id in entry.subports
+    ]
+    if any(entry.binding_host_id == case.old for entry in parents):
+        return
+    evidence = {
+        "device_owner": port.device_owner,
+        "trunk": port.device_id,
+        "parent": {entry.id: entry.binding_host_id for entry in parents},
+    }
+    remedy = "A subport is where its trunk's parent port is. Find the trunk's server (openstack network trunk show)."
+    yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+
+
+def _routed(case: Case, port: ApiPort) -> Items:
+    """SG306: neutron binds an address of a segment only to a host that the segment is mapped to.
+
+    neutron, db/ipam_backend_mixin.py: 409 where segmenthostmappings has no row of the host, and that row is made when
+    an agent of the new name reports its bridge mappings, which is after the ports.
+    """
+    routed = case.bundle.cloud.routed_subnets if case.bundle.cloud else None
+    if routed is None or port.subnets is None:
+        return  # SG709
+    found = sorted(set(routed) & set(port.subnets))
+    if found:
+        evidence = {"subnets of a segment": found, "device": port.device_id}
+        remedy = "It is on a routed provider network, whose segments know hosts by name. Use rename_strategy=drain."
+        yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+
+
+def _routed_unread(case: Case) -> Items:
+    cloud = case.bundle.cloud
+    if cloud is None or cloud.ports is None:
+        return  # SG709
+    ports = [port for port in cloud.ports if port.binding_host_id == case.old]
+    if ports and (cloud.routed_subnets is None or any(port.subnets is None for port in ports)):
+        reason = next((entry.reason for entry in cloud.unread if entry.part == "routed_subnets"), "not read")
+        yield missing(case, "cloud.routed_subnets", f"whether the host's ports are on routed networks: {reason}")
+
+
+def _guest_ports(case: Case) -> Items:
+    """SG306: a guest's port that is not bound to the guest's host would be left out. SG709: ports not asked for."""
+    cloud = case.bundle.cloud
+    if cloud is None or cloud.ports is None:
+        return  # SG709
+    guests = {row.uuid for _cell, row in case.index.instances_by_host.get(case.old, [])}
+    unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
+    if unasked:
+        reason = f"ports of {len(unasked)} of the host's {len(guests)} servers were not asked for: {unasked[0]}, ..."
+        yield missing(case, "cloud.ports.devices", reason, "Read the APIs and the databases again, together.")
+    for port in cloud.ports:
+        if port.device_id not in guests or not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+            continue
+        if port.binding_host_id != case.old:
+            subject = Subject("port", port.id, host=port.binding_host_id)
+            evidence = {
+                "device": port.device_id,
+                "binding:host_id": port.binding_host_id,
+                "binding:vif_type": port.binding_vif_type,
+                "instances.host": case.old,
+            }
+            remedy = "Set its binding:host_id to the guest's host again: a rename moves only ports bound to that."
+            yield finding("SG306", subject, evidence, remedy)
+
+
+# --- placement and databases ----------------------------------------------------------------------------------
+
+
+def _derived_providers(case: Case, children: t.Sequence[ResourceProvider]) -> Items:
+    """SG304: neutron makes their uuids of the host's name (neutron-lib placement/utils.py; ml2 mech_agent.py)."""
+    for child in children:
+        evidence = {"child": child.name, "made by": "neutron, with a uuid of the host's name"}
+        remedy = (
+            "Ports with guaranteed bandwidth or packet rates would fail under the new name. Use "
+            "rename_strategy=drain, or take resource_provider_bandwidths out of the agent and delete the provider."
+        )
+        yield finding(
+            "SG304", Subject("resource_provider", child.uuid, child.name, case.old), evidence, remedy, BLOCKER
+        )
+
+
+def _child_providers(case: Case) -> Items:
+    """SG304: children are renamed with their root; PCI and vGPU ones are Nova's to look up by name at start."""
+    children = _tree(case)[1:]
+    root = _tree(case)[0].name if _tree(case) else ""
+    yield from _derived_providers(case, [child for child in children if child.name.startswith(f"{root}:")])
+    if children:
+        subject = Subject("resource_provider", children[0].root_provider_uuid or "", host=case.old)
+        evidence = {"children": sorted(child.name for child in children)}
+        remedy = "They are renamed too. Compare them after the rename: PCI and vGPU devices are looked up by name."
+        yield finding("SG304", subject, evidence, remedy)
+
+
+def _grants(case: Case) -> Items:
+    """SG311: each right that is lacking; SG709: a right that was not tried."""
+    databases = case.bundle.databases
+    if databases is None or databases.grants is None:
+        return
+    for grant in databases.grants:
+        if not grant.allowed and _concerns(case, grant.database):
+            name = f"{grant.database}.{grant.table}"
+            evidence = {"columns": grant.columns, "action": grant.action, "error": grant.error}
+            remedy = f"Grant {grant.action} ({', '.join(grant.columns)}) on {grant.table} to the database user."
+            yield finding("SG311", Subject("host", f"{name}:{grant.action}", name, case.old), evidence, remedy)
+    tried = {(grant.database, grant.table) for grant in databases.grants if grant.action == "update"}
+    for database, table in _needed_updates(case):
+        if (database, table) not in tried:
+            yield missing(case, f"grants.{database}.{table}", "whether it may be updated was not tried")
+
+
+def _lock(case: Case) -> Items:
+    """SG712: the database's lock keeps nobody out. SG709: whether it can be taken is not known."""
+    databases = case.bundle.databases
+    if databases is None or (databases.lock is None and databases.grants is None):
+        return  # SG709, or a drain of which nothing was tried
+    if databases.lock is None:
+        reasons = {entry.part: entry.reason for entry in databases.unread}
+        yield missing(case, "lock", reasons.get("lock", "whether a lock can be taken was not tried"))
+    elif databases.lock.scope != LOCK_EXCLUSIVE:
+        evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
+        remedy = (
+            "Nothing is to be done where every run uses this version: the journal's host lets one run work. A run of "
+            "version 0.1 is not kept out."
+        )
+        yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
+
+
+def _concerns(case: Case, database: str) -> bool:
+    return database != "neutron" or case.request.has_neutron_db
+
+
+def _needed_updates(case: Case) -> t.Iterator[t.Tuple[str, str]]:
+    for kind, tables in _UPDATES.items():
+        if kind == "cell":
+            owners = [f"cell:{cell.name}" for cell, _row in case.nodes]
+        else:
+            owners = [kind] if kind == "api" or (case.request.has_neutron_db and case.agents) else []
+        for database in owners:
+            for table in tables:
+                yield database, table
+
+
+# --- the host's units and files -------------------------------------------------------------------------------
+
+
+def _loaded(units: t.Sequence[Unit], wanted: t.Sequence[str]) -> t.List[Unit]:
+    return [unit for unit in naming.units_named(units, wanted) if unit.load_state in ("loaded", "masked")]
+
+
+def unit_items(case: Case, host: HostFacts) -> Items:
+    """nova-compute must be one that can be stopped and kept from starting, and must run now."""
+    if host.units is None or case.request.commands.given:
+        return
+    found = _loaded(host.units, case.request.compute_units)
+    if not found:
+        reason = "no systemd unit of nova-compute was found"
+        remedy = "Give rename_stop_command and rename_start_command (and mask, unmask): containers, for example."
+        yield missing(case, "compute unit", reason, remedy)
+    for unit in found:
+        if unit.active_state != "active" or unit.blocked or unit.load_state == "masked":
+            subject = Subject("service", unit.name, host=case.old)
+            evidence = dataclasses.asdict(unit)
+            remedy = "Start it under the old name and see it up: never begin with a service that is not sound."
+            yield finding("SG704", subject, evidence, remedy, BLOCKER)
+
+
+#: What sets [DEFAULT] host before every file (oslo_config/sources/_environment.py).
+_BY_ENVIRONMENT = "OS_DEFAULT__HOST"
+
+
+def configuration_items(case: Case, host: HostFacts) -> Items:
+    """SG312: a C(host =) line that cannot be edited as it stands."""
+    after = case.after
+    lines: t.List[t.Tuple[FileLine, str]] = []
+    if host.nova_conf is not None and host.nova_conf.host is not None:
+        lines += [(line, case.old) for line in host.nova_conf.host_lines]
+        if _BY_ENVIRONMENT in (host.nova_conf.environment or []):
+            why = f"the environment of nova-compute sets {_BY_ENVIRONMENT}: it goes before every file"
+            yield _line(case, _BY_ENVIRONMENT, why)
+        elif not host.nova_conf.host_lines:
+            yield _line(case, "nova.conf", "host is set, but no line was found that sets it")
+    if case.agents:
+        lines += [(line, host.neutron_host or "") for line in host.neutron_host_lines]
+    for line, old in lines:
+        try:
+            naming.rename_in_option_line(line.text, old, after.host if after else old)
+        except naming.NamesError as error:
+            yield _line(case, f"{line.path}:{line.number}", str(error))
+
+
+def _line(case: Case, where: str, why: str) -> Item:
+    subject = Subject("host", f"{case.request.inventory_name}:{where}", where, case.old)
+    remedy = "Let one plain line host = NAME set it, in a file of this host."
+    return finding("SG312", subject, {"where": where, "why": why}, remedy, BLOCKER)

@@ -1,0 +1,268 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Before a drain: can every guest leave, within its zone? After it: is the host new, in the old zone? Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as renamed
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Items, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import names
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle, CloudFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    WARNING,
+    Checked,
+    Finding,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+
+GO_ON = "Look at the evidence, mend it, then run the same command again: it carries on."
+
+
+# --- before ---------------------------------------------------------------------------------------------------
+
+
+def preflight(
+    bundle: Bundle,
+    targets: t.Sequence[placement.Target],
+    others: t.Sequence[str],
+    request: RenameRequest,
+    options: placement.DrainOptions,
+) -> Checked:
+    """Return everything against a rename by draining: what stands against any rename, and what a drain needs."""
+    any_rename = rename.preflight_rename(bundle, request, in_place=False)
+    case = rename.Case(bundle, request, in_place=False)
+    on_host: t.List[t.Union[Finding, Unchecked]] = list(_agents(case))
+    if case.host is not None:
+        on_host += [*rename.unit_items(case, case.host), *rename.configuration_items(case, case.host)]
+    drained = can_drain(bundle, targets, others, request, options)
+    return rename.once(any_rename + gather(on_host) + _without_told(drained, any_rename))
+
+
+def _without_told(checked: Checked, told: Checked) -> Checked:
+    """Leave out what the general checks say already, in their own words."""
+    known = {(item.code, item.severity, item.object.id) for item in told.findings}
+    return Checked(
+        tuple(item for item in checked.findings if (item.code, item.severity, item.object.id) not in known),
+        checked.unchecked,
+    )
+
+
+def _agents(case: rename.Case) -> Items:
+    """SG305, SG306: agents and ports that a drain does not take along would keep the old name in neutron."""
+    for agent in case.agents:
+        if agent.agent_type not in L2_AGENTS and agent.agent_type not in OVN_AGENTS:
+            why = "a network node's agent: it would go on under the old name"
+            remedy = "Move its networks and routers away, then stop the agent and delete its record."
+            if rename.is_distributed(agent):
+                why, remedy = rename.DISTRIBUTED, rename.DRAIN_DISTRIBUTED
+            yield rename.agent_item(agent, why, remedy)
+    if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
+        yield from rename.agent_on_host(case, case.host)
+    for port in (case.bundle.cloud.ports if case.bundle.cloud else None) or []:
+        if port.binding_host_id != case.old:
+            continue
+        if port.device_owner == rename.SUBPORT:
+            yield from rename.subport_items(case, port)
+        elif not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+            evidence = {"device_owner": port.device_owner, "device": port.device_id}
+            remedy = "Move what owns it to another host: only guests are moved by a drain."
+            yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+
+
+def can_drain(
+    bundle: Bundle,
+    targets: t.Sequence[placement.Target],
+    others: t.Sequence[str],
+    request: RenameRequest,
+    options: placement.DrainOptions,
+) -> Checked:
+    """What a drain needs beyond what every rename does. ``others``: nodes of other hosts that name this service."""
+    host, cloud = request.rename_from, bundle.cloud
+    missing = [
+        part for part in ("servers", "services", "aggregates", "providers") if getattr(cloud, part, None) is None
+    ]
+    if cloud is None or missing:
+        evidence = {"not read": missing or ["the APIs"]}
+        return Checked((finding("SG709", Subject("host", host), evidence, "Make the APIs answer, then run it again."),))
+    servers = placement.guests_of(cloud, host) or []
+    found = [item for server in servers for item in _state(server)]
+    found += _room(cloud, servers, targets, host, request.rename_to)
+    found += _disks(bundle, request, servers)
+    found += _zones(cloud, host)
+    found += _return(cloud, host, servers, options)
+    if others:
+        remedy = "Mend the links first (playbook repair_links): deleting this service would delete these nodes too."
+        found.append(
+            finding("SG203", Subject("service", _service_id(cloud, host), host=host), {"nodes": list(others)}, remedy)
+        )
+    return Checked(tuple(found))
+
+
+def _service_id(cloud: CloudFacts, host: str) -> str:
+    return next((service.id for service in cloud.services or [] if service.host == host), host)
+
+
+def _state(server: ApiServer) -> t.Iterator[Finding]:
+    subject = Subject("instance", server.id, server.name, server.host)
+    evidence = {"status": server.status, "task_state": server.task_state}
+    if server.status == "VERIFY_RESIZE":
+        yield finding("SG703", subject, evidence, "Have its owner confirm or revert the resize.")
+    elif server.task_state is not None:
+        yield finding("SG701", subject, evidence, "Wait until its task is over.")
+    elif server.status not in placement.METHODS:
+        remedy = "Bring it to ACTIVE, PAUSED or SHUTOFF, shelve it off the host, or delete it."
+        yield finding("SG710", subject, evidence, remedy)
+
+
+def _room(
+    cloud: CloudFacts, servers: t.Sequence[ApiServer], targets: t.Sequence[placement.Target], old: str, new: str
+) -> t.List[Finding]:
+    zone = placement.zone_of(cloud, old)
+    usable = placement.candidates(targets, zone, (old, new))
+    seen = {target.host: target.free for target in usable}
+    unusable = sorted(
+        target.host for target in targets if target.zone == zone and not target.usable and target.host != old
+    )
+    root = next((node.id for node in cloud.hypervisors or [] if node.service_host == old), "")
+    _guests, stuck = placement.assign(servers, placement.needs_of(cloud, root), usable)
+    if not usable:
+        remedy = f"Bring another compute host of zone {zone} up and enable it, or add one to the zone."
+    else:
+        remedy = f"Make room in zone {zone}: every other host of it is too full."
+    return [
+        finding(
+            "SG406",
+            Subject("instance", guest.uuid, guest.name, old),
+            {"zone": zone, "needs": guest.needs, "free": seen, "not up and enabled": unusable},
+            remedy,
+        )
+        for guest in stuck
+    ]
+
+
+def _disks(bundle: Bundle, request: RenameRequest, servers: t.Sequence[ApiServer]) -> t.List[Finding]:
+    facts = bundle.hosts.get(request.inventory_name)
+    conf = facts.nova_conf if facts is not None else None
+    if conf is None or conf.images_type == "rbd" or not servers:
+        return []
+    evidence = {"images_type": conf.images_type, "instances_path": conf.instances_path, "servers": len(servers)}
+    remedy = "Unless every guest boots from a volume, disks are copied over the network (block migration): plan for it."
+    return [finding("SG513", Subject("host", request.rename_from), evidence, remedy, WARNING)]
+
+
+def _zones(cloud: CloudFacts, host: str) -> t.List[Finding]:
+    zones = sorted(
+        {entry.availability_zone for entry in cloud.aggregates or [] if host in entry.hosts and entry.availability_zone}
+    )
+    if len(zones) < 2:
+        return []
+    remedy = "Take the host out of the aggregates of all zones but one."
+    return [finding("SG403", Subject("host", host), {"zones": zones}, remedy)]
+
+
+def _return(
+    cloud: CloudFacts, host: str, servers: t.Sequence[ApiServer], options: placement.DrainOptions
+) -> t.List[Finding]:
+    service = next((entry for entry in cloud.services or [] if entry.host == host), None)
+    if not servers or service is None:
+        return []
+    subject = Subject("service", service.id, host=host)
+    evidence = {"status": service.status, "state": service.state, "disabled_reason": service.disabled_reason}
+    if service.state != "up" or service.forced_down:
+        return [finding("SG704", subject, evidence, "Bring nova-compute up: it has to send its guests away.", BLOCKER)]
+    if options.bring_back and service.status != "enabled":
+        remedy = "Enable the service first, or leave the guests where they go (rename_drain_return=false)."
+        return [finding("SG704", subject, evidence, remedy, BLOCKER)]
+    return []
+
+
+# --- after ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Expected:
+    """What must be so after a drain. ``old`` and ``new``: host and node name; ids: service and node."""
+
+    inventory_name: str
+    old: t.Tuple[str, str]
+    new: t.Tuple[str, str]
+    old_ids: t.Tuple[str, str]
+    new_ids: t.Tuple[str, str]
+    zone: t.Optional[str]
+    aggregates: t.Tuple[int, ...] = ()
+    guests: t.Tuple[str, ...] = ()
+
+
+def audit(bundle: Bundle, expected: Expected, zones: t.Mapping[str, t.Optional[str]]) -> Checked:
+    """No store says the old name; a fresh identity in the old aggregates and zone; ``zones``: where each guest is."""
+    base = renamed.Expected(
+        inventory_name=expected.inventory_name,
+        old_host=expected.old[0],
+        old_node=expected.old[1],
+        new_host=expected.new[0],
+        new_node=expected.new[1],
+        service_uuid=expected.new_ids[0],
+        service_id=0,
+        node_uuid=expected.new_ids[1],
+        node_id=0,
+    )
+    stale = tuple(dataclasses.replace(item, remedy=GO_ON) for item in renamed.leftovers(bundle, base).findings)
+    found = [*_identity(bundle, expected), *_memberships(bundle, expected), *_landed(expected, zones)]
+    unread = tuple(
+        Unchecked("SG301", expected.new[0], f"not read: {part}")
+        for part in ("services", "hypervisors", "providers", "aggregates", "agents")
+        if getattr(bundle.cloud, part, None) is None
+    )
+    return Checked(stale + tuple(found), unread)
+
+
+def _identity(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
+    host = expected.new[0]
+    cells = (bundle.databases.cells if bundle.databases else None) or []
+    rows = [row for cell in cells for row in cell.compute_nodes or [] if not row.deleted and row.host == host]
+    node = [(row.uuid, row.hypervisor_hostname) for row in rows]
+    if node != [(expected.new_ids[1], expected.new[1])] or expected.new_ids[1] == expected.old_ids[1]:
+        yield finding("SG102", Subject("compute_node", expected.new_ids[1], host=host), {"seen": node}, GO_ON)
+    services = [row.uuid for cell in cells for row in cell.services or [] if not row.deleted and row.host == host]
+    if services != [expected.new_ids[0]] or expected.new_ids[0] == expected.old_ids[0]:
+        yield finding("SG106", Subject("service", expected.new_ids[0], host=host), {"seen": services}, GO_ON)
+    providers = {row.uuid: row.name for row in (bundle.cloud.providers if bundle.cloud else None) or []}
+    if providers.get(expected.new_ids[1]) != expected.new[1]:
+        subject = Subject("resource_provider", expected.new_ids[1], expected.new[1], host)
+        yield finding("SG112", subject, {"seen": providers.get(expected.new_ids[1])}, GO_ON)
+    facts = bundle.hosts.get(expected.inventory_name)
+    for file in (facts.compute_id_files if facts else None) or []:
+        if file.exists and file.read_by_nova and file.uuid != expected.new_ids[1]:
+            evidence = {"path": file.path, "uuid": file.uuid, "node": expected.new_ids[1]}
+            yield finding("SG102", Subject("compute_node", expected.new_ids[1], host=host), evidence, GO_ON)
+
+
+def _memberships(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
+    entries = (bundle.cloud.aggregates if bundle.cloud else None) or []
+    host = expected.new[0]
+    now = {entry.id for entry in entries if host in entry.hosts}
+    for identity in sorted(now ^ set(expected.aggregates)):
+        name = next((entry.name for entry in entries if entry.id == identity), None)
+        evidence = {"member now": identity in now, "member before": identity in expected.aggregates}
+        yield finding("SG303", Subject("aggregate", str(identity), name, host), evidence, GO_ON)
+
+
+def _landed(expected: Expected, zones: t.Mapping[str, t.Optional[str]]) -> t.Iterator[Finding]:
+    for uuid in expected.guests:
+        # None: deleted by its owner meanwhile.
+        if zones.get(uuid) not in (None, expected.zone):
+            evidence = {"zone": zones[uuid], "expected": expected.zone}
+            remedy = "Its owner or another operator moved it: see its events (openstack server event list)."
+            yield finding("SG407", Subject("instance", uuid), evidence, remedy, WARNING)

@@ -1,0 +1,645 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Before nova-compute starts on a host that was evacuated: what a start would do, what is left over. Pure.
+
+What is safe to clear is returned beside the findings, and is no finding itself:
+
+* A domain whose instance Nova has on another host, by an evacuation from here that is done, its disks in Ceph:
+  a definition without a process; or one that runs, where Ceph refuses this host and nothing here watches the disks.
+* Entries on the OSD blocklists, cluster by cluster, when no domain that is not its own runs here any more: this
+  host's addresses, and those that journals of its evacuations list. All other entries are left alone.
+* The hold of the evacuation on the compute service, once nova-compute has run again: Nova forces no service up while
+  one of its evacuation records is C(done) (nova/api/openstack/compute/services.py), and the start completes them.
+
+An evacuation that holds the service must have its journal here, open or closed: SG707. One on another controller may be
+open, and need what would be lifted here.
+
+Ceph is looked at by other hosts, and only a view of the host's own cluster and pool says anything of its disks. All
+else that is wrong refuses, each with its reason. Two do not refuse to clear, but nothing is clear with them: SG517, a
+running domain whose disk this host does not have open, and SG709 for a disk that no host looked at. What such a domain
+needs, a hard reboot, comes after the clearing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
+    OURS,
+    Index,
+    Items,
+    domain_subject,
+    gather,
+    host_subject,
+    in_progress,
+    is_loopback,
+    migration_evidence,
+    migration_subject,
+    same_name,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast, identity, storage
+from ansible_collections.stackguard.nova.plugins.module_utils.model import blocklists
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    ApiService,
+    Bundle,
+    Domain,
+    HostFacts,
+    OperationRecord,
+    RbdFacts,
+    RbdImage,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    INFO,
+    WARNING,
+    Checked,
+    Finding,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key
+from ansible_collections.stackguard.nova.plugins.module_utils.records.operation_records import is_evacuation
+
+#: disabled_reason of a host that an evacuation holds begins with it.
+HELD = f"{OURS}evacuate:"
+#: An evacuation that has ended on its destination.
+DONE = "done"
+#: The code that is no reason against clearing, and never clear.
+DEAD_DISK = "SG517"
+_STOPPED = ("inactive", "failed")
+_AGAIN = "Make it readable, then run return_host again."
+
+#: A Ceph cluster's fsid and a pool.
+Home = t.Tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Lift:
+    """Addresses to take off the OSD blocklist of one cluster, through one host that reaches it."""
+
+    fsid: str
+    pool: str
+    #: Inventory name.
+    reader: str
+    #: Address to whose it is, for people.
+    addresses: t.Mapping[str, str]
+    #: Those of them that the returning host has now.
+    own: t.Tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Clearing:
+    """What is left over and safe to clear, in this order."""
+
+    #: Domains to end here: destroyed where they run, and undefined. Their disks stay in Ceph.
+    domains: t.Tuple[Domain, ...] = ()
+    #: Blocklist entries to remove.
+    lifts: t.Tuple[Lift, ...] = ()
+    #: The reason under which an evacuation holds the compute service; None: none does, or not yet to be cleared.
+    reason: t.Optional[str] = None
+    #: The same, where nova-compute must start before.
+    held_until_start: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """The findings, and what would be cleared where none of them stands."""
+
+    checked: Checked
+    clearing: Clearing = Clearing()
+    #: Whether so much is unread that nothing was judged: no override passes that.
+    undecided: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class _View:
+    """What one host sees of a cluster and pool."""
+
+    name: str
+    rbd: RbdFacts
+
+
+def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
+    """Return every finding, and what is safe to clear."""
+    facts = bundle.hosts.get(request.inventory_name)
+    missing = _unread(bundle, facts, request)
+    if facts is None or missing:
+        return _undecided(request, {"not read": missing})
+    index = Index(bundle)
+    try:
+        found = forecast.fates(index, facts)
+    except forecast.UnreadError as error:
+        return _undecided(request, {"reason": str(error)})
+    views = _views(bundle, request)
+    own_view = views.get(home(facts, request) or ("", ""))
+    leaving = [fate.domain for fate in found if _leftover(index, fate) and _harmless(facts, own_view, fate.domain)]
+    hold, waits = _hold(bundle, request), _start_is_awaited(index, request)
+    clearing = Clearing(
+        tuple(leaving), tuple(_lifts(bundle, facts, request)), None if waits else hold, hold if waits else None
+    )
+    ended = {domain.uuid for domain in leaving}
+    items = [
+        *_about(index, facts, request),
+        *_services(bundle, request),
+        *(
+            item
+            for item in forecast.restart(index, facts)
+            if isinstance(item, Unchecked) or item.object.kind != "domain" or item.object.id not in ended
+        ),
+        *_strangers(facts, found, clearing),
+        *_lost(facts, request),
+        *_too_late(facts, clearing),
+        *_under_way(index, request),
+        *_refused_still(bundle, facts, request),
+        *_unreached(bundle, request),
+        *_disks(facts, home(facts, request), views, ended | _deleted(index, facts)),
+        *_ports(bundle, request),
+        *_allocations(index, bundle, request),
+    ]
+    return Decision(gather(items), clearing)
+
+
+def _undecided(request: ReturnRequest, evidence: t.Mapping[str, t.Any]) -> Decision:
+    item = finding("SG709", Subject("host", request.host), evidence, _AGAIN)
+    return Decision(Checked((item,)), undecided=True)
+
+
+# --- what must be known ---------------------------------------------------------------------------------------
+
+
+def _unread(bundle: Bundle, facts: t.Optional[HostFacts], request: ReturnRequest) -> t.List[str]:
+    if facts is None:
+        reason = bundle.unreachable.get(request.inventory_name, "not read")
+        return [f"host {request.inventory_name}: {reason}"]
+    reasons = {entry.part: entry.reason for entry in facts.unread}
+    missing = [
+        f"host.{part}: {reasons.get(part, 'not read')}"
+        for part in ("domains", "qemu_processes", "nova_conf", "addresses")
+        if getattr(facts, part) is None
+    ]
+    why = {entry.part: entry.reason for entry in (bundle.cloud.unread if bundle.cloud else [])}
+    missing += [
+        f"cloud.{part}: {why.get(part, 'not read')}"
+        for part in ("services", "servers", "ports", "providers")
+        if getattr(bundle.cloud, part, None) is None
+    ]
+    if facts.nova_conf is not None and facts.nova_conf.images_type == "rbd":
+        missing += _unread_ceph(bundle, facts, request)
+    return missing
+
+
+def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.List[str]:
+    place = home(facts, request)
+    if place is None:
+        reasons = {entry.part: entry.reason for entry in [*facts.unread, *(facts.rbd.unread if facts.rbd else [])]}
+        why = reasons.get("fsid") or reasons.get("rbd") or "not read"
+        return [f"the Ceph cluster of {request.inventory_name}: {why}"]
+    view = _views(bundle, request).get(place)
+    if view is None:
+        return [f"Ceph cluster {place[0]}, pool {place[1]}: no other host that was read looks into it"]
+    reasons = {entry.part: entry.reason for entry in view.rbd.unread}
+    return [
+        f"Ceph's {part}, as {view.name} sees it: {reasons.get(part, 'not read')}"
+        for part in ("images", "blocklist")
+        if getattr(view.rbd, part) is None
+    ]
+
+
+def home(facts: HostFacts, request: ReturnRequest) -> t.Optional[Home]:
+    """Return the cluster and pool of a host's disks: as read on it, else as its journals say; None: not known.
+
+    The monitors answer a host that the OSDs refuse, so that it knows its cluster even then.
+    """
+    if facts.rbd is not None and facts.rbd.fsid is not None:
+        return facts.rbd.fsid, facts.rbd.pool
+    pool = facts.nova_conf.images_rbd_pool if facts.nova_conf else None
+    for record in sorted(_mine(request), key=lambda record: record.started_at, reverse=True):
+        clusters = [fsid for fsid, pools in record.homes.items() if pool in pools]
+        if record.homes:
+            return (clusters[0], str(pool)) if len(clusters) == 1 else None
+    return None
+
+
+def _views(bundle: Bundle, request: ReturnRequest) -> t.Dict[Home, _View]:
+    """Return what the readers saw. A host never sees for itself, and one that opened no image has not looked."""
+    found: t.Dict[Home, _View] = {}
+    for name in request.ceph_names:
+        facts = bundle.hosts.get(name)
+        rbd = facts.rbd if facts is not None and name != request.inventory_name else None
+        if rbd is not None and rbd.opened and rbd.fsid is not None:
+            found.setdefault((rbd.fsid, rbd.pool), _View(name, rbd))
+    return found
+
+
+def _mine(request: ReturnRequest) -> t.List[OperationRecord]:
+    """Return the evacuations of this host."""
+    return [record for record in request.records if is_evacuation(record.kind) and same_name(record.host, request.host)]
+
+
+def _unreached(bundle: Bundle, request: ReturnRequest) -> Items:
+    """SG709: a journal lists addresses on a cluster whose blocklist no host read."""
+    read = {fsid for (fsid, _pool), view in _views(bundle, request).items() if view.rbd.blocklist is not None}
+    for record in _mine(request):
+        for fsid in sorted(fsid for fsid, addresses in record.blocklisted.items() if addresses and fsid not in read):
+            evidence = {"operation": record.operation_id, "addresses": record.blocklisted[fsid]}
+            remedy = "Name a host that reaches this Ceph cluster: return_host -e return_ceph_host=NAME,NAME"
+            yield finding("SG709", Subject("service", fsid, "Ceph"), evidence, remedy)
+        if record.addresses and not read:
+            evidence = {"operation": record.operation_id, "addresses": record.addresses}
+            remedy = "Name a host that reaches Ceph: return_host -e return_ceph_host=NAME"
+            yield finding("SG709", Subject("service", "ceph", "Ceph"), evidence, remedy)
+
+
+# --- what is safe to clear ------------------------------------------------------------------------------------
+
+
+def _leftover(index: Index, fate: forecast.Fate) -> bool:
+    """Whether Nova has the instance elsewhere, by an evacuation from here that is done, and would end it too."""
+    rows = index.migrations_by_instance.get(fate.domain.uuid, [])
+    return (
+        fate.rule == forecast.EVACUATED
+        and fate.action == forecast.DESTROYED
+        and fate.exists
+        and fate.lives is not None
+        and any(row.uuid == fate.migration or str(row.id) == fate.migration for row in rows if row.status == DONE)
+        and not any(in_progress(row) for row in rows)
+        and not any(same_name(fate.lives, row.source_compute) for row in rows)
+    )
+
+
+def _harmless(facts: HostFacts, view: t.Optional[_View], domain: Domain) -> bool:
+    """Whether no process is behind a domain, or Ceph refuses what it writes and nothing here has its disks open."""
+    if domain.state not in RUNNING:
+        return True
+    if view is None or not _refused(facts, view.rbd):
+        return False
+    images = [image for image in view.rbd.images or [] if image.name.startswith(f"{domain.uuid}_")]
+    return bool(images) and all(
+        image.watchers is not None and not any(_of(facts, watcher.address) for watcher in image.watchers)
+        for image in images
+    )
+
+
+def _refused(facts: HostFacts, rbd: RbdFacts) -> bool:
+    """Whether the cluster refuses what this host writes: the address by which it reaches Ceph, not just any of it."""
+    entries = rbd.blocklist or []
+    client = facts.rbd.client_address if facts.rbd else None
+    # Where that is unread it may be any of them.
+    clients = [client] if client else _own(facts)
+    return bool(clients) and all(any(blocklists.covers(entry, one) for entry in entries) for one in clients)
+
+
+def _own(facts: HostFacts) -> t.List[str]:
+    client = facts.rbd.client_address if facts.rbd else None
+    known = [*(facts.addresses or []), *([client] if client else [])]
+    return sorted({str(blocklists.plain(one)) for one in known if blocklists.plain(one) and not is_loopback(one)})
+
+
+def _of(facts: HostFacts, ceph: str) -> bool:
+    """Whether a client's address is this host's; one that cannot be understood may be."""
+    address = blocklists.plain(storage.address_of(ceph) or "")
+    return address is None or address in _own(facts)
+
+
+def _lifts(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.Iterator[Lift]:
+    """What is taken off, cluster by cluster: this host's addresses, and those that journals of its evacuations list."""
+    own = _own(facts)
+    for fsid, (pool, view) in _clusters(bundle, request).items():
+        listed = _listed(view.rbd)
+        kept = _kept(request, fsid, own)
+        whose = dict.fromkeys(own, f"of {request.host}")
+        for address, operation in _journaled(_mine(request), fsid).items():
+            user = storage.owner(bundle, blocklists.entry_of(address))
+            now = f", {user} has it now" if user is not None else ""
+            whose.setdefault(address, f"listed by operation {operation}{now}")
+        addresses = {
+            address: why for address, why in sorted(whose.items()) if address in listed and address not in kept
+        }
+        if addresses:
+            yield Lift(fsid, pool, view.name, addresses, tuple(one for one in addresses if one in own))
+
+
+def _clusters(bundle: Bundle, request: ReturnRequest) -> t.Dict[str, t.Tuple[str, _View]]:
+    """Return one pool and view for each cluster whose blocklist was read: pools of one cluster share the list."""
+    found: t.Dict[str, t.Tuple[str, _View]] = {}
+    for (fsid, pool), view in sorted(_views(bundle, request).items(), key=lambda item: item[0]):
+        if view.rbd.blocklist is not None:
+            found.setdefault(fsid, (pool, view))
+    return found
+
+
+def _listed(rbd: RbdFacts) -> t.Set[str]:
+    """Return the addresses of which a cluster refuses all clients. Entries of single clients are Ceph's own."""
+    known = {blocklists.whole(entry) for entry in rbd.blocklist or []}
+    return {address for address in known if address is not None}
+
+
+def _journaled(records: t.Sequence[OperationRecord], fsid: str) -> t.Dict[str, str]:
+    """Return the addresses that operations put on a cluster's list, each with the operation, the last one first.
+
+    An old journal does not name its cluster, and its operation may have written to any: its addresses count for each.
+    """
+    found: t.Dict[str, str] = {}
+    for record in sorted(records, key=lambda record: record.started_at, reverse=True):
+        for address in [*record.blocklisted.get(fsid, []), *record.addresses]:
+            known = blocklists.plain(address)
+            if known is not None:
+                found.setdefault(known, record.operation_id)
+    return found
+
+
+def _kept(request: ReturnRequest, fsid: str, own: t.Container[str]) -> t.Dict[str, OperationRecord]:
+    """Return the addresses that fence another host: never lifted here.
+
+    An open evacuation of another host needs what it listed. So may a later one that is closed, until that host is back;
+    but an address that this host has now is not the other's any more.
+    """
+    mine = [record for record in _mine(request) if record.blocklisted.get(fsid) or record.addresses]
+    last = max((record.started_at for record in mine), default="")
+    found: t.Dict[str, OperationRecord] = {}
+    for record in request.records:
+        if not is_evacuation(record.kind) or record.host is None or same_name(record.host, request.host):
+            continue
+        for address in _journaled([record], fsid):
+            if record.open or (record.started_at >= last and address not in own):
+                found[address] = record
+    return found
+
+
+def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> Items:
+    """SG515: entries that refuse this host, or that its journals list, and that are not this host's to lift."""
+    own = _own(facts)
+    for fsid, (_pool, view) in _clusters(bundle, request).items():
+        listed, mine = _listed(view.rbd), _journaled(_mine(request), fsid)
+        for address, record in sorted(_kept(request, fsid, own).items()):
+            if address in listed and (address in own or address in mine):
+                evidence: t.Dict[str, t.Any] = {
+                    "cluster": fsid,
+                    "evacuation of": record.host,
+                    "operation": record.operation_id,
+                }
+                remedy = (
+                    f"It is left on the list, since it fences {record.host}. End that evacuation, or bring that host "
+                    f"back: return_host -e return_host={record.host}"
+                )
+                severity = BLOCKER if address in own else WARNING
+                yield finding("SG515", Subject("host", address, host=record.host), evidence, remedy, severity)
+        for entry in view.rbd.blocklist or []:
+            span = blocklists.network(entry)
+            covered = [one for one in own if blocklists.covers(entry, one)]
+            if span is not None and covered and blocklists.whole(entry) is None:
+                evidence = {"cluster": fsid, "entry": entry.address, "addresses": covered, "until": entry.until}
+                command = blocklists.removal(entry, view.rbd.blocklist_word)
+                remedy = f"An administrator made it, and this host can not write: {command}"
+                yield finding("SG515", Subject("host", str(span), host=request.host), evidence, remedy, BLOCKER)
+
+
+def _service(bundle: Bundle, request: ReturnRequest) -> t.Optional[ApiService]:
+    services = (bundle.cloud.services if bundle.cloud else None) or []
+    return next((service for service in services if service.host == request.host), None)
+
+
+def _hold(bundle: Bundle, request: ReturnRequest) -> t.Optional[str]:
+    service = _service(bundle, request)
+    reason = (service.disabled_reason if service else None) or ""
+    return reason if reason.startswith(HELD) else None
+
+
+def _start_is_awaited(index: Index, request: ReturnRequest) -> bool:
+    """Whether an evacuation from here is one that only the next start of nova-compute completes."""
+    return any(
+        same_name(row.source_compute, request.host) and row.status == DONE and row.migration_type == "evacuation"
+        for _place, row in index.migrations_by_host.get(name_key(request.host), [])
+    )
+
+
+# --- what refuses ---------------------------------------------------------------------------------------------
+
+
+def _about(index: Index, facts: HostFacts, request: ReturnRequest) -> Items:
+    """SG706 an evacuation that has not ended; SG101 to SG106 who this host is, as a start would see it."""
+    for record in _mine(request):
+        if record.open:
+            evidence = {"operation": record.operation_id, "state": record.state, "started": record.started_at}
+            remedy = (
+                f"Keep nova-compute stopped here. Bring the evacuation to its end: evacuate_host -e "
+                f"evacuate_host={request.host} -e evacuate_action=resume (or abort)"
+            )
+            yield finding("SG706", Subject("host", request.host), evidence, remedy)
+    yield from identity.unsupported_driver(index, facts)
+    yield from identity.compute_id_files(index, facts)
+    yield from identity.compute_id_node(index, facts)
+    yield from identity.hypervisor_hostname(index, facts)
+    yield from identity.service_host(index, facts)
+
+
+def _services(bundle: Bundle, request: ReturnRequest) -> Items:
+    """SG119: no such service; SG707: another operation holds it, or one without a journal; SG704: the operator does."""
+    service = _service(bundle, request)
+    subject = Subject("host", request.host)
+    if service is None:
+        yield finding("SG119", subject, {}, "Name it as openstack compute service list does.")
+        return
+    reason = service.disabled_reason or ""
+    seen = {"status": service.status, "disabled reason": reason or None, "forced down": service.forced_down}
+    if reason.startswith(OURS) and not reason.startswith(HELD):
+        yield finding("SG707", subject, seen, "End that operation first.")
+    elif reason.startswith(HELD) and not _has_journal(reason, request):
+        # It may be open elsewhere, and need every entry that a run here would remove.
+        remedy = (
+            "If its journal is lost, see that it has ended, and override SG707 for this host with your reason. "
+            "Otherwise run return_host with the journals of the controller that evacuated the host: "
+            f"return_host -e return_host={request.host} -e stackguard_state_host=NAME -e stackguard_state_dir=DIRECTORY"
+        )
+        yield finding("SG707", subject, {**seen, "journals": _operations(request)}, remedy)
+    elif not reason.startswith(HELD) and (service.forced_down or service.status != "enabled"):
+        yield finding(
+            "SG704", subject, seen, "No evacuation of this collection did that: it is left as it is.", WARNING
+        )
+
+
+def _has_journal(reason: str, request: ReturnRequest) -> bool:
+    return reason[len(HELD) :] in _operations(request)
+
+
+def _operations(request: ReturnRequest) -> t.List[str]:
+    """Return the evacuations of this host whose journals were read, open or closed."""
+    return [record.operation_id for record in _mine(request)]
+
+
+def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Clearing) -> Items:
+    """SG110: while Ceph refuses this host, a running domain of which nothing is known keeps it on the blocklist."""
+    for fate in found:
+        unknown = not fate.exists and fate.rule is None
+        if clearing.lifts and unknown and fate.domain.state in RUNNING:
+            addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
+            evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
+            remedy = f"Without the entry it could write again. Find out what it is, or virsh destroy {fate.domain.name}"
+            yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
+
+
+def _lost(facts: HostFacts, request: ReturnRequest) -> Items:
+    """SG110: a QEMU that libvirt does not show. Where its server lives is not known: it may be a second writer."""
+    shown = {domain.uuid for domain in facts.domains or [] if domain.state in RUNNING}
+    for uuid, pid in sorted((facts.qemu_processes or {}).items()):
+        if uuid not in shown:
+            evidence = {"process": pid, "libvirt": "does not show that it runs"}
+            remedy = f"It writes, or could write again. Find out what it is, or end it: kill {pid}"
+            yield finding("SG110", Subject("domain", uuid, host=request.host), evidence, remedy)
+
+
+def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
+    """SG510: nova-compute runs, or may run, while there is something to clear under it."""
+    # An entry of an address that this host does not have any more keeps nothing here from writing.
+    if not (clearing.domains or any(lift.own for lift in clearing.lifts)):
+        return
+    units = [unit for unit in facts.units or [] if "nova-compute" in unit.name or "n-cpu" in unit.name]
+    running = [unit.name for unit in units if unit.active_state not in _STOPPED]
+    if running or not units:
+        evidence = {"runs": running, "units": None if facts.units is None else [unit.name for unit in units]}
+        remedy = (
+            "Stop and mask nova-compute, then run return_host again: systemctl mask --now nova-compute"
+            if running
+            else "See that nova-compute is stopped (no unit of it was found), then override SG510 for this host."
+        )
+        yield finding("SG510", host_subject(facts), evidence, remedy, BLOCKER)
+
+
+def _under_way(index: Index, request: ReturnRequest) -> Items:
+    """SG702: a migration from or to this host has not ended."""
+    for place, row in index.migrations_by_host.get(name_key(request.host), []):
+        if in_progress(row):
+            remedy = "Wait until it has ended; one that never will is for the operator to end in Nova."
+            yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
+
+
+def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _View], ended: t.Container[str]) -> Items:
+    """SG517: a running domain's disk that no client of this host has open. It stays dead until a hard reboot.
+
+    A QEMU that Ceph refused once does not open its disks again when the entry is gone.
+    """
+    for domain in facts.domains or []:
+        if domain.state not in RUNNING or domain.uuid in ended:
+            continue
+        dead: t.Dict[str, t.List[str]] = {}
+        for source in _sources(domain):
+            image, doubt = _look(source, domain, place, views)
+            if doubt is not None:
+                yield _disk_unread(source, domain, [doubt])
+            elif image is None:
+                dead[source] = ["the image is not there"]
+            elif image.watchers is None:
+                yield _disk_unread(source, domain, sorted({one.reason for one in image.unread}) or ["not read"])
+            elif not any(_client(facts, watcher.address) for watcher in image.watchers):
+                dead[source] = sorted(watcher.address for watcher in image.watchers)
+        if dead:
+            evidence = {"domain": [domain.name, domain.state], "watchers": dead}
+            remedy = (
+                "Its disk is dead until a hard reboot. When nova-compute runs here: "
+                f"openstack server reboot --hard {domain.uuid}"
+            )
+            yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
+
+
+def _deleted(index: Index, facts: HostFacts) -> t.Set[str]:
+    """Return the domains whose servers are deleted: a start of nova-compute ends them, whatever their disks."""
+    rows = {domain.uuid: index.instance_rows_by_uuid.get(domain.uuid, []) for domain in facts.domains or []}
+    return {uuid for uuid, found in rows.items() if found and all(row.deleted for _cell, row in found)}
+
+
+def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
+    evidence = {"unread": list(why), "domain": [domain.name, domain.uuid, domain.state]}
+    remedy = (
+        "Give the Ceph user of return_ceph_user the right to look at it (profile rbd), then run return_host again. Or "
+        "verify that the guest reads its disk, and override the code for this image."
+    )
+    return finding("SG709", Subject("image", source), evidence, remedy)
+
+
+def about_disks(item: Finding) -> bool:
+    """Whether a finding says that a running domain cannot use a disk, or that this is not known.
+
+    It is no reason against clearing, which a hard reboot needs. But nothing is clear with it.
+    """
+    return item.code == DEAD_DISK or (item.code == "SG709" and item.object.kind == "image")
+
+
+def _sources(domain: Domain) -> t.List[str]:
+    """Return pool and image of a domain's disks in Ceph. A config drive is opened read-only and has no watcher."""
+    sources = [disk.source for disk in domain.disks if disk.protocol == "rbd" and disk.source]
+    return sorted({source for source in sources if not source.partition("_disk")[2].startswith(".config")})
+
+
+def _look(
+    source: str, domain: Domain, place: t.Optional[Home], views: t.Mapping[Home, _View]
+) -> t.Tuple[t.Optional[RbdImage], t.Optional[str]]:
+    """Return the image as it was seen, or why nothing can be said of it. Neither: it is not there."""
+    pool, _slash, name = source.partition("/")
+    view = views.get(place) if place is not None else None
+    if view is not None and pool == view.rbd.pool and name.startswith(f"{domain.uuid}_"):
+        if view.rbd.instances and domain.uuid not in view.rbd.instances:
+            return None, "its images were not asked for"
+        return next((image for image in view.rbd.images or [] if image.name == name), None), None
+    seen: t.Dict[t.Optional[str], t.List[RbdImage]] = {}
+    for other in views.values():
+        for volume in other.rbd.volumes or []:
+            if (volume.pool, volume.image.name) == (pool, name):
+                # Readers of several pools of Nova's look at one pool of volumes: it is one image.
+                seen.setdefault(other.rbd.fsid, []).append(volume.image)
+    if len(seen) > 1:
+        return None, f"it is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
+    for images in seen.values():
+        return next((image for image in images if image.watchers is not None), images[0]), None
+    return None, "no host looked at it: it is not in Nova's pool"
+
+
+def _client(facts: HostFacts, ceph: str) -> bool:
+    """Whether a watcher is surely this host's."""
+    return blocklists.plain(storage.address_of(ceph) or "") in _own(facts)
+
+
+def _ports(bundle: Bundle, request: ReturnRequest) -> Items:
+    """SG511: ports of servers that Nova has elsewhere, still bound here."""
+    here = {
+        server.id for server in (bundle.cloud.servers if bundle.cloud else None) or [] if server.host == request.host
+    }
+    for port in (bundle.cloud.ports if bundle.cloud else None) or []:
+        owner = port.device_owner or ""
+        if port.binding_host_id == request.host and owner.startswith("compute:") and port.device_id not in here:
+            evidence = {"server": port.device_id, "status": port.status}
+            remedy = (
+                "Nova has its server elsewhere: bind it there (openstack port set --host), or reboot the server hard."
+            )
+            yield finding("SG511", Subject("port", port.id, host=request.host), evidence, remedy, WARNING)
+
+
+def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
+    """SG509: what placement still counts here for servers that Nova has elsewhere."""
+    cloud = bundle.cloud
+    roots = {node.id for node in (cloud.hypervisors if cloud else None) or [] if node.service_host == request.host}
+    here = {server.id for server in (cloud.servers if cloud else None) or [] if server.host == request.host}
+    moves = {row.uuid for _place, row in index.migrations_by_host.get(name_key(request.host), [])}
+    if not roots:
+        yield Unchecked("SG509", request.host, "its allocations: no compute node of it was listed")
+    for provider in (cloud.providers if cloud else None) or []:
+        if provider.uuid not in roots and provider.root_provider_uuid not in roots:
+            continue
+        if provider.allocations is None:
+            yield Unchecked("SG509", provider.uuid, "its allocations were not read")
+        for consumer in sorted(set(provider.allocations or {}) - here - moves):
+            rows = index.migrations_by_instance.get(consumer, [])
+            reaped = any(same_name(row.source_compute, request.host) and row.status == DONE for row in rows)
+            evidence = {"provider": provider.name, "allocation": (provider.allocations or {})[consumer]}
+            remedy = (
+                "The next start of nova-compute removes it."
+                if reaped
+                else "No open evacuation explains it: nova-manage placement audit names and removes orphans."
+            )
+            subject = Subject("instance", consumer, host=request.host)
+            yield finding("SG509", subject, evidence, remedy, INFO if reaped else WARNING)

@@ -1,0 +1,479 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Images in Ceph, who has them open, and whose addresses these are. Pure.
+
+An image is found by its cluster and pool (fsid, pool). A cluster whose fsid was not read is equal to none, not even to
+another that was not read.
+
+An address is the dead host's in a cluster only with evidence from that cluster, see :func:`identify`. Nova's
+C(host_ip) alone says nothing about Ceph.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import ipaddress
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest, by_nova_name
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import parse_address
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    Bundle,
+    EvacuationFacts,
+    HostFacts,
+    RbdFacts,
+    RbdImage,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+
+try:
+    import netaddr
+except ImportError:
+    # Where it is missing no range is recognised: less is proven, never more.
+    HAS_NETADDR = False
+else:
+    HAS_NETADDR = True
+
+WATCHER, LOCK = "watcher", "lock"
+#: How the evidence of an address begins that nothing but locks shows.
+_BY_LOCKS = "it alone has the locks of all "
+#: Servers that write from the dead host, as far as Nova knows.
+_ACTIVE = "ACTIVE"
+
+#: Where an image is: cluster and pool.
+Home = t.Tuple[str, str]
+
+
+# --- addresses ------------------------------------------------------------------------------------------------
+
+
+def plain(address: t.Optional[str]) -> t.Optional[str]:
+    """Return an IP address in its one form, an IPv4 address that IPv6 carries as IPv4; None: it is none."""
+    parsed = parse_address(address or "")
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
+        parsed = parsed.ipv4_mapped
+    return None if parsed is None else str(parsed)
+
+
+def address_of(ceph: t.Optional[str]) -> t.Optional[str]:
+    """Return the IP address in Ceph's C(IP:PORT/NONCE), C([IP6]:PORT/NONCE) or C(v1:IP:PORT/NONCE); None: none."""
+    text = (ceph or "").partition("/")[0]
+    for prefix in ("v1:", "v2:", "any:"):
+        text = text.removeprefix(prefix)
+    host = text[1:].partition("]")[0] if text.startswith("[") else text.rpartition(":")[0]
+    return plain(host)
+
+
+def on_list(entries: t.Iterable[str], address: str) -> bool:
+    """Whether entries of an OSD blocklist refuse every client of an address.
+
+    ``IP``, ``IP:0/0`` and ranges (``IP/BITS``, ``cidr:IP:0/BITS``) do; ``IP:PORT/NONCE`` refuses one client only.
+    """
+    return any(_refuses(entry.strip(), address) for entry in entries)
+
+
+def _refuses(entry: str, address: str) -> bool:
+    wanted = plain(address)
+    if wanted is None:
+        return False
+    if plain(entry.strip("[]")) == wanted or (entry.endswith(":0/0") and address_of(entry) == wanted):
+        return True
+    network, _slash, bits = entry.removeprefix("cidr:").rpartition("/")
+    if entry.startswith("cidr:"):
+        network = address_of(f"{network}/0") or network
+    elif parse_address(network.strip("[]")) is None:
+        return False
+    if not HAS_NETADDR:
+        return False
+    try:
+        return netaddr.IPAddress(wanted) in netaddr.IPNetwork(f"{network.strip('[]')}/{bits}")
+    except (netaddr.AddrFormatError, ValueError):
+        return False
+
+
+# --- who sees what --------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """An image, and where it was seen. ``by``: what Nova calls the hosts that saw it."""
+
+    fsid: t.Optional[str]
+    pool: str
+    image: RbdImage
+    by: t.Tuple[str, ...]
+
+    @property
+    def home(self) -> t.Optional[Home]:
+        """Return cluster and pool; None: the cluster is not known."""
+        return None if self.fsid is None else (self.fsid, self.pool)
+
+
+_Key = t.Tuple[t.Optional[str], str, t.Optional[str]]
+#: While it is gathered: by name, by place, what the hosts saw, and the hosts.
+_Places = t.Dict[str, t.Dict[_Key, t.Tuple[t.List[RbdImage], t.List[str]]]]
+
+
+def _key(rbd: RbdFacts, pool: str, by: str) -> _Key:
+    # An fsid that was not read is equal to none: such a view stands alone.
+    return (rbd.fsid, pool, None if rbd.fsid is not None else by)
+
+
+def seen(bundle: Bundle, uuids: t.Optional[t.Container[str]] = None) -> t.Dict[str, t.List[Seen]]:
+    """Return every image of these instances (None: all) by name: once for each cluster and pool it was seen in.
+
+    Several hosts look at one pool one after the other, and some list names only: what any of them saw counts, and
+    what one could not read is unread only where no other could.
+    """
+    found: _Places = {}
+    for name, facts in sorted(by_nova_name(bundle).items()):
+        rbd = facts.rbd
+        if rbd is None or rbd.images is None:
+            continue
+        key = _key(rbd, rbd.pool, name)
+        for image in rbd.images:
+            if uuids is None or image.name.partition("_")[0] in uuids:
+                _add(found, image.name, key, image, name)
+    return _merged(found)
+
+
+def volumes_seen(bundle: Bundle, volumes: t.Container[str]) -> t.Dict[str, t.List[Seen]]:
+    """Return the images of these volumes by the volume's uuid: once for each cluster and pool it was seen in."""
+    found: _Places = {}
+    for name, facts in sorted(by_nova_name(bundle).items()):
+        rbd = facts.rbd
+        if rbd is None or rbd.volumes is None:
+            continue
+        for entry in rbd.volumes:
+            uuid = entry.image.name.removeprefix("volume-")
+            if entry.image.name.startswith("volume-") and uuid in volumes:
+                _add(found, uuid, _key(rbd, entry.pool, name), entry.image, name)
+    return _merged(found)
+
+
+def _add(found: _Places, name: str, key: _Key, image: RbdImage, by: str) -> None:
+    images, hosts = found.setdefault(name, {}).setdefault(key, ([], []))
+    hosts.append(by)
+    # A thousand hosts that listed the name only say nothing more of it than the first.
+    if not images or _opened(image) or image.unread != images[0].unread:
+        images.append(image)
+
+
+def _opened(image: RbdImage) -> bool:
+    return any(part is not None for part in (image.id, image.size, image.snapshots, image.watchers, image.locks))
+
+
+def _merged(found: _Places) -> t.Dict[str, t.List[Seen]]:
+    return {
+        name: [
+            Seen(key[0], key[1], functools.reduce(_merge, images), tuple(hosts))
+            for key, (images, hosts) in places.items()
+        ]
+        for name, places in found.items()
+    }
+
+
+def _merge(one: RbdImage, other: RbdImage) -> RbdImage:
+    def both(name: str) -> t.Any:
+        first, second = getattr(one, name), getattr(other, name)
+        if first is None or second is None:
+            return second if first is None else first
+        return [*first, *(entry for entry in second if entry not in first)]
+
+    merged = dataclasses.replace(
+        one,
+        id=one.id or other.id,
+        size=one.size or other.size,
+        snapshots=both("snapshots"),
+        watchers=both("watchers"),
+        locks=both("locks"),
+    )
+    whole = None not in (merged.id, merged.snapshots, merged.watchers, merged.locks)
+    unread = [] if whole else [*one.unread, *(entry for entry in other.unread if entry not in one.unread)]
+    return dataclasses.replace(merged, unread=unread)
+
+
+@dataclasses.dataclass(frozen=True)
+class Disks:
+    """The disks of some servers, as all hosts see them: gathered once, since there may be many of both.
+
+    ``images`` by name; ``volumes``: by server; ``places``: of the volumes, by the volume's uuid.
+    """
+
+    images: t.Mapping[str, t.List[Seen]]
+    volumes: t.Mapping[str, t.List[str]]
+    places: t.Mapping[str, t.List[Seen]]
+    clients: t.Tuple[Client, ...]
+
+    @property
+    def clusters(self) -> t.List[str]:
+        """Return the clusters that hold them, sorted."""
+        entries = (entry for found in (self.images, self.places) for places in found.values() for entry in places)
+        return sorted({entry.fsid for entry in entries if entry.fsid is not None})
+
+
+def disks(bundle: Bundle, guests: t.Sequence[Guest]) -> Disks:
+    """Return the disks of these servers, and every client of them that was seen."""
+    images = seen(bundle, {guest.uuid for guest in guests})
+    volumes = volumes_of(bundle, guests)
+    places = volumes_seen(bundle, {volume for names in volumes.values() for volume in names})
+    found = [
+        client
+        for name, entries in sorted(images.items())
+        for entry in entries
+        for client in of_image(entry, name.partition("_")[0])
+    ]
+    for uuid, names in sorted(volumes.items()):
+        found += [client for name in names for entry in places.get(name, []) for client in of_image(entry, uuid)]
+    return Disks(images, volumes, places, tuple(found))
+
+
+def volumes_of(bundle: Bundle, guests: t.Iterable[Guest]) -> t.Dict[str, t.List[str]]:
+    """Return the volumes of each of these servers, by the server's uuid."""
+    wanted = {guest.uuid for guest in guests}
+    servers = (bundle.cloud.servers if bundle.cloud else None) or []
+    return {server.id: list(server.volumes) for server in servers if server.id in wanted and server.volumes}
+
+
+# --- clients --------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Client:
+    """One that has a disk of a server open (watcher), or had it last (lock). ``address``: Ceph's; ``ip``: plain."""
+
+    uuid: str
+    fsid: t.Optional[str]
+    pool: str
+    image: str
+    kind: str
+    address: str
+    ip: t.Optional[str]
+    #: Whether a lock is one that librbd manages (exclusive-lock); one made by hand has another cookie.
+    managed: bool = False
+
+
+def of_image(entry: Seen, uuid: str) -> t.Iterator[Client]:
+    image = entry.image
+    found = [(WATCHER, watcher.address, False) for watcher in image.watchers or []]
+    found += [(LOCK, lock.address or "", (lock.cookie or "").startswith("auto ")) for lock in image.locks or []]
+    for kind, address, managed in found:
+        yield Client(uuid, entry.fsid, entry.pool, image.name, kind, address, address_of(address), managed)
+
+
+# --- whose? ---------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Elsewhere:
+    """What the evidence of this reading does not hold.
+
+    ``earlier``: addresses that were read on the dead host before, each with the cluster whose client it was there
+    (None: only an address of the host). ``controllers``, ``gateways``: addresses that are never the dead host's.
+    """
+
+    earlier: t.Tuple[t.Tuple[str, t.Optional[str]], ...] = ()
+    controllers: t.Tuple[str, ...] = ()
+    gateways: t.Tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """Whose addresses are whose.
+
+    ``own``: by cluster, addresses proven to be the dead host's as a client there, with the evidence. ``mine``: known
+    to be the host's, for whatever. ``others``: of somebody else, and of whom. ``services``: by cluster, addresses of
+    its monitors, managers, OSDs and MDS; None: unread.
+    """
+
+    own: t.Mapping[str, t.Mapping[str, str]]
+    mine: t.FrozenSet[str]
+    others: t.Mapping[str, str]
+    services: t.Mapping[str, t.Optional[t.FrozenSet[str]]]
+    #: Of which host an address is, of those that Nova knows.
+    hosts: t.Mapping[str, str]
+    #: What it was found out from.
+    disks: Disks
+
+    def is_own(self, client: Client) -> bool:
+        """Whether a client is the dead host."""
+        if client.ip is None or client.ip in self.others:
+            return False
+        return client.ip in self.mine or client.ip in self.own.get(client.fsid or "", {})
+
+    def whose(self, client: Client) -> t.Optional[str]:
+        """Say whose address a client has; None: it is not known."""
+        if client.ip is None:
+            return None
+        if client.ip in self.others:
+            return self.others[client.ip]
+        if client.ip in (self.services.get(client.fsid or "") or ()):
+            return f"a monitor, manager, OSD or MDS of cluster {client.fsid}"
+        return None
+
+
+def identify(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    guests: t.Sequence[Guest],
+    request: EvacuationRequest,
+    given: t.Optional[t.Sequence[str]] = None,
+    elsewhere: t.Optional[Elsewhere] = None,
+) -> Known:
+    """Return whose addresses are whose. ``given``: by the operator; None: those of the request.
+
+    In a cluster an address is the dead host's
+
+    * where it was read on the host, now or earlier, as its client address of that cluster;
+    * where a watcher or lock of its servers has it, and it is known to be the host's (read on it, Nova's host_ip);
+    * where the operator names it;
+    * where nothing of this is known there, and all running servers (two or more) agree, see :func:`_agreed`.
+    """
+    given = request.blocklist if given is None else given
+    elsewhere = elsewhere or Elsewhere()
+    source = own_facts(bundle, request)
+    hosts = _hosts(bundle, about, request)
+    others = {**_named(elsewhere.gateways, "a gateway"), **_named(elsewhere.controllers, "the controller"), **hosts}
+    named = {address for address in map(plain, given) if address is not None}
+    mine = {*named, *_read_on(source), *_host_ips(about, request)}
+    mine |= {address for address in (plain(entry) for entry, _fsid in elsewhere.earlier) if address is not None}
+    found = disks(bundle, guests)
+    at = _nova_hosts(bundle, about, request)
+    known = Known({}, frozenset(mine - set(others)), others, _services(bundle), at, found)
+    own = {}
+    for fsid in found.clusters:
+        there = [client for client in found.clients if client.fsid == fsid]
+        why = dict.fromkeys(sorted(named), "named by the operator")
+        why.update(_as_client(source, fsid, elsewhere))
+        for client in there:
+            if client.ip is not None and known.is_own(client):
+                why.setdefault(client.ip, f"{client.kind} of {client.pool}/{client.image}")
+        why = {address: text for address, text in why.items() if address not in others}
+        own[fsid] = why or _agreed(guests, known, fsid, there)
+    return dataclasses.replace(known, own=own)
+
+
+def _agreed(guests: t.Sequence[Guest], known: Known, fsid: str, there: t.Sequence[Client]) -> t.Dict[str, str]:
+    """Return the one address that locks the images of all running servers in a cluster, where nothing else is known.
+
+    The exclusive lock (librbd's own, not one made by hand) of a running server's image is its QEMU's. So where every
+    running server with images here has locks of one and the same address, no other unknown client is seen, and there
+    are at least two such servers, it is the dead host's. One server agrees with itself only: whoever mapped its disk,
+    such as a backup reader, has that lock too, and may be in the same network.
+    """
+    unknown = {client.ip for client in there if not known.is_own(client) and known.whose(client) is None}
+    active = {guest.uuid for guest in guests if guest.status == _ACTIVE}
+    images = [(name.partition("_")[0], entry) for name, places in known.disks.images.items() for entry in places]
+    with_images = {uuid for uuid, entry in images if entry.fsid == fsid and uuid in active}
+    blind = any(
+        entry.image.locks is None or entry.image.watchers is None
+        for _uuid, entry in images
+        if entry.fsid in (fsid, None)
+    )
+    locks = [client for client in there if client.kind == LOCK and client.uuid in active]
+    holders, locked = {client.ip for client in locks}, {client.uuid for client in locks}
+    address = next(iter(holders)) if len(holders) == 1 else None
+    if blind or address is None or unknown != {address} or not with_images <= locked:
+        return {}
+    if len(locked) < 2 or not all(client.managed for client in locks):
+        return {}
+    return {address: f"{_BY_LOCKS}{len(locked)} running servers in this cluster"}
+
+
+def by_locks_only(why: str) -> bool:
+    """Whether an address is taken for the dead host's by :func:`_agreed` alone: it may be a daemon's of the cluster."""
+    return why.startswith(_BY_LOCKS)
+
+
+def like_peers(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, fsid: str) -> t.Optional[str]:
+    """Return the host's C(host_ip) where every other host that was read reaches this cluster from its own.
+
+    It may be put on the list, since it is the host's. It proves nothing: it covers no disk.
+    """
+    host_ips = {target.host: plain(target.host_ip) for target in about.targets or []}
+    reached = {
+        name: plain(facts.rbd.client_address)
+        for name, facts in by_nova_name(bundle).items()
+        if name != request.host and facts.rbd is not None and facts.rbd.fsid == fsid and facts.rbd.client_address
+    }
+    alike = [address is not None and host_ips.get(name) == address for name, address in reached.items()]
+    return host_ips.get(request.host) if alike and all(alike) else None
+
+
+def source_facts(bundle: Bundle, request: EvacuationRequest) -> t.Optional[HostFacts]:
+    """Return what was read on the source, if it answers."""
+    by_inventory = bundle.hosts.get(request.inventory_name or "")
+    return by_inventory or by_nova_name(bundle).get(request.host)
+
+
+def own_facts(bundle: Bundle, request: EvacuationRequest) -> t.Optional[HostFacts]:
+    """Return what was read on the source, unless the machine calls itself another host: then nothing of it is ours."""
+    facts = source_facts(bundle, request)
+    return facts if facts is not None and conf_host(facts) in (None, request.host) else None
+
+
+def _read_on(facts: t.Optional[HostFacts]) -> t.Set[str]:
+    if facts is None:
+        return set()
+    client = facts.rbd.client_address if facts.rbd else None
+    found = (plain(address) for address in (*(facts.addresses or []), client))
+    return {address for address in found if address is not None}
+
+
+def _host_ips(about: EvacuationFacts, request: EvacuationRequest) -> t.Set[str]:
+    found = (plain(target.host_ip) for target in about.targets or [] if target.host == request.host)
+    return {address for address in found if address is not None}
+
+
+def _as_client(source: t.Optional[HostFacts], fsid: str, elsewhere: Elsewhere) -> t.Dict[str, str]:
+    found = {
+        address: "read on the host earlier"
+        for address, cluster in ((plain(entry), cluster) for entry, cluster in elsewhere.earlier)
+        if address is not None and cluster == fsid
+    }
+    rbd = source.rbd if source is not None else None
+    now = plain(rbd.client_address) if rbd is not None and rbd.fsid == fsid else None
+    return {**found, **({now: "read on the host"} if now is not None else {})}
+
+
+def _nova_hosts(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -> t.Dict[str, str]:
+    """Addresses of the compute hosts that are not the source, to what Nova calls them."""
+    found = {plain(row.host_ip): row.host for row in about.targets or [] if row.host != request.host}
+    for name, facts in sorted(by_nova_name(bundle).items()):
+        if name != request.host:
+            found.update(dict.fromkeys(_read_on(facts), name))
+    return {address: host for address, host in found.items() if address is not None}
+
+
+def _hosts(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest) -> t.Dict[str, str]:
+    """Addresses of every host but the source, compute host or not, to their names."""
+    source = own_facts(bundle, request)
+    found = {}
+    for name, facts in sorted(bundle.hosts.items()):
+        if facts is not source:
+            found.update(dict.fromkeys(_read_on(facts), conf_host(facts) or name))
+    return {**found, **_nova_hosts(bundle, about, request)}
+
+
+def _named(addresses: t.Sequence[str], whose: str) -> t.Dict[str, str]:
+    found = (plain(address) for address in addresses)
+    return {address: whose for address in found if address is not None}
+
+
+def _services(bundle: Bundle) -> t.Dict[str, t.Optional[t.FrozenSet[str]]]:
+    """Addresses of each cluster's own daemons, by any host that could read them."""
+    found: t.Dict[str, t.Optional[t.FrozenSet[str]]] = {}
+    for facts in bundle.hosts.values():
+        rbd = facts.rbd
+        if rbd is None or rbd.fsid is None:
+            continue
+        before = found.get(rbd.fsid)
+        now = {plain(address) for address in rbd.infrastructure or []}
+        found[rbd.fsid] = before
+        if rbd.infrastructure is not None:
+            found[rbd.fsid] = (before or frozenset()) | {address for address in now if address is not None}
+    return found

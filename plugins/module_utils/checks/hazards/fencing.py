@@ -1,0 +1,437 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which addresses of a dead host Ceph is to refuse, what that covers, and who else has the disks. Pure.
+
+SG506, SG507, SG518. A wrong address is worse than none: one that the host does not use fences nothing and looks like
+proof, and one of another machine takes Ceph away from everything that runs there. So an address is put on the list only
+if it is the dead host's (:func:`checks.clients.identify`), and never where it is also somebody else's: another host's,
+the controller's, a gateway's, or that of a daemon of the cluster itself.
+
+A disk is covered by an address that was seen as this host's client of the disk's own cluster. What is only known to be
+the host's (Nova's C(host_ip)) may be on the list, and covers nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Items
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import (
+    Client,
+    Elsewhere,
+    Known,
+    plain,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    Bundle,
+    EvacuationFacts,
+    HostFacts,
+    RbdFacts,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import BLOCKLIST
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    WARNING,
+    Finding,
+    Subject,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+
+#: The key of evidence that says that there is nothing to put on a list: no override makes an address.
+NOTHING = "to be put on the blocklist"
+
+_NAME_THEM = "Name the host's addresses in Ceph's public network: evacuate_blocklist_addresses=[...]."
+_OTHER_FENCE = "Fence the machine itself: evacuate_fence=power or command."
+
+
+@dataclasses.dataclass(frozen=True)
+class Addresses:
+    """What Ceph is to refuse, by cluster: address to its evidence, for people.
+
+    ``proven``: those of them that were seen as this host's client of that cluster, or named. Keep them in the journal:
+    given back as ``earlier`` they still prove what they prove when the servers that showed them have left.
+    ``uncovered``: server to why a blocklist of these addresses does not cover each of its disks.
+    """
+
+    by_cluster: t.Mapping[str, t.Mapping[str, str]]
+    strangers: t.Tuple[Client, ...] = ()
+    uncovered: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    problems: t.Tuple[Finding, ...] = ()
+    proven: t.Mapping[str, t.Tuple[str, ...]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def wanted(self) -> t.Dict[str, t.List[str]]:
+        """Return cluster to the addresses, sorted: what :func:`fence_proof.blocklist_proof` takes."""
+        return {fsid: sorted(why) for fsid, why in sorted(self.by_cluster.items()) if why}
+
+    @property
+    def refused(self) -> t.List[str]:
+        """Return all addresses."""
+        return sorted({address for why in self.by_cluster.values() for address in why})
+
+    @property
+    def why(self) -> t.Dict[str, str]:
+        """Return the evidence of each address, in whichever cluster."""
+        return {address: text for why in self.by_cluster.values() for address, text in why.items()}
+
+
+def addresses(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    guests: t.Sequence[Guest],
+    request: EvacuationRequest,
+    given: t.Sequence[str] = (),
+    elsewhere: t.Optional[Elsewhere] = None,
+    known: t.Optional[Known] = None,
+) -> Addresses:
+    """Return the addresses from which the source writes these servers' disks. ``given``: by the operator.
+
+    ``known``: what :func:`checks.clients.identify` said of the same, where it was asked already.
+    """
+    known = known or clients.identify(bundle, about, guests, request, given, elsewhere)
+    listed: t.Dict[str, t.Dict[str, str]] = {}
+    for fsid, own in known.own.items():
+        why = dict(own)
+        like = clients.like_peers(bundle, about, request, fsid)
+        if like is not None and like not in known.others:
+            why.setdefault(like, "its host_ip, and the other hosts reach this cluster from theirs")
+        listed[fsid] = why
+    # A daemon of a cluster is not shut out of any cluster: the same machine would lose both.
+    daemons = {address: fsid for fsid, found in known.services.items() for address in found or ()}
+    allowed = {
+        fsid: {address: text for address, text in why.items() if address not in daemons} for fsid, why in listed.items()
+    }
+    proven = {fsid: tuple(sorted(set(why) & set(allowed[fsid]))) for fsid, why in known.own.items()}
+    proven = {fsid: found for fsid, found in proven.items() if found}
+    doubtful = _doubtful(bundle, request, known, listed)
+    problems = [
+        *_wrong(request, given, known),
+        *_hyperconverged(request, listed, daemons),
+        *_unread(bundle, request, known, listed),
+        *_none(request, allowed, guests, known),
+    ]
+    return Addresses(
+        _without(allowed, doubtful),
+        tuple(unknown(known)),
+        uncovered(guests, known, proven),
+        tuple(problems),
+        {fsid: tuple(sorted(why)) for fsid, why in _without(_only(known.own, proven), doubtful).items()},
+    )
+
+
+def _only(
+    listed: t.Mapping[str, t.Mapping[str, str]], wanted: t.Mapping[str, t.Sequence[str]]
+) -> t.Dict[str, t.Dict[str, str]]:
+    return {fsid: {address: listed[fsid][address] for address in found} for fsid, found in wanted.items()}
+
+
+def _without(
+    listed: t.Mapping[str, t.Mapping[str, str]], doubtful: t.Mapping[str, t.Container[str]]
+) -> t.Dict[str, t.Dict[str, str]]:
+    found = {
+        fsid: {address: text for address, text in why.items() if address not in doubtful.get(fsid, ())}
+        for fsid, why in listed.items()
+    }
+    return {fsid: why for fsid, why in found.items() if why}
+
+
+def _doubtful(
+    bundle: Bundle, request: EvacuationRequest, known: Known, listed: t.Mapping[str, t.Mapping[str, str]]
+) -> t.Dict[str, t.List[str]]:
+    """Return the addresses that may be a manager's or MDS's: nothing but locks shows them, and those were not read.
+
+    Whatever the fence is, they are not put on a list, and are not noted as proven.
+    """
+    found = {fsid: sorted(set(why) - known.mine) for fsid, why in sorted(listed.items())}
+    return {
+        fsid: strange
+        for fsid, strange in found.items()
+        if strange
+        and not request.infrastructure
+        and (known.services.get(fsid) is None or _unread_daemons(bundle, fsid))
+    }
+
+
+def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: Known) -> t.Iterator[Finding]:
+    """An address that the operator named, or that Nova knows, and that is somebody else's."""
+    host = Subject("host", request.host)
+    for address in given:
+        evidence = {"evacuate_blocklist_addresses": address}
+        ip = plain(address)
+        if ip is None:
+            yield finding("SG506", host, evidence, "This is no IP address: correct it.")
+        elif ip in known.others:
+            remedy = "Its owner would lose all its disks: name the dead host's addresses only."
+            yield finding("SG506", host, {**evidence, "is of": known.others[ip]}, remedy)
+
+
+def _hyperconverged(
+    request: EvacuationRequest, listed: t.Mapping[str, t.Mapping[str, str]], daemons: t.Mapping[str, str]
+) -> t.Iterator[Finding]:
+    found = sorted({address for why in listed.values() for address in why if address in daemons})
+    for address in found:
+        evidence = {
+            "address": address,
+            "is of": f"a monitor, manager, OSD or MDS of cluster {daemons[address]}",
+            "would stop": "the daemons on this machine and every other Ceph client there, such as radosgw",
+        }
+        remedy = f"It is never put on the blocklist. {_OTHER_FENCE}"
+        yield finding("SG506", Subject("host", request.host), evidence, remedy)
+
+
+def _unread(
+    bundle: Bundle, request: EvacuationRequest, known: Known, listed: t.Mapping[str, t.Mapping[str, str]]
+) -> t.Iterator[Finding]:
+    """SG709: without the addresses of a cluster's daemons it is not known whether one of them would be shut out.
+
+    Nova's own Ceph user (profile rbd) may read those of monitors and OSDs only. That is enough where each address is
+    known to be the dead host's own, by Nova or by what was read on it: a daemon there is on the dead machine.
+    """
+    for fsid, addresses_ in sorted(listed.items()):
+        unread = _unread_daemons(bundle, fsid)
+        strange = sorted(set(addresses_) - known.mine)
+        if known.services.get(fsid) is None or (unread and strange and not request.infrastructure):
+            evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
+            remedy = (
+                "Name the addresses of managers and MDS (evacuate_ceph_infrastructure=[...]), or let the Ceph user "
+                'them: ceph auth caps client.NAME mon \'profile rbd, allow command "mgr dump", allow command '
+                "\"fs dump\"' osd 'AS IT IS'"
+            )
+            yield finding("SG709", Subject("host", request.host), evidence, remedy)
+
+
+def _unread_daemons(bundle: Bundle, fsid: str) -> t.List[str]:
+    """Return which daemons' addresses no reader of a cluster could read."""
+    views = [
+        {entry.part: entry.reason for entry in rbd.infrastructure_unread}
+        for _facts, rbd in _views(bundle, fsid)
+        if rbd.infrastructure is not None
+    ]
+    parts = set.intersection(*(set(view) for view in views)) if views else set()
+    return sorted(f"{part}: {views[0][part]}" for part in parts)
+
+
+def _none(
+    request: EvacuationRequest,
+    allowed: t.Mapping[str, t.Mapping[str, str]],
+    guests: t.Sequence[Guest],
+    known: Known,
+) -> t.Iterator[Finding]:
+    if guests and not any(allowed.values()):
+        seen = {fsid: candidates(known, fsid) for fsid in sorted(allowed)}
+        evidence = {NOTHING: [], "clusters with disks of its servers": sorted(allowed)}
+        evidence.update({f"seen in {fsid}": found for fsid, found in seen.items() if found})
+        remedy = f"{_NAME_THEM} {_OTHER_FENCE}"
+        yield finding("SG506", Subject("host", request.host), evidence, remedy)
+
+
+# --- what is covered ------------------------------------------------------------------------------------------
+
+
+def uncovered(
+    guests: t.Sequence[Guest],
+    known: Known,
+    listed: t.Mapping[str, t.Collection[str]],
+) -> t.Dict[str, str]:
+    """Return the servers with a disk that a blocklist does not cover, and why. ``listed``: cluster to addresses.
+
+    An address covers a disk if it is listed in the disk's cluster and was seen as this host's client there.
+    """
+    images, volumes = known.disks.images, known.disks.volumes
+    by_server: t.Dict[str, t.Dict[str, t.List[clients.Seen]]] = {}
+    for name, entries in images.items():
+        by_server.setdefault(name.partition("_")[0], {})[name] = entries
+    own = {fsid: set(why) & set(listed.get(fsid, ())) for fsid, why in known.own.items()}
+    found: t.Dict[str, str] = {}
+    for guest in guests:
+        places = by_server.get(guest.uuid, {})
+        places.update({name: images.get(name, []) for name in guest.images or () if name not in places})
+        places.update({f"volume {name}": known.disks.places.get(name, []) for name in volumes.get(guest.uuid, [])})
+        if guest.images is None:
+            found[guest.uuid] = "which disks it has was not read"
+        for name, entries in sorted(places.items()):
+            reason = _not_covered(guest, entries, known, own)
+            if reason is not None:
+                found.setdefault(guest.uuid, f"{name}: {reason}")
+    return found
+
+
+def _not_covered(
+    guest: Guest,
+    entries: t.Sequence[clients.Seen],
+    known: Known,
+    own: t.Mapping[str, t.Collection[str]],
+) -> t.Optional[str]:
+    if not entries:
+        return "it was seen in no Ceph cluster that was read"
+    for entry in entries:
+        if entry.fsid is None:
+            return "the id of its cluster was not read"
+        if not own.get(entry.fsid):
+            lacking = f"no listed address was seen as this host's client of cluster {entry.fsid}"
+            seen = candidates(known, entry.fsid)
+            return f"{lacking}; seen: {', '.join(seen)}; name it if it is the host's" if seen else lacking
+        if entry.image.watchers is None or entry.image.locks is None:
+            return "who has it open was not read"
+        for client in clients.of_image(entry, guest.uuid):
+            if known.is_own(client) and client.ip not in own[entry.fsid]:
+                return f"its {client.kind} at {client.address} is this host's, and not listed"
+            # A running server's lock is its QEMU's: the host may reach Ceph from an address that is not known.
+            writes = client.kind == clients.WATCHER or guest.status != "SHUTOFF"
+            if writes and known.whose(client) is None and not known.is_own(client):
+                return f"its {client.kind} is held by {client.address or 'a client without address'}, not known"
+    return None
+
+
+def candidates(known: Known, fsid: str) -> t.List[str]:
+    """Return the addresses seen in a cluster whose owner is not known, for the finding. One may be the dead host's."""
+    found: t.Dict[str, str] = {}
+    for client in known.disks.clients:
+        if client.fsid == fsid and client.ip and not known.is_own(client) and known.whose(client) is None:
+            found.setdefault(client.ip, f"{client.ip} ({client.kind} of {client.pool}/{client.image})")
+    return [text for _ip, text in sorted(found.items())]
+
+
+# --- strangers ------------------------------------------------------------------------------------------------
+
+
+def unknown(known: Known) -> t.List[Client]:
+    """Return the clients of these servers' disks that are neither the dead host nor another compute host."""
+    return [
+        client
+        for client in known.disks.clients
+        if not known.is_own(client) and known.hosts.get(client.ip or "") is None
+    ]
+
+
+def strangers(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    guests: t.Sequence[Guest],
+    request: EvacuationRequest,
+    elsewhere: t.Optional[Elsewhere] = None,
+    known: t.Optional[Known] = None,
+) -> Items:
+    """SG507: a client that is not known has a server's disk. It keeps that server only, whatever the fence is.
+
+    A watcher is a blocker: the client lives, and may write. It is not the dead host's, so that no fence ends it.
+
+    A lock without a watcher is a warning. librbd keeps a watcher for as long as a client has an image open for writing:
+    one that holds only a lock is gone, or cut off. A QEMU that opens the image breaks the lock of a client without a
+    watcher, and has that client put on the OSD blocklist before (rbd_blocklist_on_break_lock, on by default): if it
+    comes back, it can not write. So a lock alone lets nobody write. But it may be one that an operator or a tool made
+    by hand (rbd lock add), and then no QEMU can write either: it has to be looked at. A lock of another compute host
+    is what a server that was moved while it was stopped leaves behind.
+    """
+    known = known or clients.identify(bundle, about, guests, request, None, elsewhere)
+    names = {guest.uuid: guest.name for guest in guests}
+    found = [client for client in known.disks.clients if not known.is_own(client)]
+    watching = {_place(client) for client in found if client.kind == clients.WATCHER}
+    for client in found:
+        of_host = known.hosts.get(client.ip or "")
+        if client.kind == clients.WATCHER and of_host is None:
+            yield _stranger(client, names[client.uuid], known.whose(client))
+        elif client.kind == clients.LOCK and _place(client) not in watching:
+            yield _stale(client, names[client.uuid], of_host or known.whose(client))
+
+
+def _place(client: Client) -> t.Tuple[t.Optional[str], str, str, t.Optional[str]]:
+    return client.fsid, client.pool, client.image, client.ip
+
+
+def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
+    return {
+        "image": f"{client.pool}/{client.image}",
+        "cluster": client.fsid,
+        "client": client.address,
+        "kind": client.kind if client.kind == clients.WATCHER or client.managed else "lock made by hand",
+        "is of": whose or "not known",
+    }
+
+
+def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
+    remedy = f"See what it is and end it: rbd status {client.pool}/{client.image}."
+    if whose is None:
+        remedy += " If it is the dead host itself, name its address: evacuate_blocklist_addresses=[...]."
+    return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy)
+
+
+def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
+    place = f"{client.pool}/{client.image}"
+    remedy = f"Its holder has not the image open. See whether it was made by hand: rbd lock ls {place}"
+    return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy, WARNING)
+
+
+# --- may the Ceph user do it? ---------------------------------------------------------------------------------
+
+
+def rights(bundle: Bundle, fsids: t.Iterable[str], fence_kind: t.Optional[str]) -> Items:
+    """SG518: for a fence by the blocklist a reader's user must be able to add entries, and should to remove them."""
+    if fence_kind != BLOCKLIST:
+        return
+    for fsid in sorted(set(fsids)):
+        views = _views(bundle, fsid)
+        able = [entry for entry in views if _may_add(entry[1])]
+        if not able:
+            yield _lacking(fsid, views)
+        elif not any(rbd.rights is not None and rbd.rights.remove for _facts, rbd in able):
+            facts, rbd = able[0]
+            evidence = {"cluster": fsid, "may add": True, "may remove": rbd.rights.remove if rbd.rights else None}
+            remedy = f"return_host will need another user, or this right now: {_caps(facts, rbd)}"
+            yield finding("SG518", _reader(facts), evidence, remedy, WARNING)
+
+
+def fencers(bundle: Bundle, fsid: str, source: str) -> t.List[str]:
+    """Return the inventory names of hosts whose user may add entries to a cluster's blocklist; never the source."""
+    return [
+        facts.inventory_name
+        for facts, rbd in _views(bundle, fsid)
+        if _may_add(rbd) and conf_host(facts) != source and facts.inventory_name != source
+    ]
+
+
+def _views(bundle: Bundle, fsid: str) -> t.List[t.Tuple[HostFacts, RbdFacts]]:
+    found = [(facts, facts.rbd) for _name, facts in sorted(bundle.hosts.items())]
+    return [(facts, rbd) for facts, rbd in found if rbd is not None and rbd.fsid == fsid]
+
+
+def _may_add(rbd: RbdFacts) -> bool:
+    return rbd.rights is not None and rbd.rights.add is True and rbd.blocklist_word is not None
+
+
+def _lacking(fsid: str, views: t.Sequence[t.Tuple[HostFacts, RbdFacts]]) -> Finding:
+    # The host that has read most is the one to put right.
+    asked = [entry for entry in views if entry[1].rights is not None] or list(views)
+    if not asked:
+        evidence: t.Dict[str, t.Any] = {"cluster": fsid, "readers": []}
+        return finding("SG518", Subject("host", f"cluster {fsid}"), evidence, "Let a host of this cluster be read.")
+    facts, rbd = asked[0]
+    evidence = {
+        "cluster": fsid,
+        "may add": rbd.rights.add if rbd.rights else None,
+        "may remove": rbd.rights.remove if rbd.rights else None,
+        "command": rbd.blocklist_word or "not read",
+        "reason": rbd.rights.reason if rbd.rights else "not read",
+    }
+    return finding("SG518", _reader(facts), evidence, f"Give the user the right: {_caps(facts, rbd)}", BLOCKER)
+
+
+def _reader(facts: HostFacts) -> Subject:
+    return Subject("host", conf_host(facts) or facts.inventory_name)
+
+
+def _caps(facts: HostFacts, rbd: RbdFacts) -> str:
+    user = (facts.nova_conf.rbd_user if facts.nova_conf else None) or "USER"
+    word = rbd.blocklist_word or "blocklist"
+    mon = f'profile rbd, allow command "osd {word}" with {word}op=rm'
+    return (
+        f"keep its osd and other caps (ceph auth get client.{user}), and run "
+        f"ceph auth caps client.{user} mon '{mon}' osd 'AS IT IS'"
+    )

@@ -1,0 +1,584 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Is each compute host who its databases say it is, and are its domains its instances? SG101 to SG119. Pure.
+
+Sources: nova/virt/node.py (compute_id, since 27), nova/compute/manager.py (start-up checks and what they destroy),
+nova/compute/resource_tracker.py (providers by name), releases 26 to 34.
+"""
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
+    UNREAPED,
+    Index,
+    Item,
+    Items,
+    Node,
+    domain_subject,
+    file_uuid,
+    gather,
+    host_subject,
+    instance_subject,
+    open_evacuation,
+    same_name,
+    same_uuid,
+    uuid_files,
+    uuid_key,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.recovery import (
+    HALF_DELETED,
+    LEFT,
+    PARTIAL,
+    reaping,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    Bundle,
+    CellFacts,
+    Domain,
+    HostFacts,
+    InstanceRow,
+    ServiceRow,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    INFO,
+    WARNING,
+    Checked,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key
+
+#: Parts of a host that its identity is told from.
+IDENTITY_PARTS = ("compute_id_files", "nova_conf", "libvirt", "domains")
+#: vm_states in which an instance has no domain on its host, or perhaps none yet (nova/compute/vm_states.py).
+_NO_DOMAIN = ("building", "shelved_offloaded", "deleted")
+_LEAVE_STOPPED = "Keep nova-compute from starting (systemctl mask nova-compute) until it is clear who is right."
+
+
+def check(bundle: Bundle, elsewhere: t.Callable[[HostFacts], t.Container[str]] = lambda _facts: ()) -> Checked:
+    """Check every host of the bundle, and every compute service and node of the databases.
+
+    ``elsewhere``: unread parts of a host that another check reports.
+    """
+    index = Index(bundle)
+    items: t.List[Item] = [*_unreachable(bundle), *duplicates(index)]
+    for key in sorted(bundle.hosts):
+        facts = bundle.hosts[key]
+        items += [*unread_parts(facts, elsewhere(facts)), *host_items(index, facts)]
+    items += [*_services_without_node(index), *_unmapped(index)]
+    return gather(items)
+
+
+def host_items(index: Index, facts: HostFacts) -> Items:
+    """Everything that is decided of one host from its own facts."""
+    driver = list(unsupported_driver(index, facts))
+    yield from driver
+    if driver:
+        return
+    yield from compute_id_files(index, facts)
+    yield from compute_id_node(index, facts)
+    yield from hypervisor_hostname(index, facts)
+    yield from service_host(index, facts)
+    yield from provider(index, facts)
+    yield from domains(index, facts)
+    yield from forecast(index, facts)
+
+
+# --- the host answers, and is one that this collection knows --------------------------------------------------
+
+
+def _unreachable(bundle: Bundle) -> Items:
+    for name in sorted(bundle.unreachable):
+        evidence = {"reason": bundle.unreachable[name]}
+        yield finding("SG114", Subject("host", name), evidence, f"Reach {name} with Ansible, then run again.")
+
+
+def unread_parts(facts: HostFacts, elsewhere: t.Container[str] = ()) -> Items:
+    """SG114: an essential part of the host's facts is missing; others are told as undecided."""
+    reasons = {entry.part: entry.reason for entry in facts.unread}
+    missing = {part: reasons.get(part, "not read") for part in IDENTITY_PARTS if getattr(facts, part) is None}
+    if missing:
+        yield finding(
+            "SG114",
+            host_subject(facts),
+            {"unread": missing},
+            "Mend what the reasons say (rights, python3-libvirt, paths), then run again.",
+        )
+    # An audit asks each host which Ceph it sees; one with local disks sees none.
+    local = facts.nova_conf is not None and facts.nova_conf.images_type != "rbd"
+    expected = {"ovs_external_ids", "rbd"} if local else {"ovs_external_ids"}
+    for entry in facts.unread:
+        if entry.part not in missing and entry.part not in expected and entry.part not in elsewhere:
+            yield Unchecked("SG114", facts.inventory_name, f"{entry.part}: {entry.reason}")
+
+
+def unsupported_driver(index: Index, facts: HostFacts) -> Items:
+    """SG115: ironic or another driver. Its nodes' identities follow other rules (virt/ironic/driver.py)."""
+    driver = facts.nova_conf.compute_driver if facts.nova_conf else None
+    nodes = index.nodes_by_host.get(conf_host(facts), [])
+    types = sorted({node.hypervisor_type for node in nodes if node.hypervisor_type})
+    foreign = driver is not None and "libvirt" not in driver.casefold()
+    if foreign or any(kind.casefold() == "ironic" for kind in types):
+        yield finding(
+            "SG115",
+            host_subject(facts),
+            {"compute_driver": driver, "hypervisor_type": types},
+            "Leave this host out: only libvirt compute hosts are understood.",
+        )
+
+
+# --- compute_id -----------------------------------------------------------------------------------------------
+
+
+def compute_id_files(index: Index, facts: HostFacts) -> Items:
+    """SG101, SG103, SG104 (virt/node.py, byte-identical from 27 to 34; release 26 has no such file)."""
+    if facts.compute_id_files is None:
+        for code in ("SG101", "SG103", "SG104"):
+            yield Unchecked(code, facts.inventory_name, "the compute_id files were not read")
+        return
+    subject = host_subject(facts)
+    every = uuid_files(facts, read_by_nova=False)
+    for entry in every:
+        if entry.uuid is None:
+            yield finding(
+                "SG104",
+                subject,
+                {"path": entry.path, "error": entry.error},
+                f"Write the compute node's uuid into {entry.path}; take it from compute_nodes, never make a new one.",
+            )
+    uuids = {entry.path: entry.uuid for entry in every if entry.uuid}
+    if len({uuid_key(value) for value in uuids.values()}) > 1:
+        yield finding(
+            "SG103",
+            subject,
+            {"uuids": uuids},
+            "Find out which is the compute node's (compute_nodes.uuid) and correct the other copies.",
+        )
+    if not uuid_files(facts):
+        yield from _missing_file(index, facts)
+
+
+def _missing_file(index: Index, facts: HostFacts) -> Items:
+    known = index.host_releases(facts)
+    if known is not None and max(known) < 27:
+        return
+    if known is None:
+        yield Unchecked("SG101", facts.inventory_name, "no compute_id file, and Nova's release is not known")
+        return
+    nodes = index.nodes_by_host.get(conf_host(facts), [])
+    services = index.services_by_host.get(conf_host(facts), [])
+    if index.nodes is not None and not nodes and not services and not facts.domains:
+        return  # a host that never started: nova-compute writes the file (virt/node.py, get_local_node_uuid)
+    # Older than 65: the first start of 27 writes the node's uuid (manager.py, _ensure_existing_node_identity).
+    upgrade = bool(services) and all((row.version or 0) < 65 for _cell, row in services)
+    looked = [entry.path for entry in facts.compute_id_files or [] if entry.read_by_nova]
+    yield finding(
+        "SG101",
+        host_subject(facts),
+        {"looked for": looked, "node": [str(node.uuid) for node in nodes], "first start of 27 to come": upgrade},
+        "Write the uuid of this host's compute node into compute_id below state_path, owned by nova, mode 0644.",
+        INFO if upgrade else None,
+    )
+
+
+def compute_id_node(index: Index, facts: HostFacts) -> Items:
+    """SG102: the file's uuid is not the node's of this host (manager.py, _get_nodes)."""
+    uuid = file_uuid(facts)
+    host = conf_host(facts)
+    if uuid is None or host is None:
+        return
+    if index.nodes is None or not (index.in_scope(host) or _from_api(index)):
+        yield Unchecked("SG102", facts.inventory_name, "this host's compute node was not read")
+        return
+    by_uuid = index.nodes_by_uuid.get(uuid_key(uuid), [])
+    by_host = index.nodes_by_host.get(host, [])
+    if not by_host:
+        # Known by uuid only: the name changed (SG106). Not known at all: SG116, SG119.
+        if not by_uuid and _from_api(index):
+            yield Unchecked("SG102", facts.inventory_name, "the API shows no compute node of this host")
+        return
+    if any(node.host == host for node in by_uuid):
+        return
+    yield finding(
+        "SG102",
+        host_subject(facts),
+        {
+            "file": uuid,
+            "node of this host": [str(node.uuid) for node in by_host],
+            "node of this uuid": [[node.host, node.hypervisor_hostname] for node in by_uuid],
+            "soft-deleted node of this uuid": uuid_key(uuid) in index.deleted_node_uuids,
+            "read from": by_host[0].source,
+        },
+        f"{_LEAVE_STOPPED} Then write the node's uuid into the file, if the instances agree that it is theirs.",
+    )
+
+
+def _from_api(index: Index) -> bool:
+    return bool(index.nodes) and index.nodes is not None and index.nodes[0].source == "compute API"
+
+
+def duplicates(index: Index) -> Items:
+    """SG107: one identity on two hosts: a cloned image, or a file copied along (facts of nova, 1.1)."""
+    keys: t.Dict[t.Tuple[str, str], t.List[HostFacts]] = collections.defaultdict(list)
+    for name in sorted(index.bundle.hosts):
+        facts = index.bundle.hosts[name]
+        for kind, value in _identities(facts):
+            keys[kind, value].append(facts)
+        for what in _unread_identities(facts):
+            yield Unchecked("SG107", name, f"{what}: it may be another host's too")
+    for name in sorted(index.bundle.unreachable):
+        yield Unchecked("SG107", name, f"not compared with the other hosts: {index.bundle.unreachable[name]}")
+    for (kind, value), owners in sorted(keys.items(), key=lambda item: item[0]):
+        for facts in owners if len(owners) > 1 else []:
+            others = [other.inventory_name for other in owners if other is not facts]
+            yield finding(
+                "SG107",
+                host_subject(facts),
+                {"identity": kind, "value": value, "also on": others},
+                f"Give all but one of these hosts a {kind} of its own before nova-compute starts on them.",
+            )
+
+
+def _unread_identities(facts: HostFacts) -> t.Iterator[str]:
+    """What of a host could not be compared with the others."""
+    if facts.compute_id_files is None:
+        yield "its compute_id files were not read"
+    if facts.machine_id is None:
+        yield "its machine-id was not read"
+    if facts.libvirt is None or not facts.libvirt.host_uuid:
+        yield "libvirt's host uuid was not read"
+    if conf_host(facts) is None:
+        yield "its CONF.host was not read"
+
+
+def _identities(facts: HostFacts) -> t.Iterator[t.Tuple[str, str]]:
+    for uuid in sorted({uuid_key(entry.uuid) for entry in uuid_files(facts) if entry.uuid}):
+        yield "compute_id", uuid
+    if facts.libvirt and facts.libvirt.host_uuid:
+        yield "libvirt host uuid", uuid_key(facts.libvirt.host_uuid)
+    if facts.machine_id:
+        yield "machine-id", facts.machine_id.strip().lower()
+    host = conf_host(facts)
+    if host:
+        yield "CONF.host", host.casefold()
+
+
+# --- names ----------------------------------------------------------------------------------------------------
+
+
+def hypervisor_hostname(index: Index, facts: HostFacts) -> Items:
+    """SG105: libvirt's host name is not the node's: a refusal since 27, an orphan in 26 (manager.py, _get_nodes)."""
+    if facts.libvirt is None or conf_host(facts) is None:
+        return
+    node = index.node_of(facts)
+    if node is None:
+        yield Unchecked("SG105", facts.inventory_name, "this host's compute node was not read or is not one")
+    elif node.hypervisor_hostname != facts.libvirt.hostname:
+        yield finding(
+            "SG105",
+            node.subject,
+            {
+                "libvirt": facts.libvirt.hostname,
+                "compute node": node.hypervisor_hostname,
+                "differ only in case": same_name(node.hypervisor_hostname, facts.libvirt.hostname),
+                "read from": node.source,
+                "host": facts.inventory_name,
+            },
+            f"{_LEAVE_STOPPED} Give the host its old name back, or rename it with rename_host.",
+        )
+
+
+def service_host(index: Index, facts: HostFacts) -> Items:
+    """SG106, SG119: CONF.host is not what the databases call this host (manager.py, _check_for_host_rename)."""
+    host = conf_host(facts)
+    if host is None:
+        yield Unchecked("SG106", facts.inventory_name, "nova.conf was not read")
+        return
+    node = index.node_of(facts)
+    if node is not None and node.host != host:
+        yield finding(
+            "SG106",
+            host_subject(facts),
+            {
+                "CONF.host": host,
+                "compute node": node.host,
+                "differ only in case": same_name(node.host, host),
+                "read from": node.source,
+            },
+            f"{_LEAVE_STOPPED} Give the host its old name back (host= in nova.conf, or the host name), "
+            "or rename it with rename_host.",
+        )
+    elif not index.cells_read("services") or not index.in_scope(host):
+        if not any(row.host == host for row in index.api_services or []):
+            yield Unchecked("SG106", facts.inventory_name, "this host's compute service was not read")
+    elif not index.services_by_host.get(host):
+        yield from _unknown_host(index, facts, host, node)
+
+
+def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Node]) -> Items:
+    alike = sorted({row.host for _cell, row in index.services if row.host and same_name(row.host, host)})
+    if alike:
+        yield finding(
+            "SG106",
+            host_subject(facts),
+            {"CONF.host": host, "compute node": node.host if node else None, "services called alike": alike},
+            f"{_LEAVE_STOPPED} nova-compute would make a second service (facts of nova, 1.3).",
+        )
+        return
+    if node is not None:
+        return  # its service is missing: SG204
+    running = len(facts.domains or [])
+    yield finding(
+        "SG119",
+        host_subject(facts),
+        {"CONF.host": host, "domains": running},
+        f"{_LEAVE_STOPPED} With guests here and no service, the host was renamed or its service was deleted."
+        if running
+        else "Start nova-compute and map the host, or leave it out of the inventory group.",
+        BLOCKER if running else WARNING,
+    )
+
+
+def provider(index: Index, facts: HostFacts) -> Items:
+    """SG112: the provider is addressed by name: one that differs breaks every update (facts of nova, 0.8)."""
+    node = index.node_of(facts)
+    if node is None or node.uuid is None or index.providers is None:
+        yield Unchecked("SG112", facts.inventory_name, "the compute node or the resource providers were not read")
+        return
+    found = index.providers_by_uuid.get(uuid_key(node.uuid))
+    name = node.hypervisor_hostname
+    others = [row.uuid for row in index.providers_by_name.get(name, []) if not same_uuid(row.uuid, node.uuid)]
+    if found is not None and found.name == name and not others:
+        return
+    yield finding(
+        "SG112",
+        Subject("resource_provider", node.uuid, found.name if found else name, node.host),
+        {
+            "compute node": [node.uuid, name],
+            "provider of that uuid": found.name if found else None,
+            "other providers of that name": others,
+        },
+        "Compare allocations with the host's instances; rename the provider of the node's uuid to the node's name.",
+    )
+
+
+def _services_without_node(index: Index) -> Items:
+    """SG116: the scheduler and the hypervisors API skip such a host."""
+    if not index.cells_read("compute_nodes") or not index.cells_read("services"):
+        yield Unchecked("SG116", "all", "not every cell's services and compute nodes were read")
+        return
+    for cell, row in index.services:
+        if not index.node_rows_by_host.get(row.host):
+            yield service_without_node(cell, row)
+
+
+def service_without_node(cell: CellFacts, row: ServiceRow) -> Item:
+    """SG116 of one service."""
+    return finding(
+        "SG116",
+        Subject("service", row.uuid or str(row.id), host=row.host),
+        {"read from": f"cell {cell.name}", "service id": row.id, "host": row.host},
+        "Look whether a compute node bears another host's name (half a rename); else start nova-compute there.",
+    )
+
+
+def _unmapped(index: Index) -> Items:
+    databases = index.bundle.databases
+    if databases is None or databases.api is None or databases.api.host_mappings is None:
+        yield Unchecked("SG117", "all", "the host mappings were not read")
+        return
+    for _cell, row in index.services:
+        yield from unmapped(index, row)
+
+
+def unmapped(index: Index, row: ServiceRow) -> Items:
+    """SG117: without a mapping the API finds neither host nor node (facts of nova, 0.6)."""
+    databases = index.bundle.databases
+    mappings = (databases.api.host_mappings if databases and databases.api else None) or []
+    scope = databases.api.scope if databases and databases.api else []
+    if scope and not any(same_name(row.host, name) for name in scope):
+        return
+    if row.host not in _mapped_hosts(index, mappings):
+        alike = sorted(entry.host for entry in mappings if same_name(entry.host, row.host))
+        yield finding(
+            "SG117",
+            Subject("host", str(row.host), host=row.host),
+            {"service": row.uuid, "mappings called alike": alike},
+            "Run nova-manage cell_v2 discover_hosts --by-service.",
+        )
+
+
+def _mapped_hosts(index: Index, mappings: t.Sequence[t.Any]) -> t.Set[str]:
+    cache: t.Optional[t.Set[str]] = index.__dict__.get("mapped_hosts")
+    if cache is None:
+        cache = {entry.host for entry in mappings}
+        index.__dict__["mapped_hosts"] = cache
+    return cache
+
+
+# --- domains and instances ------------------------------------------------------------------------------------
+
+
+def domains(index: Index, facts: HostFacts) -> Items:
+    """SG108, SG109, SG110: what libvirt has here must be what the databases place here."""
+    host = conf_host(facts)
+    if facts.domains is None or host is None or not _instances_known(index):
+        for code in ("SG108", "SG109", "SG110"):
+            yield Unchecked(code, facts.inventory_name, "domains or instances were not read")
+        return
+    # A host whose name changed is still at home where its node is (SG106): its guests are not strangers.
+    node = index.node_of(facts)
+    if node is not None and node.host is not None and not index.nodes_by_host.get(host):
+        host = node.host
+    for domain in facts.domains:
+        yield from _domain(index, facts, host, domain)
+    here = {domain.uuid for domain in facts.domains}
+    for cell, row in index.instances_by_host.get(host, []):
+        if row.uuid not in here:
+            yield from _missing_domain(index, cell, row, host)
+    if not index.cells_read("instances"):
+        yield Unchecked("SG109", facts.inventory_name, "not every cell's instances were read")
+
+
+def _instances_known(index: Index) -> bool:
+    return any(cell.instances is not None for cell in index.cells or [])
+
+
+def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
+    rows = index.instance_rows_by_uuid.get(domain.uuid, [])
+    live = [(cell, row) for cell, row in rows if not row.deleted]
+    subject = domain_subject(domain, facts)
+    if not live:
+        yield from _unknown_domain(index, host, subject, domain, bool(rows))
+        return
+    cell, row = live[0]
+    # A name that differs only in case is half a rename (SG301), not another host.
+    if same_name(row.host, host) or index.moving(domain.uuid, host):
+        return
+    yield finding(
+        "SG108",
+        subject,
+        {
+            "libvirt": [facts.inventory_name, domain.state, domain.pid],
+            "database": [f"cell {cell.name}", row.host, row.vm_state],
+            "this host": host,
+            "evacuations": [entry.status for entry in index.migrations_by_instance.get(domain.uuid, [])],
+        },
+        "Two hosts may write this instance's disks: look at its watchers (rbd status) and stop the domain that "
+        "nova does not mean, before anything else.",
+    )
+
+
+def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, deleted: bool) -> Items:
+    if not deleted and not (index.cells_read("instances") and index.in_scope(host)):
+        yield Unchecked("SG110", domain.uuid, f"not every cell's instances were read, or not those of {host}")
+        return
+    if deleted:
+        why = "its row is deleted: nova-compute would destroy it with its disks (_cleanup_running_deleted_instances)"
+    elif index.narrowed:
+        why = "no live row; the databases were read for some hosts and for this uuid only"
+    else:
+        why = "no live row in any cell"
+    made = "by Nova" if domain.nova_name or domain.nova_flavor else "not by Nova: it has no nova metadata"
+    yield finding(
+        "SG110",
+        subject,
+        {"why": why, "made": made, "state": domain.state, "name": domain.name},
+        "Find out whose it is. Nova neither counts nor manages it; move it away or undefine it once that is clear.",
+    )
+
+
+def _missing_domain(index: Index, cell: CellFacts, row: InstanceRow, host: str) -> Items:
+    if row.vm_state in _NO_DOMAIN or row.task_state is not None or index.moving(row.uuid, host):
+        return  # not spawned yet, offloaded (SG217), or in flight (SG701, SG702, SG703)
+    yield finding(
+        "SG109",
+        instance_subject(row),
+        {"read from": f"cell {cell.name}", "vm_state": row.vm_state, "host": row.host, "node": row.node},
+        "Look for its domain on the other hosts before anything else; a hard reboot makes a new one here.",
+        # A build that failed leaves an instance in error and no domain.
+        WARNING if row.vm_state == "error" else None,
+    )
+
+
+# --- the restart forecast -------------------------------------------------------------------------------------
+
+
+def forecast(index: Index, facts: HostFacts) -> Items:
+    """SG113: what nova-compute would destroy if it started now, by the rules of its release.
+
+    Only what is not gone from the database already: a deleted instance's domain is SG110.
+    """
+    host = conf_host(facts)
+    if host is None or facts.domains is None or not index.migrations_read:
+        yield Unchecked("SG113", facts.inventory_name, "nova.conf, domains or migrations were not read")
+        return
+    local = {domain.uuid: domain for domain in facts.domains}
+    for place, row in index.migrations_by_host.get(name_key(host), []):
+        # manager.py, _destroy_evacuated_instances (26 to 34): by name, whatever instance.host says.
+        # Where the database may or may not find it by this name, the worse is taken.
+        finds = open_evacuation(row) and index.evacuated_from(place, row, host) is not False
+        if finds and row.instance_uuid in local and not _nobody(index, row.instance_uuid):
+            domain = local[row.instance_uuid]
+            yield finding(
+                "SG113",
+                domain_subject(domain, facts),
+                {
+                    "rule": "_destroy_evacuated_instances",
+                    "migration": [place, row.uuid or row.id, row.status],
+                    "statuses": list(UNREAPED),
+                    "domain": [domain.name, domain.state, domain.pid],
+                },
+                f"{_LEAVE_STOPPED} If the instance lives here, its evacuation record must be completed first.",
+            )
+    yield from _half_deleted(index, facts, host, local)
+    yield from _orphaned_node(index, facts, host)
+
+
+def _nobody(index: Index, uuid: str) -> bool:
+    """Whether no row of an instance is left: Nova looks for the rows of its domains (_get_instances_on_driver)."""
+    return index.cells_read("instances") and not index.narrowed and not index.instance_rows_by_uuid.get(uuid)
+
+
+def _half_deleted(index: Index, facts: HostFacts, host: str, local: t.Mapping[str, Domain]) -> Items:
+    """manager.py, _complete_partial_deletion: the row goes, and its domain with its disks in the same start."""
+    for _cell, row in index.instances_by_host.get(host, []):
+        domain = local.get(row.uuid)
+        if row.vm_state != "deleted" or domain is None:
+            continue
+        action, note = reaping(facts.nova_conf, domain.state, index.host_releases(facts) or ())
+        if action != LEFT:
+            evidence = {"rule": PARTIAL, "vm_state": row.vm_state, "domain": [domain.name, domain.state, domain.pid]}
+            evidence.update({"a start": action, **({"depends on": note} if note else {})})
+            yield finding("SG113", domain_subject(domain, facts), evidence, HALF_DELETED, WARNING)
+
+
+def _orphaned_node(index: Index, facts: HostFacts, host: str) -> Items:
+    """Release 26 to 28 destroy an orphaned node with all its allocations (resource_tracker, facts of nova 1.3)."""
+    known = index.host_releases(facts)
+    if facts.libvirt is None or known is None or max(known) > 28:
+        return
+    uuid = file_uuid(facts)
+    stranger = uuid is None or uuid_key(uuid) not in index.nodes_by_uuid
+    for node in index.nodes_by_host.get(host, []):
+        # 27 and 28 refuse to start while the file's uuid is that of a live node (manager.py, _get_nodes).
+        if node.hypervisor_hostname != facts.libvirt.hostname and (max(known) < 27 or stranger):
+            yield finding(
+                "SG113",
+                node.subject,
+                {
+                    "rule": "update_available_resource destroys orphaned compute nodes and their allocations",
+                    "release": list(known),
+                    "libvirt": facts.libvirt.hostname,
+                    "compute node": node.hypervisor_hostname,
+                },
+                f"{_LEAVE_STOPPED} Give the host its old name back.",
+            )

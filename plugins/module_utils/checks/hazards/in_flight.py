@@ -1,0 +1,270 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is under way, out of service, or of an unknown release: SG509, SG701 to SG708. Pure.
+
+What merely happens in a cloud (a boot, a migration) is no fault of it: an audit tells it as ``info``. Before an
+operation on a host the same is a blocker: see :func:`host_items`.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
+    FINISHED,
+    OURS,
+    Index,
+    Item,
+    Items,
+    gather,
+    host_subject,
+    in_progress,
+    instance_subject,
+    migration_evidence,
+    migration_subject,
+    open_evacuation,
+    same_name,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    ApiServer,
+    ApiService,
+    Bundle,
+    HostFacts,
+    InstanceRow,
+    MigrationRow,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    INFO,
+    WARNING,
+    Checked,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key
+
+#: Service type of Masakari in the catalogue.
+MASAKARI = "instance-ha"
+
+
+def check(bundle: Bundle) -> Checked:
+    """Check the whole bundle, as an audit does."""
+    index = Index(bundle)
+    items: t.List[Item] = [*_undecided(index), *release(index)]
+    for _cell, row in index.instances:
+        items += instance_task(row, INFO)
+    if not index.cells:
+        for server in (bundle.cloud.servers if bundle.cloud else None) or []:
+            items += _server_task(server, INFO)
+    for place, migration in index.migrations:
+        items += migration_items(place, migration, INFO)
+    for service in index.api_services or []:
+        items += service_status(service, WARNING)
+    for key in sorted(bundle.hosts):
+        items += [*open_operations(bundle.hosts[key]), *host_release(index, bundle.hosts[key], WARNING)]
+    return gather(items)
+
+
+def host_items(index: Index, host: str, facts: t.Optional[HostFacts] = None) -> Items:
+    """What stands against beginning anything on one host (``host``: its CONF.host)."""
+    for _cell, row in index.instances_by_host.get(host, []):
+        yield from instance_task(row, BLOCKER)
+        if row.vm_state == "resized" and not index.migrations_by_instance.get(row.uuid):
+            yield _resized(instance_subject(row), {"vm_state": row.vm_state, "migration": None}, BLOCKER)
+    for place, migration in index.migrations_by_host.get(name_key(host), []):
+        yield from migration_items(place, migration, BLOCKER)
+    for service in index.api_services or []:
+        if same_name(service.host, host):
+            yield from service_status(service, BLOCKER)
+    if facts is not None:
+        yield from open_operations(facts)
+        yield from host_release(index, facts, BLOCKER)
+
+
+def _undecided(index: Index) -> Items:
+    cloud = index.bundle.cloud
+    if not index.cells_read("instances") and (index.cells or cloud is None or cloud.servers is None):
+        yield Unchecked("SG701", "all", "the instances were not read")
+    if not index.migrations_read:
+        for code in ("SG509", "SG702", "SG703"):
+            yield Unchecked(code, "all", "the migrations were not read")
+    if index.api_services is None:
+        yield Unchecked("SG704", "all", "the compute API's services were not read: the databases do not say up or down")
+
+
+# --- instances and migrations ---------------------------------------------------------------------------------
+
+
+def instance_task(row: InstanceRow, severity: str) -> Items:
+    """SG701: Nova is at work on it, and may overwrite what is changed now (nova/compute/task_states.py)."""
+    if row.task_state is not None:
+        evidence = {"task_state": row.task_state, "vm_state": row.vm_state, "host": row.host}
+        yield finding("SG701", instance_subject(row), evidence, _WAIT, severity)
+
+
+_WAIT = "Wait until it is over (openstack server event list), or reset a state that is stuck for good."
+
+
+def _server_task(server: ApiServer, severity: str) -> Items:
+    if server.task_state is not None:
+        subject = Subject("instance", server.id, server.name, server.host)
+        evidence = {"task_state": server.task_state, "vm_state": server.vm_state, "host": server.host}
+        yield finding("SG701", subject, evidence, _WAIT, severity)
+
+
+def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
+    """SG509, SG702, SG703 of one unfinished migration; an evacuation's record outlives it until its source starts."""
+    evidence = migration_evidence(row, place)
+    subject = migration_subject(row)
+    if open_evacuation(row):
+        remedy = (
+            f"Start nova-compute once on {row.source_compute} under that name, after making sure that no evacuated "
+            "instance was moved back there: it destroys their domains and completes the record."
+        )
+        # A record that waits for its source is a trap whoever looks; the evacuation itself is in progress.
+        yield finding("SG509", subject, evidence, remedy, BLOCKER if severity == BLOCKER else WARNING)
+    elif in_progress(row):
+        yield finding("SG702", subject, evidence, "Wait until the migration has ended, or abort it.", severity)
+    elif row.status == FINISHED:
+        yield _resized(subject, evidence, severity)
+
+
+def _resized(subject: Subject, evidence: t.Mapping[str, t.Any], severity: str) -> Item:
+    remedy = "Have its owner confirm or revert it: both act on the names in the migration record."
+    return finding("SG703", subject, evidence, remedy, severity)
+
+
+# --- services and operations ----------------------------------------------------------------------------------
+
+
+def service_status(service: ApiService, severity: str) -> Items:
+    """SG704, SG706: disabled, forced down, not up; disabled by an operation of this collection.
+
+    ``severity``: of a service that is down or forced down. One that is merely disabled is never more than a warning.
+    """
+    subject = Subject("service", service.id, host=service.host)
+    reason = service.disabled_reason or ""
+    evidence = {
+        "status": service.status,
+        "state": service.state,
+        "forced_down": service.forced_down,
+        "disabled_reason": service.disabled_reason,
+    }
+    if reason.startswith(OURS):
+        remedy = "Carry that operation on or roll it back (rename_action=status tells where it stands)."
+        yield finding("SG706", subject, evidence, remedy)
+    if service.state != "up" or service.forced_down:
+        remedy = "Bring nova-compute up first: never begin with a service that is not sound."
+        yield finding("SG704", subject, evidence, remedy, severity)
+    elif service.status != "enabled" and not reason.startswith(OURS):
+        remedy = "Ask who disabled it and why; its status is given back as it was."
+        yield finding("SG704", subject, evidence, remedy, WARNING)
+
+
+def open_operations(facts: HostFacts) -> Items:
+    """SG706: the journal of a run that did not end (or that runs now)."""
+    if facts.open_operations is None:
+        yield Unchecked("SG706", facts.inventory_name, "the journals of the host were not read")
+    for entry in facts.open_operations or []:
+        yield finding(
+            "SG706",
+            host_subject(facts),
+            {
+                "operation": entry.operation_id,
+                "kind": entry.kind,
+                "state": entry.state,
+                "subject": entry.subject,
+                "started": entry.started_at,
+            },
+            f"Carry operation {entry.operation_id} on or roll it back before anything else is done to this host.",
+        )
+
+
+# --- releases -------------------------------------------------------------------------------------------------
+
+
+def release(index: Index) -> Items:
+    """SG705: a schema or an API that this collection was not written against, or that contradict one another."""
+    databases, cloud = index.bundle.databases, index.bundle.cloud
+    # A cell that did not answer at all is told elsewhere.
+    cells = [cell for cell in index.cells or [] if cell.revision is not None or cell.services is not None]
+    signs: t.List[t.Tuple[str, t.Optional[str], t.Optional[releases.Releases]]] = [
+        (f"cell:{cell.name}", cell.revision, releases.of_main_revision(cell.revision)) for cell in cells
+    ]
+    if databases is not None and databases.api is not None:
+        signs.append(("api", databases.api.revision, releases.of_api_revision(databases.api.revision)))
+    if cloud is not None and cloud.compute_max_microversion is not None:
+        offered = cloud.compute_max_microversion
+        signs.append(("compute API", offered, releases.of_microversion(offered)))
+    for place, sign, known in signs:
+        if known is None:
+            yield finding(
+                "SG705",
+                Subject("service", place),
+                {"found": sign, "releases known": list(releases.KNOWN)},
+                "Read only: use a version of this collection that knows this release before changing anything.",
+            )
+    yield from _contradiction(signs)
+
+
+def _contradiction(signs: t.Sequence[t.Tuple[str, t.Optional[str], t.Optional[releases.Releases]]]) -> Items:
+    known = [set(entry[2]) for entry in signs if entry[2] is not None]
+    if known and not set.intersection(*known):
+        yield finding(
+            "SG705",
+            Subject("service", "control plane"),
+            {place: [sign, list(found or ())] for place, sign, found in signs},
+            "Finish the upgrade of databases and API first: they are not of one release.",
+        )
+
+
+def host_release(index: Index, facts: HostFacts, severity: str) -> Items:
+    """SG705 of one host: unknown, newer than its database, or upgraded without a restart."""
+    package = releases.of_package(facts.nova_version)
+    if facts.nova_version is not None and package is None:
+        yield _unknown(facts, {"nova package": facts.nova_version})
+    for cell, row in index.services_by_host.get(conf_host(facts), []):
+        running = releases.of_service_version(row.version)
+        schema = releases.of_main_revision(cell.revision)
+        seen: t.Dict[str, t.Any] = {
+            "nova package": facts.nova_version,
+            "services.version": row.version,
+            "cell": [cell.name, cell.revision],
+        }
+        if running is None:
+            yield _unknown(facts, seen)
+        elif package is not None and package not in running:
+            remedy = "Restart nova-compute into the installed release first (or install the running one)."
+            yield finding("SG705", host_subject(facts), seen, remedy, severity)
+        if schema is not None and package is not None and package > max(schema):
+            remedy = "Upgrade the databases first: this nova-compute is newer than its cell."
+            yield finding("SG705", host_subject(facts), seen, remedy, severity)
+
+
+def _unknown(facts: HostFacts, seen: t.Mapping[str, t.Any]) -> Item:
+    evidence = {**seen, "releases known": list(releases.KNOWN)}
+    remedy = "Use a version of this collection that knows this release of nova-compute."
+    return finding("SG705", host_subject(facts), evidence, remedy)
+
+
+# --- high availability ----------------------------------------------------------------------------------------
+
+
+def ha_automation(index: Index, facts: HostFacts) -> Items:
+    """SG708: while the service is down, evacuation is allowed: whoever automates it must be told (facts, 3.2)."""
+    cloud = index.bundle.cloud
+    if cloud is None or cloud.catalog is None:
+        yield Unchecked("SG708", facts.inventory_name, "the service catalogue was not read")
+    elif MASAKARI in cloud.catalog:
+        remedy = "Pause it: openstack segment host update --on_maintenance true SEGMENT HOST; and back afterwards."
+        yield finding("SG708", host_subject(facts), {"catalogue": MASAKARI}, remedy)
+    remedy = (
+        "Pause whatever evacuates or fences by itself (pacemaker, InstanceHA, own scripts): none of it can be seen."
+    )
+    seen = {"seen from here": "nothing of external high availability"}
+    yield finding("SG708", host_subject(facts), seen, remedy, INFO)

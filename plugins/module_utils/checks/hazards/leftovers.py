@@ -1,0 +1,213 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What operations left on Ceph's blocklists and on compute services, and no open operation needs. SG515, SG516. Pure.
+
+An operation is open while a journal says so: one of the journal directory, or one on a host. Without the journal
+directory nothing is said to be left, and nothing to be needed: it is undecided.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS, Index, Items, same_name
+from ansible_collections.stackguard.nova.plugins.module_utils.model import blocklists
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    BlocklistEntry,
+    HostFacts,
+    OperationRecord,
+    RbdFacts,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    WARNING,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.records.operation_records import EVACUATE
+
+_UNREAD = "the journals of operations were not read (stackguard_state_dir on stackguard_state_host)"
+
+
+def check(index: Index) -> Items:
+    """Return what is left, wherever it was read."""
+    yield from blocklist(index)
+    yield from holds(index)
+
+
+def guarding(index: Index) -> t.Optional[t.Set[str]]:
+    """Return operations whose guard snapshots are no leak: open ones, and those that hold a host without any journal.
+
+    A closed operation needs no guard any more, though its host is held until it returns, which may be never. None:
+    neither journals nor holds were read.
+    """
+    if index.bundle.operations is None and _services_unread(index):
+        return None
+    closed = {record.operation_id for record in index.bundle.operations or [] if not record.open}
+    held = {operation for _host, _kind, operation in _held(index)}
+    return _open(index) | (held - closed)
+
+
+def _open(index: Index) -> t.Set[str]:
+    """Return operations that a journal says are open: of the journal directory, or of any host."""
+    on_hosts = {entry.operation_id for facts in index.bundle.hosts.values() for entry in facts.open_operations or []}
+    return on_hosts | {record.operation_id for record in index.bundle.operations or [] if record.open}
+
+
+def _services_unread(index: Index) -> bool:
+    return index.api_services is None and not index.cells_read("services")
+
+
+def _held(index: Index) -> t.List[t.Tuple[str, str, str]]:
+    """Return host, kind and operation of each compute service that this collection holds."""
+    reasons: t.Dict[str, t.Optional[str]] = {str(row.host): row.disabled_reason for _cell, row in index.services}
+    if index.api_services is not None:
+        reasons = {str(row.host): row.disabled_reason for row in index.api_services}
+    found = []
+    for host, reason in sorted(reasons.items()):
+        if (reason or "").startswith(OURS):
+            kind, _colon, operation = str(reason)[len(OURS) :].rpartition(":")
+            found.append((host, kind, operation))
+    return found
+
+
+# --- blocklist ------------------------------------------------------------------------------------------------
+
+
+def blocklist(index: Index) -> Items:
+    """SG515: entries for whole addresses that no open operation needs. Those of single clients are Ceph's own."""
+    views = [facts.rbd for _name, facts in sorted(index.bundle.hosts.items()) if facts.rbd is not None]
+    read: t.Dict[str, RbdFacts] = {}
+    for rbd in views:
+        if rbd.fsid is not None and rbd.blocklist is not None:
+            read.setdefault(rbd.fsid, rbd)
+    if not views:
+        yield Unchecked("SG515", "all", "no host looked into Ceph")
+    for fsid in sorted({rbd.fsid or "a Ceph cluster without a known fsid" for rbd in views} - set(read)):
+        yield Unchecked("SG515", fsid, "its OSD blocklist was not read")
+    for record in index.bundle.operations or []:
+        for fsid in sorted(set(record.blocklisted) - set(read)) if views else ():
+            yield Unchecked("SG515", fsid, f"not read, and operation {record.operation_id} listed addresses there")
+    for fsid, rbd in sorted(read.items()):
+        for entry in sorted(rbd.blocklist or [], key=lambda item: item.address):
+            yield from _entry(index, fsid, rbd, entry)
+
+
+def _entry(index: Index, fsid: str, rbd: RbdFacts, entry: BlocklistEntry) -> Items:
+    address, span = blocklists.whole(entry), blocklists.network(entry)
+    if address is None and span is None:
+        return
+    owners = _owners(index, entry)
+    journals = [] if address is None else _journals(index, fsid, address)
+    if any(record.open for record in journals):
+        return
+    living = [host for host in owners if _lives(index, host)]
+    # A range is an administrator's: it is reported only where it keeps a living host from its disks.
+    if address is None and not living:
+        return
+    if not living and index.bundle.operations is None:
+        yield Unchecked("SG515", f"{fsid}: {entry.address}", _UNREAD)
+        return
+    evidence = {
+        "cluster": fsid,
+        "entry": entry.address,
+        "until": entry.until,
+        "address of": owners or "no host that is known",
+        "operations": [{"id": record.operation_id, "host": record.host, "state": record.state} for record in journals],
+    }
+    command = blocklists.removal(entry, rbd.blocklist_word)
+    subject = Subject("host", address or str(span), host=living[0] if living else None)
+    remedy = _way_out(owners, living, journals, command)
+    yield finding("SG515", subject, evidence, remedy, BLOCKER if living else WARNING)
+
+
+def _way_out(
+    owners: t.Sequence[str], living: t.Sequence[str], journals: t.Sequence[OperationRecord], command: str
+) -> str:
+    if living:
+        return f"{living[0]} lives, and Ceph refuses what it writes. Find out who listed it, then: {command}"
+    hosts = sorted({record.host for record in journals if record.host} or set(owners))
+    if hosts:
+        return f"If {hosts[0]} comes back, run return_host for it. If it never does: {command}"
+    return f"Find out who listed it. If nothing may write from there any more, keep it; else: {command}"
+
+
+def _journals(index: Index, fsid: str, address: str) -> t.List[OperationRecord]:
+    """Return the operations that listed an address on a cluster, or on one that they do not name."""
+    return [
+        record
+        for record in index.bundle.operations or []
+        if any(blocklists.plain(one) == address for one in [*record.blocklisted.get(fsid, []), *record.addresses])
+    ]
+
+
+def _owners(index: Index, entry: BlocklistEntry) -> t.List[str]:
+    """Return the compute hosts whose address an entry refuses: as read on them, else as Nova knows it."""
+    found = {name for name, facts in by_nova_name(index.bundle).items() if _has(facts, entry)}
+    cloud = index.bundle.cloud
+    for node in (cloud.hypervisors if cloud else None) or []:
+        if node.service_host and node.host_ip and blocklists.covers(entry, node.host_ip):
+            found.add(node.service_host)
+    return sorted(found)
+
+
+def _has(facts: HostFacts, entry: BlocklistEntry) -> bool:
+    client = facts.rbd.client_address if facts.rbd else None
+    return any(blocklists.covers(entry, one) for one in [*(facts.addresses or []), *([client] if client else [])])
+
+
+def _lives(index: Index, host: str) -> bool:
+    """Whether a host is at work: it was read, or Nova sees its service up; and no evacuation holds it."""
+    if any(name == host and kind == EVACUATE for name, kind, _operation in _held(index)):
+        return False
+    up = any(service.host == host and service.state == "up" for service in index.api_services or [])
+    return up or host in by_nova_name(index.bundle)
+
+
+# --- holds ----------------------------------------------------------------------------------------------------
+
+
+def holds(index: Index) -> Items:
+    """SG516: a compute service that is disabled by an operation of which no open journal was found."""
+    if _services_unread(index):
+        yield Unchecked("SG516", "all", "the compute services were not read")
+    known = {record.operation_id: record for record in index.bundle.operations or []}
+    for host, kind, operation in _held(index):
+        if operation in _open(index):
+            continue
+        unread = _unread(index, host, kind, closed=operation in known)
+        if unread is not None:
+            yield Unchecked("SG516", host, unread)
+            continue
+        record = known.get(operation)
+        evidence = {
+            "disabled reason": f"{OURS}{kind}:{operation}",
+            "journal": "none was found" if record is None else f"closed, {record.state}",
+        }
+        remedy = (
+            f"When it is back, run return_host for it. If it never comes back, delete its service: "
+            f"openstack compute service list --host {host}"
+            if kind == EVACUATE
+            else "Verify that no run of this operation goes on elsewhere, then: "
+            f"openstack compute service set --enable {host} nova-compute"
+        )
+        yield finding("SG516", Subject("host", host), evidence, remedy)
+
+
+def _unread(index: Index, host: str, kind: str, closed: bool) -> t.Optional[str]:
+    """Say which place with journals was not read, so that the operation may be open there; None: all were."""
+    if closed:
+        return None
+    if index.bundle.operations is None:
+        return _UNREAD
+    if kind == EVACUATE:
+        # Its journal is never on the host itself, which is dead.
+        return None
+    facts = next((facts for name, facts in by_nova_name(index.bundle).items() if same_name(name, host)), None)
+    if facts is None or facts.open_operations is None:
+        return f"the journals on {host} were not read"
+    return None

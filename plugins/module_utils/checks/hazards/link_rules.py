@@ -1,0 +1,508 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which links are wrong, and for which of them it is certain what is right. Pure.
+
+The rows N1-N7, I1-I7, M1 and P1 of the facts of nova, 2.2, are the codes SG201-SG207, SG211-SG217, SG221 and SG231.
+The checks make findings of this, the plans make changes of it: both by the same word.
+
+What is certain follows from names that lead to exactly one live row (what nova-compute itself would write at its next
+pass), or, where id and names contradict one another, from the host: the domain seen running there, the compute_id file
+found there. Whatever is in flight, held by an operation, ambiguous, or contradicted by a host is left alone.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
+    COMPUTE,
+    FINISHED,
+    OURS,
+    file_uuid,
+    same_name,
+    same_uuid,
+    uuid_key,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    Bundle,
+    CellLinks,
+    ComputeNodeRow,
+    DeletedNode,
+    HostFacts,
+    LinkFacts,
+    LinkInstance,
+    LinkMigration,
+    LinkPciDevice,
+    ServiceRow,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+
+NODES = "compute_nodes"
+INSTANCES = "instances"
+MIGRATIONS = "migrations"
+
+BY_NODE = ("SG201", "SG202", "SG203", "SG204", "SG205", "SG206")
+BY_INSTANCE = ("SG211", "SG212", "SG213", "SG214", "SG215", "SG216", "SG217")
+CODES = (*BY_NODE, "SG207", *BY_INSTANCE, "SG221", "SG231")
+#: Codes of which at least some can be repaired.
+REPAIRABLE = ("SG201", "SG202", "SG203", "SG211", "SG212", "SG213", "SG214", "SG215", "SG221")
+#: Codes that look at columns of release 28.
+SINCE_28 = ("SG207", "SG211", "SG212", "SG213", "SG214", "SG221")
+
+IRONIC = "ironic"
+SHELVED = "shelved_offloaded"
+#: Without a host in one of these, an instance rightly has no node: shelved, or its build failed.
+WITHOUT_HOST = (SHELVED, "error")
+#: libvirt's states in which QEMU has the disks.
+RUNNING = ("running", "paused", "blocked", "pmsuspended", "shutdown")
+
+Row = t.Union[ComputeNodeRow, DeletedNode, LinkInstance, LinkMigration, LinkPciDevice]
+
+
+@dataclasses.dataclass(frozen=True)
+class Wrong:
+    """One wrong link. ``seen``: what else was seen that makes it one."""
+
+    __slots__ = ("cell", "code", "row", "seen")
+
+    code: str
+    cell: CellLinks
+    row: t.Any
+    seen: t.Optional[t.Dict[str, t.Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Premise:
+    """A row that must still be what it was when a link is set to lead to it."""
+
+    table: str
+    key: int
+    values: t.Tuple[t.Tuple[str, t.Any], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What is certain: ``after`` to be written and why, or None and why not. ``busy``: it may be in order."""
+
+    after: t.Optional[t.Dict[str, t.Any]]
+    why: str
+    premise: t.Optional[Premise] = None
+    busy: bool = False
+
+
+def uncertain(why: str) -> Verdict:
+    """Nothing is to be written."""
+    return Verdict(None, why)
+
+
+def in_flight(row: t.Any) -> t.Optional[str]:
+    """Say what is in progress on an instance; None: nothing."""
+    if row.task_state is not None:
+        return f"task {row.task_state} is in progress"
+    return "a migration of it is open" if row.moving else None
+
+
+class Links:
+    """The links of a bundle, indexed, and what the hosts of the bundle bear witness to."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.facts: t.Optional[LinkFacts] = bundle.links
+        self.cells: t.List[CellLinks] = list((bundle.links.cells if bundle.links else None) or [])
+        self._scope = {name.casefold() for name in (bundle.links.scope if bundle.links else [])}
+
+    def in_scope(self, *names: t.Optional[str]) -> bool:
+        """Whether one of these names was asked for."""
+        return not self._scope or any(name is not None and name.casefold() in self._scope for name in names)
+
+    # --- services and nodes
+
+    @functools.cached_property
+    def services(self) -> t.Dict[t.Tuple[int, int], ServiceRow]:
+        """Live services of any binary, by cell and id."""
+        return {(id(cell), row.id): row for cell in self.cells for row in cell.services or []}
+
+    @functools.cached_property
+    def compute_services(self) -> t.Dict[t.Tuple[int, t.Optional[str]], t.List[ServiceRow]]:
+        """Live nova-compute services, by cell and host."""
+        found: t.Dict[t.Tuple[int, t.Optional[str]], t.List[ServiceRow]] = collections.defaultdict(list)
+        for cell in self.cells:
+            for row in cell.services or []:
+                if row.binary == COMPUTE:
+                    found[id(cell), row.host].append(row)
+        return found
+
+    @functools.cached_property
+    def nodes(self) -> t.Dict[t.Tuple[int, int], ComputeNodeRow]:
+        """Live compute nodes, by cell and id."""
+        return {(id(cell), row.id): row for cell in self.cells for row in cell.compute_nodes or []}
+
+    @functools.cached_property
+    def nodes_by_names(self) -> t.Dict[t.Tuple[int, t.Optional[str], t.Optional[str]], t.List[ComputeNodeRow]]:
+        """Live compute nodes, by cell, host and hypervisor host name."""
+        found: t.Dict[t.Tuple[int, t.Optional[str], t.Optional[str]], t.List[ComputeNodeRow]] = collections.defaultdict(
+            list
+        )
+        for cell in self.cells:
+            for row in cell.compute_nodes or []:
+                found[id(cell), row.host, row.hypervisor_hostname].append(row)
+        return found
+
+    def node_of(self, cell: CellLinks, host: t.Optional[str], node: t.Optional[str]) -> t.Optional[ComputeNodeRow]:
+        """Return the one live node of these names in a cell."""
+        found = self.nodes_by_names.get((id(cell), host, node), [])
+        return found[0] if len(found) == 1 else None
+
+    @functools.cached_property
+    def ironic_nodes(self) -> t.Set[t.Tuple[int, t.Optional[str]]]:
+        """Cell and name of live ironic nodes."""
+        return {
+            (id(cell), row.hypervisor_hostname)
+            for cell in self.cells
+            for row in cell.compute_nodes or []
+            if row.hypervisor_type == IRONIC
+        }
+
+    @functools.cached_property
+    def groups(self) -> t.Dict[t.Tuple[int, int], t.List[t.Tuple[str, t.List[t.Tuple[CellLinks, ComputeNodeRow]]]]]:
+        """For each node (by cell and id) that shares a name it should have alone: which name, and with whom."""
+        found: t.Dict[t.Tuple[str, str], t.List[t.Tuple[CellLinks, ComputeNodeRow]]] = collections.defaultdict(list)
+        for cell in self.cells:
+            for row in cell.compute_nodes or []:
+                if row.hypervisor_type == IRONIC:
+                    continue  # one service has many
+                for what, name in (("host", row.host), ("hypervisor_hostname", row.hypervisor_hostname)):
+                    if name is not None:
+                        found[what, name].append((cell, row))
+        result: t.Dict[t.Tuple[int, int], t.List[t.Tuple[str, t.List[t.Tuple[CellLinks, ComputeNodeRow]]]]] = (
+            collections.defaultdict(list)
+        )
+        for (what, _name), members in found.items():
+            if len(members) > 1:
+                for cell, row in members:
+                    result[id(cell), row.id].append((what, members))
+        return result
+
+    @staticmethod
+    def release(cell: CellLinks) -> t.Optional[releases.Releases]:
+        """Return the releases whose schema a cell has; None: unknown."""
+        return releases.of_main_revision(cell.revision)
+
+    def writable(self, cell: CellLinks) -> t.Optional[str]:
+        """Say why nothing may be written in a cell; None: it may."""
+        if self.release(cell) is None:
+            return f"the schema revision {cell.revision} of cell {cell.name} is unknown: read only (SG705)"
+        if cell.services is None or cell.compute_nodes is None:
+            return f"services and compute nodes of cell {cell.name} were not read"
+        unread = [other.name for other in self.cells if other.compute_nodes is None]
+        if unread or self.facts is None or self.facts.cells is None:
+            return f"compute nodes of {', '.join(unread) or 'every cell'} were not read: duplicates are not known"
+        return None
+
+    # --- witnesses
+
+    @functools.cached_property
+    def domains(self) -> t.Dict[str, t.List[t.Tuple[HostFacts, str]]]:
+        """For each domain, by uuid: the hosts it was seen on, and its state there."""
+        found: t.Dict[str, t.List[t.Tuple[HostFacts, str]]] = collections.defaultdict(list)
+        for host in self.bundle.hosts.values():
+            for domain in host.domains or []:
+                found[uuid_key(domain.uuid)].append((host, domain.state))
+        return found
+
+    def running_on(self, uuid: str) -> t.List[HostFacts]:
+        """Return the hosts on which a domain was seen running."""
+        return [host for host, state in self.domains.get(uuid_key(uuid), []) if state in RUNNING]
+
+    @functools.cached_property
+    def hosts_by_name(self) -> t.Dict[t.Optional[str], t.List[HostFacts]]:
+        """Hosts that were read, by CONF.host."""
+        found: t.Dict[t.Optional[str], t.List[HostFacts]] = collections.defaultdict(list)
+        for host in self.bundle.hosts.values():
+            found[conf_host(host)].append(host)
+        return found
+
+    def witness(self, node: ComputeNodeRow) -> t.Optional[HostFacts]:
+        """Return the one host that was read and bears the names of a node, and no other identity than the node's."""
+        found = [
+            host
+            for host in self.hosts_by_name.get(node.host, [])
+            if host.libvirt is not None and host.libvirt.hostname == node.hypervisor_hostname
+        ]
+        if len(found) != 1:
+            return None
+        uuid = file_uuid(found[0])
+        return found[0] if uuid is None or same_uuid(uuid, node.uuid) else None
+
+    @functools.cached_property
+    def hosts_by_file(self) -> t.Dict[str, t.List[HostFacts]]:
+        """Hosts that were read, by the uuid in their compute_id file."""
+        found: t.Dict[str, t.List[HostFacts]] = collections.defaultdict(list)
+        for host in self.bundle.hosts.values():
+            uuid = file_uuid(host)
+            if uuid is not None:
+                found[uuid_key(uuid)].append(host)
+        return found
+
+    # --- what is wrong
+
+    def wrong(self) -> t.Iterator[Wrong]:
+        """Yield every wrong link in scope, in flight or not."""
+        for cell in self.cells:
+            yield from self._wrong_nodes(cell)
+            for node in cell.deleted_nodes or []:
+                yield Wrong("SG207", cell, node, None)
+            for code in BY_INSTANCE:
+                for row in cell.instances.get(code, []):
+                    if not (code == "SG216" and (id(cell), row.node) in self.ironic_nodes):
+                        yield Wrong(code, cell, row, None)
+            for migration in cell.migrations or []:
+                if not self._led_to_another_cell(cell, migration):
+                    yield Wrong("SG221", cell, migration, None)
+            for device in cell.pci_devices or []:
+                yield Wrong("SG231", cell, device, None)
+
+    def _led_to_another_cell(self, cell: CellLinks, row: LinkMigration) -> bool:
+        """A cross-cell resize is recorded in both cells; the id is of the destination's."""
+        if self.node_of(cell, row.dest_compute, row.dest_node) is not None:
+            return False
+        found = [self.node_of(other, row.dest_compute, row.dest_node) for other in self.cells if other is not cell]
+        return any(node is not None and node.id == row.dest_compute_id for node in found)
+
+    def _wrong_nodes(self, cell: CellLinks) -> t.Iterator[Wrong]:
+        for row in cell.compute_nodes or []:
+            if not self.in_scope(row.host, row.hypervisor_hostname):
+                continue
+            if cell.services is not None:
+                yield from self._wrong_service(cell, row)
+            if self.groups.get((id(cell), row.id)):
+                yield Wrong("SG205", cell, row, self._group_seen(cell, row))
+            for seen in self._broken_identity(row):
+                yield Wrong("SG206", cell, row, seen)
+
+    def _wrong_service(self, cell: CellLinks, row: ComputeNodeRow) -> t.Iterator[Wrong]:
+        linked = None if row.service_id is None else self.services.get((id(cell), row.service_id))
+        if row.service_id is None:
+            if self.since_28(cell):
+                yield Wrong("SG201", cell, row, None)
+        elif linked is None:
+            yield Wrong("SG202", cell, row, None)
+        elif linked.host != row.host or linked.binary != COMPUTE:
+            yield Wrong("SG203", cell, row, {"service_id leads to": f"{linked.binary} of {linked.host}"})
+        if not self.compute_services.get((id(cell), row.host)):
+            alike = sorted(
+                {str(host) for key, host in self.compute_services if key == id(cell) and same_name(host, row.host)}
+            )
+            yield Wrong("SG204", cell, row, {"services called alike": alike} if alike else None)
+
+    def since_28(self, cell: CellLinks) -> bool:
+        """Whether Nova of this cell writes service_id and compute_id."""
+        known = self.release(cell)
+        return min(known) >= 28 if known else cell.has_compute_id
+
+    def _group_seen(self, cell: CellLinks, row: ComputeNodeRow) -> t.Dict[str, t.Any]:
+        return {
+            f"also of this {what}": [
+                {"cell": other.name, "uuid": node.uuid, "host": node.host, "node": node.hypervisor_hostname}
+                for other, node in members
+                if node is not row
+            ]
+            for what, members in self.groups[id(cell), row.id]
+        }
+
+    def _broken_identity(self, row: ComputeNodeRow) -> t.Iterator[t.Dict[str, t.Any]]:
+        """No uuid, another one in the host's file, or no provider of that uuid and name; one finding a node."""
+        seen: t.Dict[str, t.Any] = {}
+        if row.uuid is None:
+            seen["uuid"] = None
+        else:
+            files = {file_uuid(host) for host in self.hosts_by_name.get(row.host, [])} - {None}
+            if row.hypervisor_type != IRONIC and files and not any(same_uuid(uuid, row.uuid) for uuid in files):
+                seen["compute_id file of the host"] = sorted(str(uuid) for uuid in files)
+            seen.update(self._provider(row))
+        if seen:
+            yield seen
+
+    def _provider(self, row: ComputeNodeRow) -> t.Dict[str, t.Any]:
+        if self.providers is None or not self._provider_read(row):
+            return {}
+        name = self.providers.get(uuid_key(str(row.uuid)))
+        if name is None:
+            return {"resource provider": None}
+        return {} if name == row.hypervisor_hostname else {"resource provider's name": name}
+
+    def _provider_read(self, row: ComputeNodeRow) -> bool:
+        scope = self.bundle.cloud.scope if self.bundle.cloud else []
+        return not scope or any(same_name(row.host, name) or same_name(row.hypervisor_hostname, name) for name in scope)
+
+    @functools.cached_property
+    def providers(self) -> t.Optional[t.Dict[str, str]]:
+        """Names of resource providers by uuid; None: unread."""
+        if self.bundle.cloud is None or self.bundle.cloud.providers is None:
+            return None
+        return {uuid_key(row.uuid): row.name for row in self.bundle.cloud.providers}
+
+    # --- what is certain
+
+    def verdict(self, wrong: Wrong) -> Verdict:
+        """Say what is certain about a wrong link."""
+        judge = {
+            "SG201": self._service_by_name,
+            "SG202": self._service_by_name,
+            "SG203": self._service_by_file,
+            "SG211": self._node_by_names,
+            "SG212": self._node_by_names,
+            "SG213": self._node_by_names,
+            "SG214": self._node_by_domain,
+            "SG215": self._no_host,
+            "SG221": self._destination,
+        }.get(wrong.code)
+        if isinstance(wrong.row, LinkInstance):
+            flight = in_flight(wrong.row)
+            if flight:
+                return Verdict(None, flight, busy=True)
+        if judge is None:
+            return uncertain("nothing that this collection could write would mend it")
+        refused = self.writable(wrong.cell)
+        return uncertain(refused) if refused else judge(wrong)
+
+    def _held(self, cell: CellLinks, host: t.Optional[str]) -> t.Optional[Verdict]:
+        for service in self.compute_services.get((id(cell), host), []):
+            if (service.disabled_reason or "").startswith(OURS):
+                return uncertain(f"an operation holds {host} ({service.disabled_reason}): end it first")
+        return None
+
+    def _shared(self, cell: CellLinks, node: ComputeNodeRow) -> t.Optional[Verdict]:
+        if self.groups.get((id(cell), node.id)):
+            return uncertain("the node shares its name with another one (SG205): settle that first")
+        return None
+
+    def _service_by_name(self, wrong: Wrong) -> Verdict:
+        cell, row = wrong.cell, wrong.row
+        found = self.compute_services.get((id(cell), row.host), [])
+        if len(found) != 1:
+            return uncertain(f"{len(found)} live nova-compute services of {row.host}")
+        refused = self._held(cell, row.host) or self._shared(cell, row)
+        if refused:
+            return refused
+        why = f"service {found[0].id} is the one live nova-compute of {row.host}"
+        return Verdict({"service_id": found[0].id}, why, _service_premise(found[0]))
+
+    def _service_by_file(self, wrong: Wrong) -> Verdict:
+        """The link names another's service: whose the node is, its uuid in a compute_id file decides."""
+        row = wrong.row
+        holders = self.hosts_by_file.get(uuid_key(row.uuid), []) if row.uuid else []
+        if len(holders) != 1:
+            return uncertain(
+                f"not proven whose node it is: its uuid was found in the compute_id file of {len(holders)} hosts"
+            )
+        host = holders[0]
+        own = conf_host(host)
+        if own is None:
+            name = host.inventory_name
+            return uncertain(f"its uuid is in the compute_id file of {name}, whose nova.conf was not read")
+        if own != row.host:
+            return uncertain(f"its uuid is in the compute_id file of {own}, not of {row.host}")
+        if host.libvirt is None or host.libvirt.hostname != row.hypervisor_hostname:
+            return uncertain(f"libvirt of {row.host} does not call itself {row.hypervisor_hostname}")
+        verdict = self._service_by_name(wrong)
+        proof = f"; the node's uuid is in the compute_id file of {host.inventory_name}"
+        return dataclasses.replace(verdict, why=verdict.why + proof) if verdict.after else verdict
+
+    def _node_by_names(self, wrong: Wrong) -> Verdict:
+        cell, row = wrong.cell, wrong.row
+        if row.host is None:
+            return self._no_host(wrong)
+        if row.vm_state == SHELVED:
+            return uncertain("it is offloaded and still has a host (SG217): find out which is true first")
+        node = self.node_of(cell, row.host, row.node)
+        if node is None:
+            return uncertain("its host and node name no live compute node (SG216)")
+        refused = self._held(cell, row.host) or self._shared(cell, node) or self._runs_elsewhere(row, node)
+        if refused:
+            return refused
+        why = f"node {node.id} is the one live node of host {row.host} and node {row.node}"
+        return Verdict({"compute_id": node.id}, why, _node_premise(node))
+
+    def _runs_elsewhere(self, row: LinkInstance, node: ComputeNodeRow) -> t.Optional[Verdict]:
+        """A domain seen running on another host than the names say contradicts them (SG108)."""
+        others = [host for host in self.running_on(row.uuid) if host is not self.witness(node)]
+        if others:
+            return uncertain(f"its domain runs on {', '.join(host.inventory_name for host in others)} (SG108)")
+        return None
+
+    def _node_by_domain(self, wrong: Wrong) -> Verdict:
+        """Id and names name two live nodes: the one where the domain runs is right, if both hosts were looked at."""
+        cell, row = wrong.cell, wrong.row
+        linked = self.nodes.get((id(cell), row.compute_id))
+        named = self.node_of(cell, row.host, row.node)
+        if linked is None or named is None:
+            return uncertain("its host and node name no live compute node (SG216)")
+        for node in (linked, named):
+            refused = self._held(cell, node.host) or self._shared(cell, node)
+            if refused:
+                return refused
+            witness = self.witness(node)
+            if witness is None or witness.domains is None:
+                return uncertain(f"not proven: the domains of {node.host} were not read, or not as that node's")
+        places = self.running_on(row.uuid)
+        if len(places) != 1:
+            return uncertain(f"not proven: its domain was seen running on {len(places)} hosts")
+        return self._by_place(row, linked, named, places[0])
+
+    def _by_place(self, row: LinkInstance, linked: ComputeNodeRow, named: ComputeNodeRow, place: HostFacts) -> Verdict:
+        seen = f"its domain runs on {place.inventory_name}, and not on"
+        if place is self.witness(named):
+            why = f"{seen} {linked.host}: host and node are right, the id is not"
+            return Verdict({"compute_id": named.id}, why, _node_premise(named))
+        if place is self.witness(linked):
+            why = f"{seen} {named.host}: the id is right, host and node are not"
+            after = {"host": linked.host, "node": linked.hypervisor_hostname}
+            return Verdict(after, why, _node_premise(linked))
+        return uncertain(f"its domain runs on {place.inventory_name}: neither the id nor the names lead there")
+
+    def _no_host(self, wrong: Wrong) -> Verdict:
+        row = wrong.row
+        if row.vm_state not in WITHOUT_HOST:
+            return uncertain(f"it has no host, and yet it is {row.vm_state}")
+        places = [host.inventory_name for host, _state in self.domains.get(uuid_key(row.uuid), [])]
+        if places:
+            return uncertain(f"it has no host, and yet there is a domain of it on {', '.join(places)}")
+        after = {"node": None, "compute_id": None} if wrong.cell.has_compute_id else {"node": None}
+        return Verdict(after, f"{row.vm_state} and without a host, it is on no node")
+
+    def _destination(self, wrong: Wrong) -> Verdict:
+        cell, row = wrong.cell, wrong.row
+        if row.status != FINISHED:
+            return uncertain(f"the migration is in progress ({row.status})")
+        if row.task_state is not None:
+            return uncertain(f"task {row.task_state} of its instance is in progress")
+        node = self.node_of(cell, row.dest_compute, row.dest_node)
+        if node is None:
+            return uncertain("its destination names no live compute node of this cell")
+        refused = self._held(cell, row.dest_compute) or self._shared(cell, node)
+        if refused:
+            return refused
+        why = f"node {node.id} is the one live node of host {row.dest_compute} and node {row.dest_node}"
+        return Verdict({"dest_compute_id": node.id}, why, _node_premise(node))
+
+
+def _service_premise(row: ServiceRow) -> Premise:
+    values = (("uuid", row.uuid), ("host", row.host), ("binary", row.binary), ("deleted", 0))
+    return Premise("services", row.id, values)
+
+
+def _node_premise(row: ComputeNodeRow) -> Premise:
+    values = (
+        ("uuid", row.uuid),
+        ("host", row.host),
+        ("hypervisor_hostname", row.hypervisor_hostname),
+        ("deleted", 0),
+    )
+    return Premise(NODES, row.id, values)

@@ -1,0 +1,328 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Do the ids that tie services, nodes, instances and migrations together say the same as the names? SG201-SG231. Pure.
+
+What is wrong, and what about it is certain, is decided in C(link_rules.py); here it is put into words. A link of an
+instance on which something is in progress is not judged: it is C(unchecked), with the reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import (
+    BY_INSTANCE,
+    BY_NODE,
+    CODES,
+    IRONIC,
+    REPAIRABLE,
+    SINCE_28,
+    Links,
+    Verdict,
+    Wrong,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    Bundle,
+    CellLinks,
+    ComputeNodeRow,
+    LinkInstance,
+    LinkMigration,
+    LinkPciDevice,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    Checked,
+    Finding,
+    Override,
+    Subject,
+    Unchecked,
+    finding,
+    overridden,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+
+#: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
+#: _ensure_compute_id_for_instances for compute_id).
+_SERVICE_HEALS = "at the second periodic pass of a running nova-compute of this host (28 and newer); else never"
+_ID_HEALS = "at the next periodic pass of a running nova-compute of its host (28 and newer); else never"
+HEALS: t.Mapping[str, str] = {
+    "SG201": _SERVICE_HEALS,
+    "SG202": _SERVICE_HEALS,
+    "SG203": _SERVICE_HEALS + ". Until then, deleting that service deletes this node",
+    "SG204": "when nova-compute starts on this host; else never",
+    "SG205": "never",
+    "SG206": "a missing provider at the next periodic pass of a running nova-compute; nothing else of it ever",
+    "SG207": "when the instances do (SG213)",
+    "SG211": _ID_HEALS,
+    "SG212": _ID_HEALS,
+    "SG213": _ID_HEALS + ", and only where a live node of its host and node exists",
+    "SG214": "nova-compute of the host in the names overwrites the id at its next pass, whether the names are right or "
+    "not; it logs 'Correcting compute_id'",
+    "SG215": "never",
+    "SG216": "never",
+    "SG217": "never",
+    "SG221": "never",
+    "SG231": "never",
+}
+REMEDIES: t.Mapping[str, str] = {
+    "SG201": "Start nova-compute there and wait for two periodic passes, or mend the link.",
+    "SG202": "Start nova-compute there and wait for two periodic passes, or mend the link.",
+    "SG203": "Delete neither service. Let the compute_id file of the host prove whose the node is, and mend the link.",
+    "SG204": "Start nova-compute on this host, or find out under which name it runs now (rename_host).",
+    "SG205": "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "
+    "devices off the other before it is deleted.",
+    "SG206": "See SG102 for the file and SG112 for the provider.",
+    "SG207": "Mend the instances that link it (SG213).",
+    "SG211": "Start nova-compute on its host and wait for a periodic pass, or mend the link.",
+    "SG212": "Start nova-compute on its host and wait for a periodic pass, or mend the link.",
+    "SG213": "Start nova-compute on its host and wait for a periodic pass, or mend the link.",
+    "SG214": "Find out where its domain runs; stop nova-compute of the other host until it is mended.",
+    "SG215": "Mend the link: an instance without a host is on no node.",
+    "SG216": "Half a rename, or a node that was deleted under its instances: find where its domain runs (SG301).",
+    "SG217": "Look for its domain on that host. Without one, the host is a leftover; with one, it was not offloaded.",
+    "SG221": "Wait until the migration has ended, or confirm or revert it; a finished one's link can be mended.",
+    "SG231": "Find the device among those of the host's live node; free it there before the deleted node is archived.",
+}
+RUN = "repair_links with repair_codes=[{}] does it."
+
+
+def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
+    """Check every link that was read. ``at_most``: findings of one code; None: all. What is left out is counted."""
+    links = Links(bundle)
+    return gather([*_undecided(links), *_revisions(links), *_judged(links, at_most)])
+
+
+def _judged(links: Links, at_most: t.Optional[int]) -> t.List[Item]:
+    items: t.List[Item] = []
+    told: t.Dict[str, int] = {}
+    for wrong in links.wrong():
+        told[wrong.code] = told.get(wrong.code, 0) + 1
+        if at_most is None or told[wrong.code] <= at_most:
+            items.append(item(wrong, links.verdict(wrong)))
+    for code, number in sorted(told.items()):
+        if at_most is not None and number > at_most:
+            items.append(Unchecked(code, "all", f"{number - at_most} more were found and are not listed"))
+    return items
+
+
+def item(wrong: Wrong, verdict: Verdict) -> t.Union[Finding, Unchecked]:
+    """Return what a report says of one wrong link."""
+    subject = subject_of(wrong)
+    if verdict.busy:
+        return Unchecked(wrong.code, subject.id, f"it looks wrong, but {verdict.why}")
+    evidence: t.Dict[str, t.Any] = {"read from": f"cell {wrong.cell.name}", **_evidence(wrong)}
+    evidence["heals by itself"] = HEALS[wrong.code]
+    remedy = REMEDIES[wrong.code]
+    if verdict.after is not None:
+        evidence["certain"] = {**verdict.after, "because": verdict.why}
+        remedy = f"{remedy} {RUN.format(wrong.code)}"
+    elif wrong.code in REPAIRABLE:
+        evidence["not repaired because"] = verdict.why
+    return finding(wrong.code, subject, evidence, remedy)
+
+
+def subject_of(wrong: Wrong) -> Subject:
+    """Return what a wrong link is about."""
+    row = wrong.row
+    if isinstance(row, LinkInstance):
+        return Subject("instance", row.uuid, row.display_name, row.host)
+    if isinstance(row, LinkMigration):
+        return Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.dest_compute)
+    if isinstance(row, LinkPciDevice):
+        return Subject("pci_device", str(row.id), row.address, row.node_host)
+    return Subject("compute_node", row.uuid or str(row.id), row.hypervisor_hostname, row.host)
+
+
+def _evidence(wrong: Wrong) -> t.Dict[str, t.Any]:
+    row = wrong.row
+    seen = dict(wrong.seen or {})
+    names: t.Tuple[str, ...]
+    if isinstance(row, LinkInstance):
+        names = ("host", "node", "compute_id", "vm_state")
+    elif isinstance(row, LinkMigration):
+        names = ("migration_type", "status", "dest_compute", "dest_node", "dest_compute_id")
+    elif isinstance(row, LinkPciDevice):
+        names = ("status", "instance_uuid", "compute_node_id", "node_uuid")
+    elif isinstance(row, ComputeNodeRow):
+        names = ("id", "host", "hypervisor_hostname", "service_id")
+    else:
+        names = ("id", "host", "hypervisor_hostname", "instances")
+    return {**{name: getattr(row, name) for name in names}, **seen}
+
+
+# --- what remains ---------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Remaining:
+    """Wrong links that stay: of the codes that were asked for, of others, and those of both that an override accepts.
+
+    ``in_flight``: instances that look wrong while something is in progress on them. ``codes``: of ``asked`` and
+    ``other``. ``unread``: what could not be looked at, and may hold links of the codes that were asked for.
+    """
+
+    asked: int
+    other: int
+    accepted: int
+    in_flight: int
+    codes: t.Tuple[str, ...]
+    unread: t.List[str]
+
+    @property
+    def wrong(self) -> int:
+        """Links that are wrong, accepted or not."""
+        return self.asked + self.other + self.accepted
+
+
+def remaining(
+    links: Links, codes: t.Collection[str], planned: t.Sequence[Wrong] = (), overrides: t.Sequence[Override] = ()
+) -> Remaining:
+    """Count what is wrong, without what is ``planned`` to be repaired."""
+    mended = {(id(wrong.cell), wrong.code, wrong.row.id) for wrong in planned}
+    numbers = {"asked": 0, "other": 0, "accepted": 0, "in flight": 0}
+    seen: t.Set[str] = set()
+    for wrong in links.wrong():
+        if (id(wrong.cell), wrong.code, wrong.row.id) in mended:
+            continue
+        kind = _remains(wrong, links.verdict(wrong), codes, overrides)
+        numbers[kind] += 1
+        seen.update({wrong.code} if kind in ("asked", "other") else ())
+    unread = list(_unread(links, codes))
+    return Remaining(
+        numbers["asked"], numbers["other"], numbers["accepted"], numbers["in flight"], tuple(sorted(seen)), unread
+    )
+
+
+def _remains(wrong: Wrong, verdict: Verdict, codes: t.Collection[str], overrides: t.Sequence[Override]) -> str:
+    if verdict.busy:
+        return "in flight"
+    told = item(wrong, verdict) if overrides else None
+    if isinstance(told, Finding) and overridden(told, overrides):
+        return "accepted"
+    return "asked" if wrong.code in codes else "other"
+
+
+def _unread(links: Links, codes: t.Collection[str]) -> t.Iterator[str]:
+    """Say what was to be read for these codes and was not. What a release does not have is not among it."""
+    if links.facts is None or links.facts.cells is None:
+        yield "the cells"
+        return
+    yield from (f"{entry.part}: {entry.reason}" for entry in links.facts.unread)
+    for cell in links.cells:
+        for entry in cell.unread:
+            if set(_codes_of(entry.part)) & set(codes):
+                yield f"cell {cell.name}: {entry.part}: {entry.reason}"
+        for code, total in sorted(cell.totals.items()):
+            more = total - len(_rows_of(cell, code))
+            if more > 0 and code in codes:
+                yield f"cell {cell.name}: {more} more of {code}"
+
+
+def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = ()) -> str:
+    """Say what remains in one sentence. ``unchecked``: codes that could not be decided everywhere."""
+    verb = "would remain" if planned else "remain" if left.wrong != 1 else "remains"
+    said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'no wrong link that was found'} {verb}"]
+    if not left.wrong and not planned:
+        said = ["no wrong link that was found remains" if unchecked else "no wrong link remains"]
+    if left.codes:
+        said[0] += f" ({', '.join(left.codes)}; {left.asked} of the codes that were to be repaired)"
+    if left.accepted:
+        said.append(f"{left.accepted} of them accepted by overrides")
+    if left.in_flight:
+        said.append(f"{count(left.in_flight, 'instance')} not judged because something is in progress")
+    if left.unread:
+        said.append(f"not looked at: {', '.join(left.unread)}")
+    if unchecked:
+        said.append(f"not decided everywhere (see report.json): {', '.join(unchecked)}")
+    return "; ".join(said)
+
+
+# --- what could not be decided --------------------------------------------------------------------------------
+
+
+def _undecided(links: Links) -> Items:
+    if links.facts is None or links.facts.cells is None:
+        reasons = [entry.reason for entry in (links.facts.unread if links.facts else [])]
+        why = ": ".join(["the links were not read", *reasons])
+        yield from (Unchecked(code, "all", why) for code in CODES)
+        return
+    for entry in links.facts.unread:
+        yield from (Unchecked(code, "all", f"{entry.part}: {entry.reason}") for code in CODES)
+    if not links.cells:
+        yield from (Unchecked(code, "all", "there is no cell but cell0") for code in CODES)
+    for cell in links.cells:
+        yield from _undecided_in(links, cell)
+    yield from _identity_undecided(links)
+
+
+def _undecided_in(links: Links, cell: CellLinks) -> Items:
+    place = f"cell {cell.name}"
+    for entry in cell.unread:
+        for code in _codes_of(entry.part):
+            yield Unchecked(code, place, f"{entry.part}: {entry.reason}")
+    unread = {code for entry in cell.unread for code in _codes_of(entry.part)}
+    if not cell.has_compute_id and not unread.issuperset(SINCE_28):
+        known = links.release(cell)
+        release = f"Nova {' or '.join(map(str, known))}" if known else "this schema"
+        for code in SINCE_28:
+            yield Unchecked(code, place, f"{release} has no column compute_id: there is nothing to compare")
+        yield Unchecked("SG215", place, f"{release} has no column compute_id: only the node was looked at")
+    if cell.compute_nodes is not None and not links.since_28(cell):
+        reason = "before release 28 Nova leaves service_id NULL: only an id that is set was compared (SG202, SG203)"
+        yield Unchecked("SG201", place, reason)
+    for code, total in sorted(cell.totals.items()):
+        more = total - len(_rows_of(cell, code))
+        if more > 0:
+            yield Unchecked(code, place, f"{more} more rows were counted and not looked at")
+
+
+def _codes_of(part: str) -> t.Sequence[str]:
+    """Return the codes that an unread part leaves open."""
+    if part in CODES:
+        return (part,)
+    by_part: t.Mapping[str, t.Sequence[str]] = {
+        "services": BY_NODE[:4],
+        "compute_nodes": (*BY_NODE, *BY_INSTANCE, "SG221"),
+        "moving": BY_INSTANCE,
+        "scan": ("SG214", "SG216", "SG217"),
+        "has_compute_id": (*SINCE_28, *BY_INSTANCE),
+        "revision": (),  # SG705
+        "servers": (),  # a number for the report
+    }
+    return by_part.get(part, CODES)
+
+
+def _rows_of(cell: CellLinks, code: str) -> t.Sequence[t.Any]:
+    others = {"SG207": cell.deleted_nodes, "SG221": cell.migrations, "SG231": cell.pci_devices}
+    return (others[code] if code in others else cell.instances.get(code)) or []
+
+
+def _identity_undecided(links: Links) -> Items:
+    if links.providers is None:
+        yield Unchecked("SG206", "all", "the resource providers were not read")
+    hosts = {
+        row.host
+        for cell in links.cells
+        for row in cell.compute_nodes or []
+        if row.hypervisor_type != IRONIC and links.in_scope(row.host, row.hypervisor_hostname)
+    }
+    read = {conf_host(host) for host in links.bundle.hosts.values() if host.compute_id_files is not None}
+    if hosts - read:
+        names = ", ".join(itertools.islice(sorted(str(name) for name in hosts - read), 5))
+        reason = f"the compute_id files of {len(hosts - read)} of {len(hosts)} hosts were not read: {names}"
+        yield Unchecked("SG206", "all", reason + (", ..." if len(hosts - read) > 5 else ""))
+
+
+def _revisions(links: Links) -> Items:
+    """SG705: what is not known is read, and never written."""
+    for cell in links.cells:
+        if links.release(cell) is not None or cell.compute_nodes is None:
+            continue
+        evidence = {"schema revision": cell.revision, "unread": [entry.reason for entry in cell.unread]}
+        remedy = "Read only: nothing is repaired in this cell. Use a version of this collection that knows its Nova."
+        yield finding("SG705", Subject("host", f"cell:{cell.name}", cell.name), evidence, remedy)

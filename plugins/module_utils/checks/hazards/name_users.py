@@ -1,0 +1,209 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What else goes by the name of a host that is renamed, and what becomes of it: SG312, SG313, SG314. Pure.
+
+A rename changes Nova, placement, neutron and the host. Whatever else on the machine takes its name from it takes the
+new one when it is started next, which may be months later.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items, same_name
+from ansible_collections.stackguard.nova.plugins.module_utils.model import certificates
+from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Certificate, CloudFacts, NameUsers
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    WARNING,
+    Subject,
+    Unchecked,
+    finding,
+)
+
+Pair = t.Tuple[naming.Names, naming.Names]
+
+
+@dataclasses.dataclass(frozen=True)
+class Consequence:
+    """What becomes of a kind of service under a new name, and what to do."""
+
+    severity: str
+    why: str
+    remedy: str
+
+
+CONSEQUENCES = {
+    "ceph-osd": Consequence(
+        BLOCKER,
+        "at its next start an OSD moves itself to a CRUSH bucket of the new name, outside the failure domains of the "
+        "old one: data moves through the whole cluster. cephadm no longer manages a host of another name",
+        "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket in the same window (ceph osd "
+        "crush rename-bucket); with cephadm, take the host out and add it under the new name.",
+    ),
+    "ceph-mon": Consequence(
+        BLOCKER,
+        "a monitor is known by its name, which is the host's: under another one it does not start, or is a new member",
+        "Remove the monitor first, and make one under the new name afterwards.",
+    ),
+    "ceph": Consequence(
+        WARNING,
+        "daemons of Ceph are called after the host, and cephadm no longer manages a host of another name",
+        "Remove them first, and make them anew afterwards; with cephadm, add the host under the new name.",
+    ),
+    "rabbitmq": Consequence(
+        BLOCKER,
+        "a node is rabbit@HOST, and its data is kept under that name: under another one it starts empty, and the "
+        "cluster waits for the old one",
+        "Take the node out of its cluster first (rabbitmqctl forget_cluster_node), or keep the old name as NODENAME in "
+        "rabbitmq-env.conf.",
+    ),
+    "galera": Consequence(
+        BLOCKER,
+        "a member is called after the host unless wsrep_node_name says otherwise: donors and the cluster's address "
+        "list name it, and a member that they do not find makes the next start a full copy, or none",
+        "Set wsrep_node_name and name members by address, or take the member out of the cluster first.",
+    ),
+    "pacemaker": Consequence(
+        BLOCKER,
+        "the cluster knows its members, constraints and fence devices by host name: under another one it is a "
+        "stranger, and what it ran may be fenced",
+        "Take the host out of the cluster first (pcs cluster node remove), and add it under the new name afterwards.",
+    ),
+    "cinder-volume": Consequence(
+        BLOCKER,
+        "volumes belong to HOST@BACKEND: under another name the service is a new one, and nothing manages its volumes",
+        "Set backend_host to the old name (override this finding then), or use cinder-manage volume update_host.",
+    ),
+    "cinder-backup": Consequence(
+        WARNING,
+        "backups in progress belong to the old name; the service registers anew",
+        "Restart it after the rename, and delete the service of the old name (cinder-manage service remove).",
+    ),
+    "masakari": Consequence(
+        WARNING,
+        "its monitors send the host's name: Masakari rejects notifications of a name that no failover segment has",
+        "Stop them before the rename. Rename the host in its segment, then start them.",
+    ),
+    "ceilometer": Consequence(
+        WARNING,
+        "it asks Nova for the instances of its own host name: until it is started again it finds none",
+        "Restart it after the rename; correct host= where its configuration has it.",
+    ),
+    "cyborg": Consequence(
+        WARNING,
+        "devices and their resource providers are known by the host's name: they are made anew beside the old ones",
+        "Unbind the accelerators first, and delete the devices of the old name afterwards.",
+    ),
+    "freeipa": Consequence(
+        WARNING,
+        "the machine's principal, keytab and tracked certificates bear its name: certmonger renews for the old one",
+        "Enroll the host under its new name (ipa-client-install), and track its certificates anew.",
+    ),
+    "puppet": Consequence(
+        WARNING,
+        "its certificate's name follows the host's unless certname is set: the server no longer knows it, and an agent "
+        "that runs in the window may write the old names back",
+        "Stop it for the window. Set certname, or have a certificate signed for the new name.",
+    ),
+    "salt": Consequence(
+        WARNING,
+        "a minion that runs in the window may write the old names back; its id stays what /etc/salt/minion_id says",
+        "Stop it for the window, and correct its pillar and id before it is started.",
+    ),
+}
+
+
+def check(subject: Subject, found: NameUsers, told: t.Optional[Pair]) -> Items:
+    """Say what becomes of each. ``told``: names before and after; None: not known, so certificates are undecided."""
+    for resident in found.residents or []:
+        known = CONSEQUENCES[resident.kind]
+        about = Subject("host", f"{subject.id}:{resident.kind}", resident.kind, subject.host)
+        evidence = {"service": resident.kind, "seen": resident.seen, "consequence": known.why}
+        yield finding("SG313", about, evidence, known.remedy, known.severity)
+    yield from _options(subject, found.options or [])
+    yield from _cloud_init(subject, found.cloud_init or {})
+    for entry in found.unread:
+        if entry.part == "certificates" and found.certificates is not None:
+            yield Unchecked("SG314", subject.id, entry.reason)
+    for certificate in found.certificates or []:
+        yield from _certificate(subject, certificate, told)
+
+
+def masakari(cloud: CloudFacts, old: str, new: str) -> Items:
+    """SG313: the host's record in a failover segment. Masakari rejects notifications of a name that none has."""
+    if cloud.ha_hosts is None:
+        reason = next((entry.reason for entry in cloud.unread if entry.part == "ha_hosts"), "not read")
+        yield Unchecked("SG313", old, f"whether Masakari has a record of this host: {reason}")
+    for entry in cloud.ha_hosts or []:
+        if same_name(entry.name, old):
+            evidence = {"segment": entry.segment, "host": entry.name, "consequence": CONSEQUENCES["masakari"].why}
+            remedy = f"After the rename: openstack segment host update --name {new} {entry.segment} {entry.id}"
+            yield finding("SG313", Subject("host", entry.id, "masakari", old), evidence, remedy, WARNING)
+
+
+def _options(subject: Subject, options: t.Sequence[str]) -> Items:
+    if options:
+        evidence = {
+            "options of nova-compute with the old name": list(options),
+            "consequence": "they still lead to the old name: live migrations and consoles fail when DNS has it no more",
+        }
+        remedy = "Put an address or the new name there. nova-compute reads it at its next start."
+        yield _configuration(subject, "nova.conf", evidence, remedy)
+
+
+def _cloud_init(subject: Subject, told: t.Mapping[str, str]) -> Items:
+    evidence: t.Dict[str, t.Any] = {"cloud-init": dict(told)}
+    if told and told.get("manage_etc_hosts") not in ("false", "no", "off"):
+        evidence["consequence"] = "each boot writes /etc/hosts anew, from the name that its data source has"
+        remedy = "Set manage_etc_hosts: false below /etc/cloud/cloud.cfg.d, or correct the data source first."
+        yield _configuration(subject, "cloud-init", evidence, remedy)
+    elif told and told.get("preserve_hostname") not in ("true", "yes", "on"):
+        evidence["consequence"] = "a changed data source sets the old host name again at the next boot"
+        remedy = "Set preserve_hostname: true below /etc/cloud/cloud.cfg.d."
+        yield _configuration(subject, "cloud-init", evidence, remedy)
+
+
+def _configuration(subject: Subject, what: str, evidence: t.Mapping[str, t.Any], remedy: str) -> Item:
+    return finding("SG312", Subject("host", f"{subject.id}:{what}", what, subject.host), evidence, remedy, WARNING)
+
+
+def _certificate(subject: Subject, certificate: Certificate, told: t.Optional[Pair]) -> Items:
+    if told is None:
+        yield Unchecked("SG314", certificate.path, "the new names are not known")
+        return
+    try:
+        names = certificates.names_of(certificate.pem)
+    except certificates.CertificateError as error:
+        yield Unchecked("SG314", certificate.path, str(error))
+        return
+    before, after = told
+    stale = [name for name in names if _stale(name, names, before, after)]
+    if stale:
+        evidence = {
+            "certificate": certificate.path,
+            "its names": names,
+            "without the new name": stale,
+            "consequence": "TLS connections to the new name fail: live migration, consoles, disks that are copied",
+        }
+        remedy = f"Have it made anew with {after.host} beside the old name, before the rename."
+        about = Subject("host", f"{subject.id}:{certificate.path}", certificate.path, subject.host)
+        yield finding("SG314", about, evidence, remedy)
+
+
+def _stale(name: str, names: t.Sequence[str], before: naming.Names, after: naming.Names) -> bool:
+    """Whether a name of a certificate is one of the host's old ones, in any domain, and its new one is not there."""
+    pairs = {(before.host, after.host), (before.hypervisor_hostname, after.hypervisor_hostname)}
+    pairs |= {(before.os, after.os)} if before.os and after.os else set()
+    for old, new in pairs:
+        if not same_name(naming.short(name), naming.short(old)) or same_name(naming.short(old), naming.short(new)):
+            continue
+        domain = naming.domain(name)
+        wanted = (new, f"{naming.short(new)}.{domain}" if domain else new)
+        if not any(certificates.covers(pattern, candidate) for pattern in names for candidate in wanted):
+            return True
+    return False

@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The message queues of a host's two names: SG121, SG307, SG315, SG316. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Queue, QueuedRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    WARNING,
+    Finding,
+    Subject,
+    Unchecked,
+    finding,
+)
+
+#: What nova-compute listens to: the second since release 33 (nova/compute/rpcapi.py).
+TOPICS = ("compute", "compute-alt")
+
+
+def names_of(host: str) -> t.List[str]:
+    """Return the names of a host's queues."""
+    return [f"{topic}.{host}" for topic in TOPICS]
+
+
+def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t.Iterator[Finding]:
+    """SG316: this is not the broker of the host's nova-compute. SG315: a queue of the new name that is not empty."""
+    main = names_of(old)[0]
+    own = found.get(main)
+    if own is None or not own.consumers:
+        evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
+        remedy = (
+            "This RabbitMQ, or this virtual host of it, is not the one of the host's nova-compute, or nova-compute "
+            "does not run. Give the transport_url of the host's own cell as rename_rabbit_url, start nova-compute, or "
+            "leave rename_rabbit_url out."
+        )
+        yield finding("SG316", Subject("host", old), evidence, remedy)
+    for name in names_of(new):
+        queue = found.get(name)
+        if queue is not None and (queue.messages or queue.consumers):
+            yield finding("SG315", Subject("host", name, new), _counts(queue), _remedy(queue))
+
+
+def _counts(queue: Queue) -> t.Dict[str, t.Any]:
+    return {"queue": queue.name, "messages": queue.messages, "consumers": queue.consumers}
+
+
+def _remedy(queue: Queue) -> str:
+    if queue.consumers:
+        return "A nova-compute answers under the new name already: find it and stop it, or choose another name."
+    return (
+        "Requests of a host that once bore the name: nova-compute would execute them at its first start. "
+        f"Delete the queue with what is in it: rabbitmqctl delete_queue {queue.name}"
+    )
+
+
+def not_asked(old: str, reason: str) -> Finding:
+    """SG316: the broker was to be asked, and was not."""
+    remedy = "Do what the reason says, or leave rename_rabbit_url out: then the queues are not looked into."
+    return finding("SG316", Subject("host", old), {"reason": reason}, remedy)
+
+
+def without_access(new: str) -> Unchecked:
+    """SG315 undecided: no broker was named."""
+    why = (
+        "RabbitMQ was not asked (rename_rabbit_url): requests that wait for the new name would be executed at "
+        f"nova-compute's first start under it. Look: {look(new)}"
+    )
+    return Unchecked("SG315", names_of(new)[0], why)
+
+
+def look(host: str) -> str:
+    """Return the command that shows a host's queues."""
+    return f"rabbitmqctl list_queues name messages consumers | grep -E '^compute(-alt)?\\.{host}\\s'"
+
+
+def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: str) -> t.Iterator[Finding]:
+    """SG121: each request that was left in a queue of the old name, unless its id is among ``reported``."""
+    for request in found:
+        if request.request_id is not None and request.request_id in reported:
+            continue
+        evidence = {"queue": request.queue, "method": request.method, "request": request.request_id}
+        for uuid in request.instances or (None,):
+            remedy = "No nova-compute will execute it. Tell its owner to ask again."
+            if uuid is not None and request.request_id is not None:
+                remedy += f" To see it: openstack server event show {uuid} {request.request_id}"
+            subject = Subject("host", old) if uuid is None else Subject("instance", uuid, host=old)
+            yield finding("SG121", subject, evidence, remedy)
+
+
+def left(name: str, why: str) -> Finding:
+    """SG307: a queue of a name that the host no longer bears was not removed."""
+    remedy = (
+        "Whichever host gets the name executes what is in it. Where it has no consumers, delete it: "
+        f"rabbitmqctl delete_queue {name}"
+    )
+    return finding("SG307", Subject("host", name), {"queue": name, "why it was left": why}, remedy, WARNING)
+
+
+def undecided(name: str, why: str) -> Unchecked:
+    """SG307 undecided: a queue that could not be looked into is left as it is."""
+    told = f"{why}. It was left as it is. Where it has no consumers, delete it: rabbitmqctl delete_queue {name}"
+    return Unchecked("SG307", name, told)

@@ -1,0 +1,581 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Disks in Ceph: who can write them, where they are, what was left behind. SG505 to SG508. Pure.
+
+The one rule: two clients that can write one disk destroy it. A host that was cut off loses its watchers after some 30
+seconds while its guests live on, so that no watcher is needed, but proves nothing: proof is a fence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
+    RUNNING,
+    Guest,
+    by_nova_name,
+    images_of,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
+    Index,
+    Items,
+    domain_subject,
+    same_name,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, fencing
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import (
+    Client,
+    Elsewhere,
+    Home,
+    Known,
+    Seen,
+    plain,
+    source_facts,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    Bundle,
+    EvacuationFacts,
+    HostFacts,
+    RbdImage,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    WARNING,
+    Checked,
+    Finding,
+    Override,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+
+#: Found below this module, asked for here as well.
+seen, address_of = clients.seen, clients.address_of
+
+#: What guard snapshots are called, before the operation's id.
+GUARD = "stackguard-"
+#: Keys of evidence that make a finding absolute: signs of life; a source that answers and does not say what runs there;
+#: a proof that is none; nothing to put on a blocklist. See :func:`honoured`.
+ALIVE, SILENT, NO_PROOF = "alive", "the source answers, not read", "no proof"
+
+_FENCE = (
+    "Fence it with proof: evacuate_fence=power, command or blocklist; or attest that it is dead "
+    "(evacuate_fence=attested, with an override of SG506 for this host and your reason)."
+)
+_LIVES = "It lives: no override passes this. Fence it (evacuate_fence), wait until its guests are gone, run again."
+_IS_ON = (
+    "Ceph drops the watchers of a machine that is off within 30 seconds. If this stays, the machine is on: "
+    "switch it off (ipmitool chassis power off), then run it again."
+)
+_UNCOVERED = (
+    "The blocklist does not cover this disk. Fence the machine itself (evacuate_fence=power or command), name the "
+    "host's addresses in that cluster (evacuate_blocklist_addresses=[...]), or pass this finding by the server's name."
+)
+
+
+def owner(bundle: Bundle, ceph: str) -> t.Optional[str]:
+    """Return the host that has an address, by what was read on it; None: no host that was read."""
+    address = address_of(ceph)
+    return None if address is None else _owners(bundle).get(address)
+
+
+def _owners(bundle: Bundle) -> t.Dict[str, str]:
+    """Addresses of the hosts that were read, to what Nova calls them. The first in order where several have one."""
+    found: t.Dict[str, str] = {}
+    for name, facts in sorted(by_nova_name(bundle).items()):
+        for address in facts.addresses or []:
+            found.setdefault(plain(address) or address, name)
+    return found
+
+
+# --- fenced? --------------------------------------------------------------------------------------------------
+
+
+def fenced(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    guests: t.Sequence[Guest],
+    request: EvacuationRequest,
+    elsewhere: t.Optional[Elsewhere] = None,
+    known: t.Optional[Known] = None,
+) -> Items:
+    """SG506, SG709: is there a proof that is good now, what does it cover, and does anything contradict it?
+
+    * Signs of life are running domains on the source, QEMU processes that libvirt does not show, and watchers at the
+      host's own addresses. A watcher of anybody else is none: :func:`fencing.strangers`.
+    * Power and command prove the machine off: any sign of life contradicts that.
+    * A blocklist proves that clusters refuse the host. What runs there does not matter for a server whose disks are
+      all in these clusters; for any other it does.
+    * An attestation counts where nothing contradicts it.
+    """
+    known = known or clients.identify(bundle, about, guests, request, None, elsewhere)
+    refused = fence_proof.refusal(
+        request.fence,
+        request.host,
+        request.operation_id,
+        request.fence_kind,
+        request.now,
+        request.proof_max_age,
+    )
+    proof = request.fence
+    if refused is None and isinstance(proof, fence_proof.FenceProof) and proof.kind == fence_proof.BLOCKLIST:
+        yield from _blocklisted(bundle, guests, request, known, proof)
+    else:
+        yield from _off(bundle, guests, request, known, refused)
+    yield from unread_watchers(known)
+
+
+def _off(
+    bundle: Bundle, guests: t.Sequence[Guest], request: EvacuationRequest, known: Known, refused: t.Optional[str]
+) -> Items:
+    host = Subject("host", request.host)
+    signs = [*live_domains(bundle, request, guests), *own_watchers(known)]
+    proven = refused is None and isinstance(request.fence, fence_proof.FenceProof)
+    signs += _answered(bundle, request) if proven else []
+    if signs:
+        read = request.fence.read if proven and isinstance(request.fence, fence_proof.FenceProof) else None
+        evidence = {ALIVE: signs, **({"contradicts": read} if read else {})}
+        yield finding("SG506", host, evidence, _IS_ON if proven else _LIVES)
+    elif refused is not None:
+        requested = request.fence_kind in fence_proof.PROVABLE
+        without = {
+            "fence": request.fence.kind if request.fence else None,
+            "watchers": 0,
+            "reachable": source_facts(bundle, request) is not None,
+            NO_PROOF if requested else "reason": refused,
+        }
+        remedy = "Run it again: the fence is made, or read again." if requested else _FENCE
+        yield finding("SG506", host, without, remedy)
+    yield from silent(bundle, request)
+
+
+def _blocklisted(
+    bundle: Bundle,
+    guests: t.Sequence[Guest],
+    request: EvacuationRequest,
+    known: Known,
+    proof: fence_proof.FenceProof,
+) -> Items:
+    uncovered = fencing.uncovered(guests, known, proof.clusters)
+    domains = live_domains(bundle, request, guests)
+    watchers = own_watchers_by_server(known)
+    for guest in guests:
+        reason, signs = uncovered.get(guest.uuid), watchers.get(guest.uuid, [])
+        subject = Subject("instance", guest.uuid, guest.name)
+        if reason is not None:
+            alive = [*domains, *signs]
+            evidence = {"not covered": reason, "proof": proof.read, **({ALIVE: alive} if alive else {})}
+            yield finding("SG506", subject, evidence, _LIVES if alive else _UNCOVERED)
+        elif signs:
+            remedy = "Ceph ends the watch of a client that it refuses within 30 seconds. Wait, then run it again."
+            yield finding("SG506", subject, {ALIVE: signs, "contradicts": proof.read}, remedy)
+    if uncovered:
+        yield from silent(bundle, request)
+
+
+def bare(guests: t.Sequence[Guest], uncovered: t.Mapping[str, str]) -> Items:
+    """SG506 for each server with a disk that a blocklist would not cover. Passed by the server's name only."""
+    for guest in guests:
+        if guest.uuid in uncovered:
+            evidence = {"not covered": uncovered[guest.uuid]}
+            yield finding("SG506", Subject("instance", guest.uuid, guest.name), evidence, _UNCOVERED)
+
+
+def silent(bundle: Bundle, request: EvacuationRequest) -> Items:
+    """SG709: the source answers, and neither libvirt nor its processes say what runs there. Unread is not "none"."""
+    facts = source_facts(bundle, request)
+    if facts is not None and facts.domains is None and facts.qemu_processes is None:
+        reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread if entry.part in _LIFE]
+        evidence = {SILENT: reasons or ["domains", "qemu_processes"]}
+        remedy = "Make libvirt answer there (systemctl restart libvirtd), or switch the machine off, then run it again."
+        yield finding("SG709", Subject("host", request.host), evidence, remedy)
+
+
+_LIFE = ("domains", "qemu_processes")
+
+
+def live_domains(bundle: Bundle, request: EvacuationRequest, guests: t.Sequence[Guest] = ()) -> t.List[str]:
+    """Return what runs on the source, where it answers, in words.
+
+    Its running domains. Where libvirt is silent, every QEMU process; where it is not, those that libvirt has lost, of
+    these servers.
+    """
+    facts = source_facts(bundle, request)
+    if facts is None:
+        return []
+    running = [domain for domain in facts.domains or [] if domain.state in RUNNING]
+    known = {domain.uuid for domain in running}
+    servers = {guest.uuid for guest in guests}
+    lost = {
+        uuid: pid
+        for uuid, pid in sorted((facts.qemu_processes or {}).items())
+        if uuid not in known and (facts.domains is None or uuid in servers)
+    }
+    return [
+        *(f"domain {domain.name} ({domain.uuid}) is {domain.state} there" for domain in running),
+        *(f"a QEMU of {uuid} runs there (process {pid}), which libvirt does not show" for uuid, pid in lost.items()),
+    ]
+
+
+def _answered(bundle: Bundle, request: EvacuationRequest) -> t.List[str]:
+    """Say so where a machine that was read as off answered later: it was switched on again."""
+    facts, proof = source_facts(bundle, request), request.fence
+    if facts is None or not isinstance(proof, fence_proof.FenceProof) or proof.kind != fence_proof.POWER:
+        return []
+    seconds = fence_proof.age(proof, facts.read_at)
+    if seconds is None or seconds <= fence_proof.SKEW:
+        return []
+    return [f"it answered at {facts.read_at}, after its power state was read at {proof.at}"]
+
+
+def own_watchers_by_server(known: Known) -> t.Dict[str, t.List[str]]:
+    """Return the watchers at the dead host's own addresses, in words, by server."""
+    found: t.Dict[str, t.List[str]] = {}
+    for client in known.disks.clients:
+        if client.kind == clients.WATCHER and known.is_own(client):
+            text = f"{client.pool}/{client.image} has a watcher at {client.address}"
+            found.setdefault(client.uuid, []).append(text)
+    return found
+
+
+def own_watchers(known: Known) -> t.List[str]:
+    """Return the watchers at the dead host's own addresses, in words."""
+    found = own_watchers_by_server(known)
+    return sorted({text for texts in found.values() for text in texts})
+
+
+def unread_watchers(known: Known) -> Items:
+    """SG709: an image whose watchers or id no host could read. Unread is not "no watcher"."""
+    for name, places in sorted(known.disks.images.items()):
+        for entry in places:
+            if entry.image.watchers is None or entry.image.id is None:
+                reasons = sorted({item.reason for item in entry.image.unread}) or ["not read"]
+                evidence = {"unread": reasons, "seen by": list(entry.by)}
+                remedy = "Give the Ceph user the right to look at it (profile rbd), then run it again."
+                yield finding("SG709", Subject("image", f"{entry.pool}/{name}"), evidence, remedy)
+
+
+#: Evidence that no override passes, though the code may be overridden otherwise.
+_ABSOLUTE = {"SG506": (ALIVE, NO_PROOF, fencing.NOTHING), "SG709": (SILENT,)}
+
+
+def absolute(item: Finding) -> bool:
+    """Whether a finding can not be passed, by its code or by what it shows."""
+    return item.absolute or any(key in item.evidence for key in _ABSOLUTE.get(item.code, ()))
+
+
+def honoured(checked: Checked, overrides: t.Sequence[Override]) -> t.List[Override]:
+    """Return the overrides that count: none passes signs of life, a source that does not say, or a missing proof."""
+    living = {
+        (item.code, word) for item in checked.findings if absolute(item) for word in (item.object.id, item.object.name)
+    }
+    return [entry for entry in overrides if (entry.code, entry.object) not in living]
+
+
+# --- two writers ----------------------------------------------------------------------------------------------
+
+
+def writers(
+    bundle: Bundle,
+    about: EvacuationFacts,
+    guests: t.Sequence[Guest],
+    request: EvacuationRequest,
+    elsewhere: t.Optional[Elsewhere] = None,
+    known: t.Optional[Known] = None,
+) -> Items:
+    """SG507: before a guest is sent, nobody else may have its disk: not another host, never two, and no stranger."""
+    known = known or clients.identify(bundle, about, guests, request, None, elsewhere)
+    shared = _shared_volumes(bundle, known)
+    by_image: t.Dict[t.Tuple[str, str, str, str], t.List[Client]] = {}
+    for client in known.disks.clients:
+        if client.kind == clients.WATCHER:
+            key = (client.uuid, client.fsid or "", client.pool, client.image)
+            by_image.setdefault(key, []).append(client)
+    for (uuid, _fsid, pool, name), watching in sorted(by_image.items()):
+        own = {client.address for client in watching if known.is_own(client)}
+        at = {client.address: known.hosts.get(client.ip or "") for client in watching}
+        others = {address: host for address, host in at.items() if host and host not in shared.get(name, ())}
+        if others or len(own) > 1:
+            hosts = sorted({*others.values(), *([request.host] if own else [])})
+            subject = Subject("image", f"{pool}/{name}", uuid)
+            yield _double(subject, {"watchers": sorted({*own, *others}), "hosts": hosts})
+    yield from fencing.strangers(bundle, about, guests, request, elsewhere, known)
+    yield from _leftover_domains(bundle, {guest.uuid for guest in guests}, request.host)
+
+
+def _shared_volumes(bundle: Bundle, known: Known) -> t.Dict[str, t.Set[str]]:
+    """Return the images of multi-attached volumes, to the hosts of all their servers: these may have them open."""
+    mine = {volume for names in known.disks.volumes.values() for volume in names}
+    found: t.Dict[str, t.Set[str]] = {}
+    for server in (bundle.cloud.servers if bundle.cloud else None) or []:
+        for volume in server.volumes:
+            if volume in mine and server.host is not None:
+                found.setdefault(f"volume-{volume}", set()).add(server.host)
+    return found
+
+
+def _leftover_domains(bundle: Bundle, uuids: t.Container[str], source: str) -> Items:
+    """A failed evacuation may have left the guest running on its destination (facts of nova, 4.2, E8)."""
+    for name, facts in sorted(by_nova_name(bundle).items()):
+        for domain in facts.domains or []:
+            if name != source and domain.uuid in uuids and domain.state in RUNNING:
+                evidence = {"domain": domain.name, "state": domain.state, "host": name, "Nova says": source}
+                yield _double(domain_subject(domain, facts), evidence)
+
+
+def _double(subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
+    remedy = "Find out which QEMU is the guest's, stop the other (virsh destroy), see that one watcher is left."
+    return finding("SG507", subject, evidence, remedy)
+
+
+def watched_twice(index: Index) -> Items:
+    """SG507, without an evacuation: two addresses have one disk open, and no migration explains it."""
+    for name, places in sorted(seen(index.bundle).items()):
+        uuid = name.partition("_")[0]
+        for entry in places:
+            subject = Subject("image", f"{entry.pool}/{name}")
+            if entry.image.watchers is None:
+                yield Unchecked("SG507", subject.id, "its watchers were not read")
+                continue
+            addresses = sorted({str(address_of(watcher.address)) for watcher in entry.image.watchers})
+            if len(addresses) < 2:
+                continue
+            if not index.migrations_read or index.migrations_by_instance.get(uuid):
+                yield Unchecked("SG507", subject.id, f"a migration may be why {', '.join(addresses)} have it open")
+                continue
+            hosts = [owner(index.bundle, watcher.address) or watcher.address for watcher in entry.image.watchers]
+            yield _double(subject, {"watchers": addresses, "hosts": sorted(hosts), "seen by": list(entry.by)})
+
+
+# --- where the disks are --------------------------------------------------------------------------------------
+
+
+def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], request: EvacuationRequest) -> Items:
+    """SG505: an image in two pools; a host that looks into another pool than the one that holds the disks."""
+    uuids = {guest.uuid for guest in guests}
+    found: t.Set[Home] = set()
+    for name, places in sorted(seen(bundle, uuids).items()):
+        at = [entry for entry in places if entry.home is not None]
+        found |= {entry.home for entry in at if entry.home is not None}
+        if len(at) > 1:
+            evidence = {"seen in": [[entry.fsid, entry.pool, list(entry.by)] for entry in at]}
+            remedy = "Find out which one is the server's disk. Never evacuate while two look alike."
+            yield finding("SG505", Subject("image", name), evidence, remedy)
+        elif not at:
+            by = sorted({host for entry in places for host in entry.by})
+            unread = {"not read": "the id of its cluster", "seen by": by}
+            yield finding("SG709", Subject("image", name), unread, "Let a host read it: ceph fsid.")
+    views = {
+        name: (facts.rbd.fsid, facts.rbd.pool)
+        for name, facts in by_nova_name(bundle).items()
+        if facts.rbd is not None and (name in hosts or name == request.host)
+    }
+    others = any(view in found for name, view in views.items() if name != request.host)
+    for name, view in sorted(views.items()):
+        if found and view not in found:
+            known = {"cluster and pool": list(view), "the disks are in": sorted(map(list, found))}
+            remedy = "It is left out. Give it the pool and the Ceph configuration of the others to use it."
+            yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
+
+
+def homes(bundle: Bundle, guests: t.Sequence[Guest]) -> t.Dict[str, Home]:
+    """Return where each image of these servers is. One that was seen in two places, or in none known, is not here."""
+    found: t.Dict[str, Home] = {}
+    for name, places in seen(bundle, {guest.uuid for guest in guests}).items():
+        at = [entry.home for entry in places if entry.home is not None]
+        if len(at) == 1:
+            found[name] = at[0]
+    return found
+
+
+def readers(bundle: Bundle, source: str) -> t.Dict[Home, t.List[str]]:
+    """Return the inventory hosts that reach each cluster and pool, sorted. Never the source: it may be cut off."""
+    found: t.Dict[Home, t.List[str]] = {}
+    for name, facts in sorted(bundle.hosts.items()):
+        rbd = facts.rbd
+        if rbd is None or rbd.fsid is None or rbd.images is None:
+            continue
+        if not any(same_name(source, own) for own in (conf_host(facts), name)):
+            found.setdefault((rbd.fsid, rbd.pool), []).append(name)
+    return found
+
+
+def guarded(
+    bundle: Bundle,
+    servers: t.Mapping[str, t.Mapping[str, str]],
+    homes: t.Mapping[str, Home],
+    snapshot: str,
+) -> t.Dict[str, str]:
+    """Return the servers that must not be sent, and why: an image of theirs was not seen under guard.
+
+    ``servers``: by uuid, the images and Ceph's ids of them, as the journal has them. ``snapshot``: the guard's name.
+    """
+    now = seen(bundle, servers)
+    found: t.Dict[str, str] = {}
+    for uuid, images in sorted(servers.items()):
+        for name, identity in sorted(images.items()):
+            reason = _unguarded(now.get(name, []), identity, homes.get(name), snapshot)
+            if reason is not None:
+                found.setdefault(uuid, f"{name} {reason}")
+    return found
+
+
+def _unguarded(places: t.Sequence[Seen], identity: str, home: t.Optional[Home], snapshot: str) -> t.Optional[str]:
+    if home is None:
+        return "is in no known cluster and pool"
+    if len([entry for entry in places if entry.home is not None]) > 1:
+        return "was seen in two places"
+    image = next((entry.image for entry in places if entry.home == home), None)
+    if image is None:
+        return f"was not seen in pool {home[1]} of cluster {home[0]}"
+    if image.id is None or image.snapshots is None:
+        return "was listed, and not opened: its id or its snapshots were not read"
+    if image.id != identity:
+        return f"is not the disk that was guarded: its id was {identity}, and is {image.id}"
+    if snapshot not in {entry.name for entry in image.snapshots}:
+        return f"has no guard snapshot {snapshot}"
+    return None
+
+
+# --- what was left behind -------------------------------------------------------------------------------------
+
+
+def leaks(
+    bundle: Bundle, open_operations: t.Optional[t.Container[str]], gone: t.Optional[t.Container[str]] = None
+) -> Items:
+    """SG508: guard snapshots of operations that are not open; images of instances that are gone (``gone``).
+
+    While a guard snapshot exists Nova cannot delete the image, says that it did, and a later rebuild or unshelve boots
+    the old content (facts of nova, 4.3). ``gone``: uuids known to be deleted; None: not known, so undecided, as with
+    ``open_operations``.
+    """
+    for name, places in sorted(seen(bundle).items()):
+        for entry in places:
+            image = Subject("image", f"{entry.pool}/{name}")
+            if entry.image.snapshots is None:
+                yield Unchecked("SG508", image.id, "its snapshots were not read")
+            for snapshot in entry.image.snapshots or []:
+                if not snapshot.name.startswith(GUARD):
+                    continue
+                if open_operations is None:
+                    reason = f"whether an open operation needs {snapshot.name} is not known: its journal was not read"
+                    yield Unchecked("SG508", image.id, reason)
+                elif snapshot.name[len(GUARD) :] not in open_operations:
+                    remedy = f"Remove it: rbd snap rm {entry.pool}/{name}@{snapshot.name}"
+                    yield finding("SG508", image, {"snapshot": snapshot.name, "seen by": list(entry.by)}, remedy)
+            if gone is None:
+                yield Unchecked("SG508", image.id, "whether its instance still exists was not read")
+            elif name.partition("_")[0] in gone:
+                evidence = {"instance": "deleted", "snapshots": [entry.name for entry in entry.image.snapshots or []]}
+                remedy = f"Nova says it deleted this server. Keep what is needed, then: rbd rm {entry.pool}/{name}"
+                yield finding("SG508", image, evidence, remedy)
+
+
+@dataclasses.dataclass(frozen=True)
+class Before:
+    """What must be the same after an evacuation: Ceph's ids of the images, by name."""
+
+    uuid: str
+    ids: t.Mapping[str, str]
+
+
+def unchanged(bundle: Bundle, before: Before, seen_now: t.Optional[t.Mapping[str, t.Sequence[Seen]]] = None) -> Items:
+    """SG504: before a guest is sent again, its disks are the very ones that were guarded."""
+    now = seen(bundle, {before.uuid}) if seen_now is None else seen_now
+    for name, identity in sorted(before.ids.items()):
+        ids = sorted({str(entry.image.id) for entry in now.get(name, [])})
+        if ids != [identity]:
+            evidence = {"image": name, "id before": identity, "ids now": ids}
+            remedy = "It is gone, or was made anew. Send it nowhere; look for it: rbd trash ls, guard snapshots."
+            yield finding("SG504", Subject("instance", before.uuid), evidence, remedy)
+
+
+# --- after a guest has landed ---------------------------------------------------------------------------------
+
+
+def landed(bundle: Bundle, before: Before, host: str, running: bool) -> Items:
+    """SG504, SG507: the same images, exactly one watcher where it runs and none where not, the domain in one place.
+
+    The destination may have listed names only: what any host read in the destination's cluster and pool counts.
+    """
+    views = by_nova_name(bundle)
+    facts = views.get(host)
+    now = _images_at(bundle, facts, before.uuid)
+    subject = Subject("instance", before.uuid, host=host)
+    if now is None or facts is None or facts.domains is None:
+        yield finding("SG709", subject, {"not read": "its disks and domains there"}, "Read the destination again.")
+        return
+    for name, identity in sorted(before.ids.items()):
+        yield from _landed_image(subject, name, identity, now.get(name), running)
+        if running and name in now:
+            yield from _elsewhere(bundle, name, now[name], host, facts)
+    for name, other in sorted(views.items()):
+        states = [domain.state for domain in other.domains or [] if domain.uuid == before.uuid]
+        alive = any(state in RUNNING for state in states)
+        if name != host and alive:
+            yield _double(Subject("domain", before.uuid, host=name), {"also runs on": name, "belongs on": host})
+        if name == host and running and not alive:
+            yield finding("SG109", subject, {"domain": states or None}, "It does not run there: look at its log.")
+
+
+def _images_at(bundle: Bundle, facts: t.Optional[HostFacts], uuid: str) -> t.Optional[t.Dict[str, RbdImage]]:
+    """Return an instance's images in the cluster and pool that a host uses; None: no host looked for them there."""
+    rbd = facts.rbd if facts else None
+    if rbd is None or rbd.fsid is None:
+        return None
+    home = (rbd.fsid, rbd.pool)
+    views = [entry.rbd for entry in bundle.hosts.values() if entry.rbd is not None]
+    if not any((view.fsid, view.pool) == home and images_of(view, uuid) is not None for view in views):
+        return None
+    return {
+        name: entry.image for name, places in seen(bundle, {uuid}).items() for entry in places if entry.home == home
+    }
+
+
+def _elsewhere(bundle: Bundle, name: str, found: RbdImage, host: str, facts: HostFacts) -> t.Iterator[Finding]:
+    """The one watcher of a server that runs is not at its host: another host's, or a stranger's. Its QEMU has none.
+
+    The address by which the host reaches Ceph is enough. A stranger is one only where all addresses of the host were
+    read.
+    """
+    watchers = [watcher.address for watcher in found.watchers or []]
+    if len(watchers) != 1:
+        return
+    own = {plain(address) for address in facts.addresses or []}
+    own |= {plain(facts.rbd.client_address) if facts.rbd else None}
+    address = address_of(watchers[0])
+    if address is not None and address in own:
+        return
+    at = owner(bundle, watchers[0])
+    if at is None and facts.addresses is None:
+        evidence = {"not read": f"addresses of {host}", "image": name, "watchers": watchers}
+        yield finding("SG709", Subject("image", name, host=host), evidence, "Read the destination again.")
+    elif at != host:
+        hosts = [at] if at is not None else []
+        evidence = {"watchers": watchers, "hosts": hosts, "belongs on": host}
+        yield _double(Subject("image", name), evidence if hosts else {**evidence, "is of": "not known"})
+
+
+def _landed_image(
+    subject: Subject, name: str, identity: str, found: t.Optional[RbdImage], running: bool
+) -> t.Iterator[Finding]:
+    if found is None or found.id != identity:
+        evidence = {"image": name, "id before": identity, "id now": found.id if found else None}
+        remedy = "This is not the disk it had. Stop the server; look for the old one: rbd trash ls, guard snapshots."
+        yield finding("SG504", subject, evidence, remedy)
+        return
+    if found.watchers is None:
+        yield finding("SG709", subject, {"not read": f"watchers of {name}"}, "Read the destination again.")
+        return
+    addresses = [watcher.address for watcher in found.watchers]
+    if len(addresses) > int(running):
+        yield _double(Subject("image", name), {"watchers": addresses, "running": running})
+    # A config drive is opened for reading only, and has no watcher.
+    elif running and not addresses and not name.endswith("_disk.config"):
+        yield finding("SG109", subject, {"image": name, "watchers": 0}, "No QEMU has its disk: look at its log.")

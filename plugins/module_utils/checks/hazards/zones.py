@@ -1,0 +1,281 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Would a move keep a server in its availability zone? SG401 to SG408. Pure.
+
+Nova has one constraint only: the zone in the server's request spec (its pin), which the scheduler turns into placement
+aggregates (C(scheduler/request_filter.py), C(map_az_to_placement_aggregate), 26 to 34). A pin to a name that no
+aggregate carries adds nothing to the question, so that it counts here as no pin at all.
+
+The zone of a host is that of its aggregates; of a host in none, the default zone that C(GET /os-services) shows.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import COMPUTE, Items, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    ApiAggregate,
+    ApiServer,
+    ApiService,
+    ZoneFacts,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    WARNING,
+    Checked,
+    Finding,
+    Subject,
+    Unchecked,
+    finding,
+)
+
+#: Hosts that a finding shows.
+SHOWN = 20
+
+
+# --- what zones there are -------------------------------------------------------------------------------------
+
+
+def zones_by_host(aggregates: t.Iterable[ApiAggregate]) -> t.Dict[str, t.List[str]]:
+    """Return host to the zones of its aggregates, sorted. A host in no zone's aggregate is not here."""
+    found: t.Dict[str, t.Set[str]] = {}
+    for aggregate in aggregates:
+        for host in aggregate.hosts if aggregate.availability_zone else ():
+            found.setdefault(host, set()).add(str(aggregate.availability_zone))
+    return {host: sorted(zones) for host, zones in found.items()}
+
+
+def carried(aggregates: t.Iterable[ApiAggregate]) -> t.Set[str]:
+    """Return the zones that some aggregate carries: only these constrain anything."""
+    return {aggregate.availability_zone for aggregate in aggregates if aggregate.availability_zone}
+
+
+def constraint(pin: t.Optional[str], aggregates: t.Iterable[ApiAggregate]) -> t.Optional[str]:
+    """Return the zone that a pin really holds a server in; None: it holds it nowhere."""
+    return pin if pin is not None and pin in carried(aggregates) else None
+
+
+class Places:
+    """Where hosts are, looked up once for many servers."""
+
+    def __init__(self, facts: ZoneFacts) -> None:
+        #: None: the aggregates were not read.
+        self.by_host = None if facts.aggregates is None else zones_by_host(facts.aggregates)
+        self.carried = carried(facts.aggregates or ())
+        # Of a host in no zone's aggregate Nova shows its default zone.
+        self._defaults = {service.host: service.zone for service in reversed(_computes(facts))}
+
+    def zone_of(self, host: t.Optional[str]) -> t.Optional[str]:
+        """Return the one zone of a host; None: it is in two, or it cannot be told."""
+        if self.by_host is None or host is None:
+            return None
+        zones = self.by_host.get(host, [])
+        if zones:
+            return zones[0] if len(zones) == 1 else None
+        return self._defaults.get(host)
+
+
+def zone_of(facts: ZoneFacts, host: t.Optional[str]) -> t.Optional[str]:
+    """Return the one zone of a host; None: it is in two, or it cannot be told."""
+    return Places(facts).zone_of(host)
+
+
+def _computes(facts: ZoneFacts) -> t.List[ApiService]:
+    return [service for service in facts.services or [] if service.binary == COMPUTE]
+
+
+# --- hosts ----------------------------------------------------------------------------------------------------
+
+
+def hosts(facts: ZoneFacts, only: t.Optional[t.Container[str]] = None) -> Items:
+    """SG403 and SG408. ``only``: zones that matter; None: all."""
+    if facts.aggregates is None:
+        yield Unchecked("SG403", "aggregates", "the aggregates were not read")
+        yield Unchecked("SG408", "aggregates", "the aggregates were not read")
+        return
+    for host, zones in sorted(zones_by_host(facts.aggregates).items()):
+        if len(zones) > 1 and (only is None or any(zone in only for zone in zones)):
+            names = sorted(item.name for item in facts.aggregates if item.availability_zone and host in item.hosts)
+            remedy = "Take the host out of the aggregates of all zones but one: openstack aggregate remove host."
+            yield finding("SG403", Subject("host", host), {"zones": zones, "aggregates": names}, remedy)
+    for aggregate in facts.aggregates:
+        if aggregate.availability_zone and (only is None or aggregate.availability_zone in only):
+            yield from _copies(facts, aggregate)
+
+
+def _copies(facts: ZoneFacts, aggregate: ApiAggregate) -> Items:
+    """SG408: placement's copy of an aggregate is what the scheduler asks; Nova's is what everybody sees."""
+    subject = Subject("aggregate", aggregate.uuid or str(aggregate.id), aggregate.name)
+    if facts.members is None or facts.hypervisors is None or aggregate.uuid not in facts.members:
+        yield Unchecked("SG408", aggregate.name, "placement's aggregates or the compute nodes were not read")
+        return
+    nodes: t.Dict[str, t.List[str]] = {}
+    for node in facts.hypervisors:
+        if node.service_host is not None:
+            nodes.setdefault(node.service_host, []).append(node.id)
+    there = set(facts.members[aggregate.uuid])
+    for host in sorted(set(aggregate.hosts) - set(nodes)):
+        yield Unchecked("SG408", host, "its compute node was not read: the API hides nodes without service or mapping")
+    lacking = sorted(host for host in aggregate.hosts if any(node not in there for node in nodes.get(host, [])))
+    strange = sorted(
+        host for host, ids in nodes.items() if host not in aggregate.hosts and any(node in there for node in ids)
+    )
+    if lacking or strange:
+        evidence = {
+            "zone": aggregate.availability_zone,
+            "in Nova's aggregate, not in placement's": lacking[:SHOWN],
+            "in placement's aggregate, not in Nova's": strange[:SHOWN],
+        }
+        yield finding("SG408", subject, evidence, "Bring them together: nova-manage placement sync_aggregates.")
+
+
+# --- servers --------------------------------------------------------------------------------------------------
+
+
+def servers(facts: ZoneFacts) -> Items:
+    """SG401, SG402, SG404 and SG405 of every server that was asked for."""
+    if facts.servers is None:
+        yield Unchecked("SG401", "servers", "the servers were not read")
+        return
+    places = Places(facts)
+    for server in facts.servers:
+        yield from pinned(facts, server, places)
+        yield from volumes(facts, server, places)
+
+
+def subject_of(server: ApiServer) -> Subject:
+    """How a finding names a server."""
+    return Subject("instance", server.id, server.name, server.host)
+
+
+def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
+    """SG701, SG703, SG710: what keeps a server from being moved. ``does``: what Nova does with such ``statuses``."""
+    subject = subject_of(server)
+    if server.task_state is not None:
+        yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until its task is over.")
+    if server.status == "VERIFY_RESIZE":
+        yield finding("SG703", subject, {"status": server.status}, "Have its resize confirmed or reverted.")
+    elif server.status not in statuses:
+        remedy = f"Nova {does} servers that are {' or '.join(statuses)}."
+        yield finding("SG710", subject, {"status": server.status}, remedy)
+    if server.locked:
+        remedy = "Somebody locked it: ask them. An override by name passes it."
+        yield finding("SG710", subject, {"locked": True}, remedy)
+
+
+def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = None) -> Items:
+    """SG401: no pin. SG402: a pin that holds it nowhere. SG404: it is not where its pin says."""
+    places = places or Places(facts)
+    if places.by_host is None or facts.pins is None or server.id not in facts.pins:
+        missing = "the aggregates were" if places.by_host is None else "its request spec was"
+        for code in ("SG401", "SG402", "SG404"):
+            yield Unchecked(code, server.id, f"{missing} not read")
+        return
+    pin, zone = facts.pins[server.id], places.zone_of(server.host)
+    evidence = {"pinned to": pin, "read from": facts.pins_from, "host": server.host, "zone of its host": zone}
+    if pin is None:
+        remedy = "Pin it to its zone (module server_zone_pin), or resize and move it with this collection."
+        yield finding("SG401", subject_of(server), evidence, remedy)
+    elif pin not in places.carried:
+        remedy = "Give the zone an aggregate again, or pin the server to the zone that it is in (server_zone_pin)."
+        yield finding("SG402", subject_of(server), evidence, remedy)
+    elif server.host is not None and pin not in places.by_host.get(server.host, []):
+        remedy = "Move it back into its zone, or change its pin: its next move goes to the zone that it is pinned to."
+        yield finding("SG404", subject_of(server), evidence, remedy)
+
+
+def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = None) -> Items:
+    """SG405: a volume is in another zone. One in a zone that no aggregate carries (a lone default) says nothing."""
+    if not server.volumes:
+        return
+    if facts.volumes is None or facts.aggregates is None:
+        yield Unchecked("SG405", server.id, "the zones of its volumes, or the aggregates, were not read")
+        return
+    unread = sorted(volume for volume in server.volumes if volume not in facts.volumes)
+    if unread:
+        yield Unchecked("SG405", server.id, f"volumes that were not read: {', '.join(unread[:SHOWN])}")
+    places = places or Places(facts)
+    zone, known = places.zone_of(server.host), places.carried
+    apart = {
+        volume: facts.volumes[volume]
+        for volume in server.volumes
+        if facts.volumes.get(volume) in known and facts.volumes[volume] != zone
+    }
+    if apart and zone is not None:
+        remedy = (
+            "Bring volume and server into one zone: with [cinder] cross_az_attach=false Nova attaches none of these."
+        )
+        yield finding("SG405", subject_of(server), {"zone of its host": zone, "volumes": apart}, remedy)
+
+
+# --- moves ----------------------------------------------------------------------------------------------------
+
+
+def against(
+    facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False
+) -> t.Optional[t.Dict[str, t.List[str]]]:
+    """Return, for every host of a zone, what keeps a server from it; None: that cannot be told."""
+    if facts.services is None or facts.hypervisors is None or facts.aggregates is None or facts.offers is None:
+        return None
+    offered = facts.offers.get(server.id)
+    if offered is None:
+        return None
+    nodes: t.Dict[str, t.List[str]] = {}
+    for node in facts.hypervisors:
+        nodes.setdefault(str(node.service_host), []).append(node.id)
+    places = Places(facts)
+    return {
+        service.host: list(_reasons(service, server, nodes.get(service.host, []), offered, same_host))
+        for service in sorted(_computes(facts), key=lambda service: service.host)
+        if places.zone_of(service.host) == zone
+    }
+
+
+def _reasons(
+    service: ApiService, server: ApiServer, nodes: t.Sequence[str], offered: t.Container[str], same_host: bool
+) -> t.Iterator[str]:
+    if service.host == server.host and not same_host:
+        yield "the server is on it: Nova resizes to another host, unless allow_resize_to_same_host is set"
+    if service.state != "up" or service.forced_down:
+        yield "its compute service is down"
+    if service.status != "enabled":
+        yield f"its compute service is disabled ({service.disabled_reason or 'no reason given'})"
+    if not any(node in offered for node in nodes):
+        yield "placement does not offer it for what the server needs"
+
+
+def room(facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False) -> Items:
+    """SG406: no host of the zone can take the server. SG709: that cannot be told."""
+    found = against(facts, server, zone, same_host)
+    if found is None:
+        reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread]
+        evidence = {"zone": zone, "not read": reasons or ["what placement offers within the zone"]}
+        yield finding("SG709", subject_of(server), evidence, "Make the APIs answer, then run it again.")
+    elif not any(not reasons for reasons in found.values()):
+        shown = dict(list(found.items())[:SHOWN])
+        remedy = "Make room on a host of its zone or add one. Nothing was moved."
+        yield finding("SG406", subject_of(server), {"zone": zone, "hosts": shown}, remedy)
+
+
+def landed(server: ApiServer, wanted: str, zone: t.Optional[str], remedy: str) -> t.Optional[Finding]:
+    """SG407: after a move the server is in another zone than before. A zone that cannot be told is another one."""
+    if zone == wanted:
+        return None
+    evidence = {"host": server.host, "zone of its host": zone, "zone before": wanted}
+    return finding("SG407", subject_of(server), evidence, remedy)
+
+
+def check(facts: ZoneFacts) -> Checked:
+    """Everything that can be said of zones without a move: SG401 to SG405, and SG408."""
+    return gather([*hosts(facts), *servers(facts)])
+
+
+def milder(items: t.Iterable[t.Union[Finding, Unchecked]], codes: t.Container[str]) -> Items:
+    """Return the items with some codes as warnings: an operation that handles them is not forbidden by them."""
+    for item in items:
+        if isinstance(item, Finding) and item.code in codes:
+            yield finding(item.code, item.object, item.evidence, item.remedy, WARNING)
+        else:
+            yield item

@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Entries of Ceph's OSD blocklist: whom each refuses. Pure.
+
+* C(IP:0/0), C([IP6]:0/0): every client of an address. This is what this collection writes.
+* C(IP:PORT/NONCE): one client. Ceph makes these itself, for one that lost its lock or was replaced.
+* C(IP:0/BITS), marked as a range: every client of a network. Only an administrator makes these.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import BlocklistEntry
+
+_WHOLE = ":0/0"
+_PREFIXES = ("v1:", "v2:", "any:", "cidr:")
+
+Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
+
+
+def plain(address: str) -> t.Optional[str]:
+    """Return an address in one form, a v4-mapped one as IPv4; None: it is none."""
+    try:
+        parsed = ipaddress.ip_address(address.strip().strip("[]").partition("%")[0])
+    except ValueError:
+        return None
+    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
+    return str(mapped or parsed)
+
+
+def whole(entry: BlocklistEntry) -> t.Optional[str]:
+    """Return the one address of which an entry refuses every client; None: it is another kind of entry."""
+    span = network(entry)
+    if span is not None:
+        return plain(str(span.network_address)) if span.num_addresses == 1 else None
+    text = _unprefixed(entry.address)
+    return plain(text[: -len(_WHOLE)]) if text.endswith(_WHOLE) else None
+
+
+def network(entry: BlocklistEntry) -> t.Optional[Network]:
+    """Return the range of which an entry refuses every client; None: it is another kind of entry."""
+    if not (entry.range or entry.address.startswith("cidr:")):
+        return None
+    place, _slash, bits = _unprefixed(entry.address).partition("/")
+    host = place[1:].partition("]")[0] if place.startswith("[") else _without_port(place)
+    try:
+        return ipaddress.ip_network(f"{host}/{bits}", strict=False)
+    except ValueError:
+        return None
+
+
+def covers(entry: BlocklistEntry, address: str) -> bool:
+    """Whether an entry refuses every client of an address."""
+    known = plain(address)
+    if known is None:
+        return False
+    span = network(entry)
+    return whole(entry) == known if span is None else ipaddress.ip_address(known) in span
+
+
+def entry_of(address: str) -> str:
+    """Return the entry that refuses every client of an address."""
+    known = plain(address) or address
+    return f"[{known}]{_WHOLE}" if ":" in known else f"{known}{_WHOLE}"
+
+
+def removal(entry: BlocklistEntry, word: t.Optional[str] = None) -> str:
+    """Return the command that removes an entry. ``word``: what the release calls the list."""
+    span = network(entry)
+    what = f"rm {entry_of(whole(entry) or entry.address)}" if span is None else f"range rm {span}"
+    return f"ceph osd {word or 'blocklist'} {what}"
+
+
+def _unprefixed(entry: str) -> str:
+    for prefix in _PREFIXES:
+        if entry.startswith(prefix):
+            return entry[len(prefix) :]
+    return entry
+
+
+def _without_port(place: str) -> str:
+    # An IPv6 address without brackets has no port.
+    return place.partition(":")[0] if place.count(":") == 1 else place

@@ -1,0 +1,397 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Findings: what a check says, the catalogue of their codes, the operator's overrides, and the report.
+
+A finding never guesses: what could not be read becomes an entry of C(unchecked), or a blocker where an operation
+depends on it. Codes are stable and never reused. Pure: no I/O, no clock, no Ansible.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+
+BLOCKER = "blocker"
+WARNING = "warning"
+INFO = "info"
+SEVERITIES = (BLOCKER, WARNING, INFO)
+
+KINDS = (
+    "host",
+    "service",
+    "compute_node",
+    "instance",
+    "migration",
+    "pci_device",
+    "resource_provider",
+    "aggregate",
+    "port",
+    "image",
+    "domain",
+)
+
+REPORT_SCHEMA = 1
+
+
+class OverrideError(ValueError):
+    """An entry of C(stackguard_overrides) that cannot be taken: which one, and why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Code:
+    """One entry of the catalogue. ``absolute``: no override passes it."""
+
+    code: str
+    slug: str
+    severity: str
+    summary: str
+    absolute: bool = False
+
+
+def _catalogue(*entries: Code) -> t.Dict[str, Code]:
+    return {entry.code: entry for entry in entries}
+
+
+CATALOGUE: t.Dict[str, Code] = _catalogue(
+    # SG1xx identity
+    Code("SG101", "compute-id-missing", BLOCKER, "No compute_id file where nova-compute would look for one."),
+    Code("SG102", "compute-id-mismatch", BLOCKER, "The uuid in the compute_id file is not the compute node's."),
+    Code("SG103", "compute-id-conflict", BLOCKER, "Copies of the compute_id file on one host disagree."),
+    Code("SG104", "compute-id-unparsable", BLOCKER, "A compute_id file is unreadable or holds no uuid."),
+    Code("SG105", "hypervisor-hostname-changed", BLOCKER, "libvirt's host name is not the compute node's."),
+    Code("SG106", "service-host-changed", BLOCKER, "CONF.host is not the compute service's host."),
+    Code("SG107", "duplicate-identity", BLOCKER, "Two hosts carry the same compute_id, libvirt uuid or machine-id."),
+    Code("SG108", "foreign-domain", BLOCKER, "A domain runs here that the database places elsewhere.", absolute=True),
+    Code("SG109", "missing-domain", BLOCKER, "The database places an instance here that libvirt does not know."),
+    Code("SG110", "unknown-domain", BLOCKER, "libvirt has a domain that no database row knows."),
+    Code("SG111", "name-resolution", BLOCKER, "A host name does not resolve to an address of this host."),
+    Code("SG112", "provider-name-mismatch", BLOCKER, "The resource provider is missing or differs from its node."),
+    Code("SG113", "restart-would-destroy", BLOCKER, "Starting nova-compute now would destroy domains.", absolute=True),
+    Code("SG114", "host-unreadable", BLOCKER, "The host did not answer, or a part of it could not be read."),
+    Code("SG115", "unsupported-driver", BLOCKER, "Not a libvirt compute host (ironic, or another driver)."),
+    Code("SG116", "service-without-node", BLOCKER, "A compute service has no compute node."),
+    Code("SG117", "unmapped-host", BLOCKER, "The host has no host mapping: the API cannot find it."),
+    Code("SG118", "name-invalid", BLOCKER, "The name is no valid host name, or not one that Nova can use."),
+    Code("SG119", "host-not-found", BLOCKER, "No database, or no compute service in it, knows this host."),
+    Code("SG120", "guest-changed", BLOCKER, "A guest is not what it was when the operation began."),
+    Code("SG121", "request-lost", WARNING, "A request was accepted, and nothing carries it out."),
+    Code("SG122", "guest-unlocked", WARNING, "A guest that the operation had locked was unlocked while it was open."),
+    Code("SG123", "frozen-host-name", BLOCKER, "A service has a host name of its own, and keeps it.", absolute=True),
+    Code(
+        "SG124", "rehearsal-failed", BLOCKER, "libvirt would call the host by another name, or its answer is not known."
+    ),
+    Code("SG125", "guest-elsewhere", BLOCKER, "A guest that is to get its old name back lives on another host now."),
+    # SG2xx links
+    Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL."),
+    Code("SG202", "service-id-dangling", WARNING, "compute_nodes.service_id names no live service."),
+    Code("SG203", "service-id-of-another", BLOCKER, "compute_nodes.service_id names another host's service."),
+    Code("SG204", "node-without-service", BLOCKER, "A compute node's host has no compute service."),
+    Code("SG205", "duplicate-nodes", BLOCKER, "Several live compute nodes for one host or one hypervisor host name."),
+    Code("SG206", "node-identity-broken", BLOCKER, "A compute node has no uuid, or no provider of that uuid and name."),
+    Code("SG207", "deleted-node-in-use", BLOCKER, "A soft-deleted compute node is still linked by live instances."),
+    Code("SG211", "compute-id-null", WARNING, "instances.compute_id is NULL."),
+    Code("SG212", "compute-id-dangling", WARNING, "instances.compute_id names no row."),
+    Code("SG213", "compute-id-of-deleted-node", WARNING, "instances.compute_id names a soft-deleted node."),
+    Code("SG214", "compute-id-of-another", BLOCKER, "instances.compute_id names another host's node."),
+    Code("SG215", "offloaded-with-link", WARNING, "An instance without a host still has a node or compute_id."),
+    Code("SG216", "instance-without-node", BLOCKER, "An instance's host and node name no live compute node."),
+    Code("SG217", "offloaded-with-host", BLOCKER, "A shelved-offloaded instance still has a host."),
+    Code("SG221", "migration-link-broken", WARNING, "An open migration's dest_compute_id is missing or wrong."),
+    Code("SG231", "pci-device-of-deleted-node", BLOCKER, "A claimed PCI device belongs to a soft-deleted node."),
+    # SG3xx names
+    Code("SG301", "half-rename", BLOCKER, "The stores disagree on one host's name."),
+    Code("SG302", "host-mapping", BLOCKER, "host_mappings has a stale or missing name for the host."),
+    Code("SG303", "aggregate-host", BLOCKER, "An aggregate has a stale name for the host."),
+    Code("SG304", "child-provider-name", WARNING, "A child resource provider's name does not follow its node's."),
+    Code("SG305", "network-agent", BLOCKER, "A neutron agent of the host stands in the way, or bears a stale name."),
+    Code("SG306", "port-binding", BLOCKER, "A port is bound to a stale name, or its binding failed."),
+    Code("SG307", "message-queue", INFO, "A message queue of a stale name remains."),
+    Code("SG308", "volume-attachment", WARNING, "A volume attachment records a stale host name."),
+    Code("SG309", "migration-record", BLOCKER, "An unfinished migration record bears the host's name."),
+    Code("SG310", "name-taken", BLOCKER, "The new name is already used somewhere."),
+    Code("SG311", "database-access", BLOCKER, "The database user lacks a grant, or the database cannot be reached."),
+    Code("SG312", "shared-configuration", WARNING, "Something outside Nova refers to the old name."),
+    Code("SG313", "name-bound-service", BLOCKER, "Another service on the machine goes by its host name."),
+    Code("SG314", "certificate-name", WARNING, "A certificate has the old name and lacks the new one."),
+    Code("SG315", "queue-of-new-name", BLOCKER, "The message queue of the new name holds requests, or is read."),
+    Code("SG316", "broker-access", BLOCKER, "The message broker was not asked, or is not the host's."),
+    # SG4xx zones
+    Code("SG401", "unpinned-server", WARNING, "The server is pinned to no availability zone."),
+    Code("SG402", "pin-without-aggregate", BLOCKER, "The server's zone has no aggregate: no constraint at all."),
+    Code("SG403", "host-in-two-zones", BLOCKER, "A host is in aggregates of two zones."),
+    Code("SG404", "server-outside-its-pin", BLOCKER, "The server is not in the zone it is pinned to."),
+    Code("SG405", "volume-zone-mismatch", WARNING, "A volume is in another zone than its server."),
+    Code("SG406", "no-candidate-in-zone", BLOCKER, "No host of the zone can take the server."),
+    Code("SG407", "landed-outside-zone", BLOCKER, "The server landed outside its zone."),
+    Code(
+        "SG408", "host-missing-from-placement-aggregate", BLOCKER, "The zone's aggregate in placement lacks the host."
+    ),
+    # SG5xx evacuation and storage
+    Code("SG501", "no-real-memory", BLOCKER, "The destination has no real memory for the server."),
+    Code("SG502", "overcommitted-destination", WARNING, "The destination is overcommitted."),
+    Code("SG503", "hugepages-short", BLOCKER, "The destination has too few free huge pages."),
+    Code("SG504", "disk-image-missing", BLOCKER, "An expected disk image is missing in the pool."),
+    Code("SG505", "pool-mismatch", BLOCKER, "Source and destination use different pools or clusters."),
+    Code("SG506", "source-not-fenced", BLOCKER, "The source host is not proven to be fenced."),
+    Code("SG507", "double-writer", BLOCKER, "Two clients can write one disk.", absolute=True),
+    Code("SG508", "guard-snapshot-leaked", WARNING, "A guard snapshot was left behind."),
+    Code("SG509", "evacuation-not-reaped", BLOCKER, "An evacuation away from the host has not been cleared on it."),
+    Code("SG510", "service-not-down", BLOCKER, "The compute service is not down."),
+    Code("SG511", "port-binding-left-behind", BLOCKER, "A port is still bound to the source."),
+    Code("SG512", "no-candidate-host", BLOCKER, "No host can take the server."),
+    Code("SG513", "local-disk", BLOCKER, "The server's disk is local: it would be rebuilt from its image."),
+    Code("SG514", "blast-radius", BLOCKER, "More servers or hosts than allowed would be touched."),
+    Code("SG515", "blocklist-entry-left", WARNING, "An entry on Ceph's OSD blocklist is needed by no open operation."),
+    Code("SG516", "hold-left", WARNING, "A compute service is held by an operation that is not open."),
+    Code("SG517", "disk-not-open", BLOCKER, "A running domain's disk is open by no client of its host."),
+    Code("SG518", "ceph-rights", BLOCKER, "The Ceph user may not change the OSD blocklist."),
+    Code("SG519", "state-lost", WARNING, "An evacuation costs the server some of its state."),
+    Code("SG520", "server-of-a-service", WARNING, "A service of the cloud made this server, and replaces it itself."),
+    # SG6xx definition
+    Code("SG601", "address-drift", WARNING, "Device addresses changed."),
+    Code("SG602", "disk-order-drift", WARNING, "The order of disks changed."),
+    Code("SG603", "machine-type-unversioned", WARNING, "The machine type is an alias without a version."),
+    Code("SG604", "machine-type-drift", WARNING, "The machine type changed."),
+    Code("SG605", "cpu-model-drift", WARNING, "The CPU model changed."),
+    Code("SG606", "next-start-changes", WARNING, "The next start would change the domain's definition."),
+    Code("SG607", "never-recorded", INFO, "The domain's definition was never recorded."),
+    # SG7xx in flight
+    Code("SG701", "task-in-progress", BLOCKER, "A task of an instance is in progress."),
+    Code("SG702", "migration-open", BLOCKER, "A migration is in progress."),
+    Code("SG703", "resize-unconfirmed", BLOCKER, "A resize or cold migration waits for confirmation."),
+    Code("SG704", "service-disabled", WARNING, "The compute service is disabled, forced down or not up."),
+    Code("SG705", "release-unsupported", BLOCKER, "Nova's release or schema is unknown or not supported."),
+    Code("SG706", "operation-open", BLOCKER, "The journal of an unfinished run is open."),
+    Code("SG707", "lock-held", BLOCKER, "Another operation holds this host."),
+    Code("SG708", "ha-automation", WARNING, "Automation could evacuate the host while its service is down."),
+    Code("SG709", "evidence-missing", BLOCKER, "Evidence that the operation depends on was not read."),
+    Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move."),
+    Code("SG711", "error-after-move", BLOCKER, "Nova says ERROR of a server whose QEMU runs on."),
+    Code("SG712", "database-lock", INFO, "The database's lock does not keep another run out; the host's does."),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """What a finding is about. ``id``: the object's uuid where it has one, else its database id or name."""
+
+    kind: str
+    id: str
+    name: t.Optional[str] = None
+    host: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One finding. ``evidence``: what was read, and from where. ``remedy``: what to do next."""
+
+    code: str
+    slug: str
+    severity: str
+    object: Subject
+    evidence: t.Dict[str, t.Any]
+    remedy: str
+
+    @property
+    def absolute(self) -> bool:
+        """Whether no override passes it."""
+        return CATALOGUE[self.code].absolute
+
+
+@dataclasses.dataclass(frozen=True)
+class Unchecked:
+    """A code that could not be decided, for what, and why."""
+
+    code: str
+    object: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Checked:
+    """The outcome of one check or of many: findings, and what could not be decided."""
+
+    findings: t.Tuple[Finding, ...] = ()
+    unchecked: t.Tuple[Unchecked, ...] = ()
+
+    def __add__(self, other: Checked) -> Checked:
+        return Checked(self.findings + other.findings, self.unchecked + other.unchecked)
+
+
+@dataclasses.dataclass(frozen=True)
+class Override:
+    """The operator's word that one finding may be passed. ``object``: the finding's object id or name."""
+
+    code: str
+    object: str
+    reason: str
+
+
+def finding(
+    code: str,
+    subject: Subject,
+    evidence: t.Mapping[str, t.Any],
+    remedy: str,
+    severity: t.Optional[str] = None,
+) -> Finding:
+    """Make a finding of a catalogued code; ``severity`` only where it differs from the catalogue's.
+
+    Raises KeyError for a code that is not catalogued and ValueError for an unknown severity or kind.
+    """
+    entry = CATALOGUE[code]
+    level = severity or entry.severity
+    if level not in SEVERITIES:
+        raise ValueError(f"unknown severity {level!r}")
+    if subject.kind not in KINDS:
+        raise ValueError(f"unknown kind of object {subject.kind!r}")
+    return Finding(code, entry.slug, level, subject, dict(to_plain(dict(evidence))), remedy)
+
+
+def parse_overrides(raw: t.Any) -> t.List[Override]:
+    """Read C(stackguard_overrides): a list of ``{code, object, reason}``. Raises :class:`OverrideError`."""
+    if raw is None:
+        return []
+    if not isinstance(raw, (list, tuple)):
+        raise OverrideError("stackguard_overrides: expected a list of {code, object, reason}")
+    return [_parse_override(item, f"stackguard_overrides[{index}]") for index, item in enumerate(raw)]
+
+
+def overrides_of_text(text: t.Any) -> t.List[t.Dict[str, str]]:
+    """Read overrides that were typed into one field: a JSON list, or C(CODE OBJECT: REASON) on each line.
+
+    Raises :class:`OverrideError`, also for codes and entries that :func:`parse_overrides` refuses.
+    """
+    if not isinstance(text, str):
+        raise OverrideError(f"overrides: text was expected, not {type(text).__name__}")
+    if text.lstrip()[:1] in ("[", "{"):
+        found = _overrides_of_json(text)
+    else:
+        lines = enumerate(text.splitlines(), 1)
+        found = [_override_of_line(line.strip(), number) for number, line in lines if line.strip()]
+    return [dataclasses.asdict(entry) for entry in parse_overrides(found)]
+
+
+def _overrides_of_json(text: str) -> t.Any:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise OverrideError(f"overrides: it begins like JSON and is none: {error}") from None
+    if not isinstance(found, list):
+        raise OverrideError("overrides: a JSON list of {code, object, reason} was expected")
+    for index, item in enumerate(found):
+        if isinstance(item, dict) and not all(isinstance(value, str) for value in item.values()):
+            raise OverrideError(f"overrides[{index}]: code, object and reason are text")
+    return found
+
+
+def _override_of_line(line: str, number: int) -> t.Dict[str, str]:
+    code, _space, rest = line.partition(" ")
+    subject, colon, reason = rest.partition(": ")
+    if not colon or not line.isprintable():
+        raise OverrideError(
+            f"overrides, line {number}: CODE OBJECT: REASON was expected, such as "
+            "SG110 guest1: a domain of the backup team"
+        )
+    return {"code": code, "object": subject, "reason": reason}
+
+
+def _parse_override(item: t.Any, where: str) -> Override:
+    if not isinstance(item, dict) or set(item) != {"code", "object", "reason"}:
+        raise OverrideError(f"{where}: expected exactly the keys code, object and reason")
+    code, subject, reason = (str(item[key]).strip() for key in ("code", "object", "reason"))
+    if code not in CATALOGUE:
+        raise OverrideError(f"{where}: {code!r} is not a finding code")
+    if CATALOGUE[code].absolute:
+        raise OverrideError(f"{where}: {code} ({CATALOGUE[code].slug}) is absolute: it cannot be overridden")
+    if not subject or not reason:
+        raise OverrideError(f"{where}: object and reason must not be empty")
+    return Override(code, subject, reason)
+
+
+def standing(findings: t.Iterable[Finding], overrides: t.Sequence[Override]) -> t.List[Finding]:
+    """Return the blockers that no override passes, sorted like a report."""
+    return [item for item in ordered(findings) if item.severity == BLOCKER and not overridden(item, overrides)]
+
+
+def overridden(item: Finding, overrides: t.Sequence[Override]) -> bool:
+    """Whether an override names this finding's code and object; never for an absolute one."""
+    if item.absolute:
+        return False
+    names = {item.object.id, item.object.name}
+    return any(entry.code == item.code and entry.object in names for entry in overrides)
+
+
+def ordered(findings: t.Iterable[Finding]) -> t.List[Finding]:
+    """Sort by code and object id, then by what else tells findings apart: equal evidence gives equal bytes."""
+    return sorted(
+        findings,
+        key=lambda item: (item.code, item.object.id, item.object.kind, item.remedy, repr(item.evidence), repr(item)),
+    )
+
+
+def verdict(findings: t.Iterable[Finding], unchecked: t.Iterable[Unchecked], overrides: t.Sequence[Override]) -> str:
+    """``block``, ``warn`` or ``pass``. What could not be decided is never a pass."""
+    findings = list(findings)
+    if standing(findings, overrides):
+        return "block"
+    if list(unchecked) or any(item.severity in (BLOCKER, WARNING) for item in findings):
+        return "warn"
+    return "pass"
+
+
+def report(
+    checked: Checked,
+    generated_at: str,
+    hosts: int,
+    servers: int,
+    overrides: t.Sequence[Override] = (),
+) -> t.Dict[str, t.Any]:
+    """Build the report (contract: ``report.json``). ``generated_at``: when the evidence was collected."""
+    findings = ordered(checked.findings)
+    unchecked = sorted(set(checked.unchecked), key=lambda item: (item.code, item.object, item.reason))
+    counts = {level: sum(1 for item in findings if item.severity == level) for level in SEVERITIES}
+    counts["unchecked"] = len(unchecked)
+    counts["overridden"] = sum(1 for item in findings if overridden(item, overrides))
+    return {
+        "schema": REPORT_SCHEMA,
+        "verdict": verdict(findings, unchecked, overrides),
+        "generated_at": generated_at,
+        "hosts": hosts,
+        "servers": servers,
+        "findings": [to_plain(item) for item in findings],
+        "unchecked": [to_plain(item) for item in unchecked],
+        "counts": counts,
+    }
+
+
+def from_report(plain: t.Mapping[str, t.Any]) -> Finding:
+    """Return a finding from what a report or a journal keeps of it."""
+    there = plain["object"]
+    return Finding(
+        str(plain["code"]),
+        str(plain["slug"]),
+        str(plain["severity"]),
+        Subject(there["kind"], there["id"], there.get("name"), there.get("host")),
+        dict(plain["evidence"]),
+        str(plain["remedy"]),
+    )
+
+
+def merged(parts: t.Iterable[Checked]) -> Checked:
+    """Return what several looks found, each finding and each undecided code once, in the order of the looks."""
+    found: t.Dict[str, Finding] = {}
+    undecided: t.Dict[Unchecked, None] = {}
+    for part in parts:
+        found.update((repr(item), item) for item in part.findings)
+        undecided.update(dict.fromkeys(part.unchecked))
+    return Checked(tuple(found.values()), tuple(undecided))
+
+
+def refused(told: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+    """Return the report of a refused run: what was unread or passed is a warning, and ended the run all the same."""
+    return {**told, "verdict": "block"}

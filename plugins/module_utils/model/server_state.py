@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What an evacuation does to one server: what Nova refuses, what is lost, what must be reset, how it ran before. Pure.
+
+Read from Nova's source, 26 to 34: C(compute/api.py) C(evacuate) and its decorators, C(compute/manager.py)
+C(rebuild_instance), C(api/openstack/compute/admin_actions.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, EvacuationFacts
+
+RUNNING, STOPPED = "running", "stopped"
+
+#: Tasks that end with their host, and leave the server as its vm_state says. To what is lost with each.
+#: A server in any other task (deleting, rebuilding, migrating, resize_*, spawning ...) may have half of its disks, or
+#: them elsewhere: no option resets that.
+LOST_TASKS: t.Mapping[str, str] = {
+    **dict.fromkeys(
+        ("rebooting", "reboot_pending", "reboot_started", "rebooting_hard", "reboot_pending_hard"),
+        "its reboot is not carried out; its start on the new host is one",
+    ),
+    "reboot_started_hard": "its reboot is not carried out; its start on the new host is one",
+    "powering-off": "its owner's stop is not carried out",
+    "powering-on": "its owner's start is not carried out",
+    "pausing": "its owner's pause is not carried out",
+    "unpausing": "its owner's unpause is not carried out",
+    "suspending": "its owner's suspend is not carried out",
+    "resuming": "its owner's resume is not carried out",
+    "rescuing": "its owner's rescue is not carried out",
+    "unrescuing": "its owner's unrescue is not carried out",
+    "updating_password": "its new password is not set",
+    **dict.fromkeys(
+        ("image_snapshot", "image_snapshot_pending", "image_pending_upload", "image_uploading", "image_backup"),
+        "its image is not finished: delete what is left of it in Glance",
+    ),
+    **dict.fromkeys(
+        ("shelving", "shelving_image_pending_upload", "shelving_image_uploading"),
+        "its shelving is not carried out: delete what is left of its image in Glance",
+    ),
+}
+
+#: Server status to the option's value that lets it be reset, and what is lost.
+LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
+    "PAUSED": ("paused", "its memory: it was paused, and is left stopped"),
+    "SUSPENDED": ("suspended", "its memory image: it was suspended, and is left stopped instead of resumed"),
+    "RESCUE": (
+        "rescued",
+        "its rescue: it boots its own disk again, and UUID_disk.rescue stays in the pool",
+    ),
+}
+
+#: libvirt's numbers as Nova keeps them (C(compute/power_state.py)).
+_POWER = {1: RUNNING, 3: STOPPED, 4: STOPPED, 6: STOPPED, 7: STOPPED}
+PAUSED = 3
+#: Instance actions after which a server runs or does not (C(compute/instance_actions.py)).
+_ACTIONS = {
+    **dict.fromkeys(("create", "start", "reboot", "unpause", "resume", "rescue", "unrescue", "unshelve"), RUNNING),
+    **dict.fromkeys(("stop", "pause", "suspend", "shelve", "shelveOffload"), STOPPED),
+}
+#: What leaves a server's power state as it was, or is what this collection does.
+_NEUTRAL = frozenset(
+    (
+        "evacuate",
+        "resetState",
+        "live-migration",
+        "live_migration_cancel",
+        "live_migration_force_complete",
+        "migrate",
+        "resize",
+        "confirmResize",
+        "revertResize",
+        "lock",
+        "unlock",
+        "attach_interface",
+        "detach_interface",
+        "attach_volume",
+        "detach_volume",
+        "attach_share",
+        "detach_share",
+        "swap_volume",
+        "extend_volume",
+        "createImage",
+        "createBackup",
+        "changePassword",
+        "refresh_volume_attachment",
+        "trigger_crash_dump",
+    )
+)
+
+_AMPHORA = re.compile(r"amphora-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+
+#: The port kinds that Nova never moves to another host by evacuation (block_port_accelerators).
+ACCELERATORS = ("accelerator-direct", "accelerator-direct-physical")
+
+
+@dataclasses.dataclass(frozen=True)
+class Reset:
+    """What must be reset before Nova takes a server's evacuation: values of the option, and what is lost by it."""
+
+    needed: t.Tuple[str, ...]
+    losses: t.Tuple[str, ...]
+
+
+# --- what Nova refuses ----------------------------------------------------------------------------------------
+
+
+def refusals(server: ApiServer, about: EvacuationFacts) -> t.Iterator[str]:
+    """Yield why Nova answers an evacuation of this server with an error, whatever its state.
+
+    Ports with a resource request and accelerator profiles of a flavor are refused only below service version 59 and
+    53 (Xena, Victoria): every release that this collection knows evacuates those.
+    """
+    if tpm_of(server, about):
+        yield "it has a virtual TPM: its state is on the dead host, and Nova refuses its evacuation"
+    if (about.shares or {}).get(server.id):
+        yield "it has a share (manila): Nova refuses its evacuation until the share is detached"
+    if server.id in (about.accelerator_ports or ()):
+        yield "one of its ports is an accelerator: Nova refuses its evacuation"
+
+
+def tpm_of(server: ApiServer, about: EvacuationFacts) -> bool:
+    """Return whether the flavor or the image asks for a virtual TPM."""
+    specs = (server.flavor.extra_specs if server.flavor else None) or {}
+    return bool(specs.get("hw:tpm_version") or properties_of(server, about).get("hw_tpm_version"))
+
+
+def properties_of(server: ApiServer, about: EvacuationFacts) -> t.Mapping[str, str]:
+    """Return the properties of a server's image; none where they were not read."""
+    return (about.image_properties or {}).get(server.id, {})
+
+
+# --- what must be reset ---------------------------------------------------------------------------------------
+
+
+def reset_of(server: ApiServer) -> t.Optional[Reset]:
+    """Return what must be reset so that Nova evacuates a server; None: nothing, or no reset helps it."""
+    needed, losses = [], []
+    if server.status in LOST_STATES:
+        word, loss = LOST_STATES[server.status]
+        needed.append(word)
+        losses.append(loss)
+    if server.task_state is not None:
+        if server.task_state not in LOST_TASKS:
+            return None
+        needed.append("task")
+        losses.append(LOST_TASKS[server.task_state])
+    return Reset(tuple(needed), tuple(losses)) if needed else None
+
+
+# --- what is lost ---------------------------------------------------------------------------------------------
+
+
+def losses(server: ApiServer, about: EvacuationFacts, target_state: str = "keep") -> t.List[str]:
+    """Return what an evacuation costs a server, beside what every restart does."""
+    found = []
+    properties = properties_of(server, about)
+    if properties.get("hw_firmware_type") == "uefi":
+        secure = ", keys of secure boot" if properties.get("os_secure_boot") in ("required", "optional") else ""
+        found.append(f"its UEFI variables (boot entries{secure}): they are on the dead host")
+    if power_before(server) == STOPPED or target_state == STOPPED:
+        # All releases: spawn always starts it, and stop_instance follows, without a clean shutdown.
+        found.append("it does not stay off: Nova boots it for a moment on the new host, then powers it off hard")
+    encrypted = (about.encrypted or {}).get(server.id)
+    if encrypted:
+        names = ", ".join(sorted(encrypted))
+        found.append(f"it starts only if whoever runs this may read the keys of its encrypted volumes: {names}")
+    return found
+
+
+# --- how it ran before ----------------------------------------------------------------------------------------
+
+
+def power_before(server: ApiServer, actions: t.Optional[t.Sequence[t.Mapping[str, t.Any]]] = None) -> t.Optional[str]:
+    """Return how a server ran before its host died: C(running), C(stopped), or None where nothing says it.
+
+    What did not execute (stopped, paused, suspended) counts as stopped. An ACTIVE one whose power state says otherwise
+    shut itself down just before, or its state was reset. Of a server in ERROR the status says nothing.
+    Its power state still says it where the scheduler refused the evacuation (the conductor leaves it alone), and is
+    NOSTATE (0) after a spawn that failed: the destination writes what it has, which is nothing. What is left then are
+    the instance ``actions`` (newest first, as the API lists them): Nova keeps them, also where a guest shut itself
+    down (a C(stop) of Nova's own). A journal of an earlier evacuation that noted it is a better witness than these.
+    """
+    if server.status in ("SHUTOFF", "PAUSED", "SUSPENDED"):
+        return STOPPED
+    if server.status == "RESCUE":
+        return RUNNING
+    if server.status == "ACTIVE":
+        return _of_active(server, actions or ())
+    if server.vm_state == "stopped":
+        return STOPPED
+    power = None if server.power_state is None else _POWER.get(server.power_state)
+    return power or by_actions(actions or ())
+
+
+def _of_active(server: ApiServer, actions: t.Sequence[t.Mapping[str, t.Any]]) -> t.Optional[str]:
+    """Paused says little: its owner paused it and somebody reset its state, or QEMU paused it for an I/O error."""
+    if server.power_state == PAUSED:
+        return by_actions(actions)
+    return STOPPED if _POWER.get(server.power_state or 0) == STOPPED else RUNNING
+
+
+def by_actions(actions: t.Sequence[t.Mapping[str, t.Any]]) -> t.Optional[str]:
+    """Return what the newest action that starts or stops a server made of it; None: none, it failed, or is strange."""
+    for action in actions:
+        name = str(action.get("action"))
+        if name in _NEUTRAL:
+            continue
+        # An action's message is "Error" where it failed: how the server was left then, nobody wrote down.
+        return None if action.get("message") else _ACTIONS.get(name)
+    return None
+
+
+def amphora(server: ApiServer) -> bool:
+    """Return whether Octavia made this server: it names them so, and nobody else does."""
+    return _AMPHORA.match(server.name) is not None

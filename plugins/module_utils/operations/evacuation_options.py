@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The options that an evacuation's modules share, and what is made of them: which servers, in which order, how."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Fence
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import (
+    FENCES,
+    RESETS,
+    TARGET_STATES,
+    EvacuationRequest,
+)
+
+try:
+    import jmespath
+except ImportError:
+    JMESPATH = False
+else:
+    JMESPATH = True
+
+ACTIONS = ("apply", "resume", "status", "abort")
+
+ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "evacuate_host": {"type": "str", "required": True},
+    "action": {"type": "str", "default": "apply", "choices": list(ACTIONS)},
+    "phase": {"type": "str", "default": "advance", "choices": ["begin", "advance", "end"]},
+    "answers": {"type": "list", "elements": "dict", "default": []},
+    "failure": {"type": "str"},
+    "inventory_name": {"type": "str"},
+    "evidence_dir": {"type": "path", "required": True},
+    "report_dir": {"type": "path"},
+    "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+    "take_over": {"type": "bool", "default": False},
+    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "fence": {"type": "str", "choices": list(FENCES)},
+    "fence_confirm_command": {"type": "str"},
+    "power_state_query": {"type": "str"},
+    "power_off": {"type": "str"},
+    "refence": {"type": "bool", "default": False},
+    "also_blocklist": {"type": "bool", "default": False},
+    "attested_by": {"type": "str"},
+    "proof_max_age": {"type": "int", "default": 120},
+    "blocklist_addresses": {"type": "list", "elements": "str", "default": []},
+    "ceph_infrastructure": {"type": "list", "elements": "str", "default": []},
+    "never_blocklist": {"type": "list", "elements": "str", "default": []},
+    "ceph_host": {"type": "str"},
+    "servers": {"type": "raw"},
+    "order": {"type": "str"},
+    "max_parallel": {"type": "int", "default": 8},
+    "memory_headroom_mb": {"type": "int", "default": 512},
+    "guest_overhead_mb": {"type": "int", "default": 128},
+    "overcommit": {"type": "float", "default": 1.0},
+    "target_state": {"type": "str", "default": "keep", "choices": list(TARGET_STATES)},
+    "partial": {"type": "bool", "default": False},
+    "max_hosts": {"type": "int", "default": 1},
+    "max_share": {"type": "float", "default": 0.1},
+    "max_rounds": {"type": "int", "default": 200},
+    "server_timeout": {"type": "int", "default": 1800},
+    "measured_for": {"type": "int", "default": 120},
+    "death_timeout": {"type": "int", "default": 120},
+    "reset_states": {"type": "list", "elements": "str", "default": [], "choices": list(RESETS)},
+}
+
+
+class OptionError(StackguardError):
+    """An option that cannot be taken: which, and why."""
+
+
+def request_of(
+    args: t.Mapping[str, t.Any],
+    operation_id: str,
+    servers: t.Sequence[ApiServer],
+    fence: t.Optional[Fence] = None,
+) -> EvacuationRequest:
+    """Return the request that the options make. ``servers``: those on the host. Raises :class:`OptionError`."""
+    check_numbers(args, {"max_parallel": 1, "memory_headroom_mb": 0, "guest_overhead_mb": 0, "max_hosts": 1})
+    chosen = chosen_servers(args["servers"], servers)
+    return EvacuationRequest(
+        host=args["evacuate_host"],
+        operation_id=operation_id,
+        inventory_name=args["inventory_name"],
+        servers=None if chosen is None else tuple(chosen),
+        order=tuple(ordered_servers(args["order"], servers)),
+        parallel=args["max_parallel"],
+        headroom_mib=args["memory_headroom_mb"],
+        overhead_mib=args["guest_overhead_mb"],
+        overcommit=args["overcommit"],
+        target_state=args["target_state"],
+        partial=args["partial"],
+        max_hosts=args["max_hosts"],
+        max_share=args["max_share"],
+        fence=fence,
+        closed=tuple(args["closed"]),
+        blocklist=tuple(args["blocklist_addresses"]),
+        infrastructure=tuple(args.get("ceph_infrastructure") or ()),
+        also_blocklist=bool(args.get("also_blocklist")),
+        resets=tuple(args.get("reset_states") or ()),
+    )
+
+
+def check_numbers(args: t.Mapping[str, t.Any], least: t.Mapping[str, int]) -> None:
+    """Refuse numbers below their least, and an overcommit that is none. Raises :class:`OptionError`."""
+    for name, smallest in least.items():
+        if args[name] < smallest:
+            raise OptionError(f"{name}: {args[name]} is less than {smallest}")
+    if not 0 < args["overcommit"] <= 10:
+        raise OptionError(f"overcommit: {args['overcommit']} is no factor between 0 and 10")
+
+
+def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "this host") -> t.Optional[t.List[str]]:
+    """Return uuids: of names or uuids, or of a JMESPath filter such as ``[?metadata.tier=='gold']``; None: all.
+
+    Raises :class:`OptionError` for a name that nobody or more than one has, and for a filter that selects nobody.
+    """
+    if given in (None, "", []):
+        return None
+    if isinstance(given, str):
+        found = _search("servers", given, [to_plain(server) for server in servers])
+        if not isinstance(found, list) or not all(isinstance(item, dict) and "id" in item for item in found):
+            raise OptionError(f"servers: {given!r} does not select servers")
+        if not found:
+            raise OptionError(f"servers: {given!r} selects no server of {where}")
+        return [str(item["id"]) for item in found]
+    if not isinstance(given, (list, tuple)):
+        raise OptionError(f"servers: {given!r} is neither a list of names or uuids nor a JMESPath filter")
+    return [_uuid_of(str(word), servers, where) for word in given]
+
+
+def _uuid_of(word: str, servers: t.Sequence[ApiServer], where: str) -> str:
+    found = [server.id for server in servers if word in (server.id, server.name)]
+    if len(found) > 1:
+        raise OptionError(f"servers: {len(found)} servers of {where} are called {word}: name the uuid")
+    # One that is not there is told by the checks, with everything else.
+    return found[0] if found else word
+
+
+def ordered_servers(expression: t.Optional[str], servers: t.Sequence[ApiServer]) -> t.List[str]:
+    """Return uuids by a JMESPath sort key, such as ``metadata.priority``; those without a value are not named.
+
+    Numbers sort as numbers, before words. Raises :class:`OptionError`.
+    """
+    if not expression:
+        return []
+    keys = {server.id: _key(_search("order", expression, to_plain(server))) for server in servers}
+    return [uuid for uuid, key in sorted(keys.items(), key=lambda item: (item[1] or (), item[0])) if key is not None]
+
+
+def _key(value: t.Any) -> t.Optional[t.Tuple[int, float, str]]:
+    if value is None or isinstance(value, (dict, list)):
+        return None
+    try:
+        return 0, float(value), ""
+    except ValueError:
+        return 1, 0.0, str(value)
+
+
+def _search(option: str, expression: str, data: t.Any) -> t.Any:
+    if not JMESPATH:
+        raise OptionError("the Python library jmespath is not installed where the playbook runs")
+    try:
+        return jmespath.search(expression, data)
+    except jmespath.exceptions.JMESPathError as error:
+        # The library says the expression again, as it is: not to a terminal.
+        reason = str(error).partition("\n")[0].encode("unicode_escape").decode()
+        raise OptionError(f"{option}: {expression!r} is no JMESPath expression: {reason}") from error

@@ -1,0 +1,417 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers moved within their zones, or a host emptied, from end to end: find, judge, plan, carry out, carry on.
+
+The journal is opened before the first change. It is closed when all have arrived; where no host is held, also when
+some could not, since nothing is to be given back then. One that stays open names the host that is held.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import planner
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import reachability
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    ApiServer,
+    ApiService,
+    Bundle,
+    FactsError,
+    to_plain,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import move_evidence, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import (
+    OptionError,
+    chosen_servers,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import Run
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import moves as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import (
+    Narrator,
+    findings_text,
+    plan_diff,
+    plan_text,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves as actions
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, http, server_moves
+
+#: A server's NUMA topology (release 20); a cold migration to a named host needs 2.56.
+OLDEST = "2.78"
+
+Result = t.Dict[str, t.Any]
+
+
+# --- finding --------------------------------------------------------------------------------------------------
+
+
+def _asked(run: Run) -> Result:
+    return {"drain_host": run.options["drain_host"], "servers": run.options["servers"]}
+
+
+def _request(run: Run, operation_id: str, servers: t.Optional[t.Sequence[str]] = None) -> MigrationRequest:
+    given = run.options
+    return MigrationRequest(
+        drain_host=given["drain_host"],
+        servers=None if servers is None else tuple(servers),
+        operation_id=operation_id,
+        live=given["live"],
+        cold=given["cold"],
+        partial=given["partial"],
+        headroom_mib=given["memory_headroom_mb"],
+        overhead_mib=given["guest_overhead_mb"],
+        overcommit=given["overcommit"],
+        parallel=given["max_parallel"],
+        per_source=given["max_parallel_per_source"],
+        per_destination=given["max_parallel_per_destination"],
+        timeout=given["server_timeout"],
+        measured_for=given["measured_for"],
+        enable_after=given["enable_after"],
+        restore_state=given["restore_state"],
+        prefix=given["prefix"],
+    )
+
+
+def _option(run: Run, name: str) -> str:
+    """Return what the operator calls an option: a variable of the playbook that runs, or the module's own."""
+    prefix = run.options["prefix"]
+    return f"{prefix}_{name}" if prefix else name
+
+
+def _collect(run: Run, sources: t.Sequence[str], wanted: t.Optional[t.Collection[str]]) -> checks.Evidence:
+    url = run.options.get("nova_api_db_url") or None
+    return move_evidence.collect(run.systems.cloud, run.options["evidence_dir"], sources, wanted, url)
+
+
+def _read(run: Run) -> t.Tuple[checks.Evidence, MigrationRequest]:
+    """Read what was asked for: the servers of a host, or those that are named or selected."""
+    drain_host = run.options["drain_host"]
+    if drain_host is not None:
+        return _collect(run, [drain_host], None), _request(run, run.operation_id)
+    among = move_evidence.candidates(run.systems.cloud, run.options["servers"])
+    chosen = chosen_servers(run.options["servers"], among, "this cloud") or []
+    known = {server.id: server for server in among}
+    sources = sorted({str(known[uuid].host) for uuid in chosen if uuid in known and known[uuid].host})
+    lost = tuple(uuid for uuid in chosen if uuid not in known or not known[uuid].host)
+    if not sources:
+        raise Refused(f"refused, and nothing was changed: none of these servers is on a host: {', '.join(lost)}")
+    found = _collect(run, sources, set(chosen))
+    return dataclasses.replace(found, missing=lost), _request(run, run.operation_id, chosen)
+
+
+# --- carrying out ---------------------------------------------------------------------------------------------
+
+
+def carry_out(run: Run) -> Result:
+    """Do what was asked for. Raises StackguardError and StepError."""
+    return {"apply": apply, "resume": resume, "status": status, "rollback": rollback}[run.options["action"]](run)
+
+
+def resume(run: Run) -> Result:
+    """Go on with an open operation; where none is open nothing is begun."""
+    journal = _journal(run)
+    if journal is None:
+        raise Refused(
+            "refused, and nothing was changed: no move is open, so that there is nothing to resume. To begin one: "
+            f"{_option(run, 'action')}=apply"
+        )
+    return _resume(run, journal)
+
+
+def apply(run: Run) -> Result:
+    """Move the servers, or resume what an earlier run began. Raises StackguardError and StepError."""
+    journal = _journal(run)
+    if journal is not None:
+        return _resume(run, journal)
+    offered = http.max_microversion(run.systems.cloud, http.COMPUTE)
+    if releases.microversion_tuple(offered) < releases.microversion_tuple(OLDEST):
+        raise Refused(f"SG705 release-unsupported: this Nova offers microversion {offered}, {OLDEST} is needed")
+    try:
+        found, request = _read(run)
+    except (OptionError, FactsError) as error:
+        raise Refused(f"refused, and nothing was changed: {error}") from error
+    decision = checks.preflight(found, request, run.overrides)
+    reached = _reached(run, found, decision, request)
+    if reached.closed:
+        decision = checks.preflight(found, request, run.overrides, closed=reached.closed)
+        reached = _reached(run, found, decision, request)
+    if reached.missing:
+        return _to_probe(found.bundle, reached.missing)
+    decision = dataclasses.replace(
+        decision, checked=decision.checked + findings.Checked((), tuple(checks.unreached(reached)))
+    )
+    told = {
+        "report": _report(run, found, decision),
+        "placements": planner.explained(decision.seating, decision.destinations),
+    }
+    run.say(findings_text(decision.checked, run.overrides))
+    refused = decision.refused(request, run.overrides)
+    if refused:
+        codes = ", ".join(sorted({item.code for item in refused}))
+        raise Refused(f"refused, and nothing was changed: {codes}", **told)
+    service, provider = _service(found, request.drain_host)
+    if service is not None and service.status != "enabled" and not decision.servers:
+        msg = f"{request.drain_host} is empty and disabled ({service.disabled_reason}): there is nothing to do"
+        return {**told, "changed": False, "state": "none", "msg": msg}
+    passed = {entry.object for entry in run.overrides if entry.code == checks.NO_SERVER}
+    missing = [word for word in found.missing if word not in passed]
+    return {**told, **_begin(run, request, decision, service, provider, missing)}
+
+
+def _reached(
+    run: Run, found: checks.Evidence, decision: checks.Decision, request: MigrationRequest
+) -> reachability.Reach:
+    return checks.reached(found, decision, request, run.options["probes"], {}, run.options["probe"])
+
+
+def _to_probe(bundle: Bundle, missing: t.Sequence[reachability.Probe]) -> Result:
+    """Ask for connections to be tried: by the inventory's name of each source host."""
+    names = {name: facts.inventory_name for name, facts in by_nova_name(bundle).items()}
+    wanted: t.Dict[str, t.List[Result]] = {}
+    for probe in missing:
+        wanted.setdefault(names[probe.source], []).append(dataclasses.asdict(probe))
+    hosts = ", ".join(sorted({probe.dest for probe in missing}))
+    msg = f"before anybody is sent, it is tried whether {hosts} can be reached from the source"
+    return {"changed": False, "state": "none", "again": True, "probe": wanted, "msg": msg}
+
+
+def _begin(
+    run: Run,
+    request: MigrationRequest,
+    decision: checks.Decision,
+    service: t.Optional[ApiService],
+    provider: t.Optional[str],
+    missing: t.Sequence[str],
+) -> Result:
+    plan = plans.plan(
+        request,
+        decision.servers,
+        decision.seating,
+        decision.guests,
+        {guest.uuid: str(checks.method_of(guest.status, request)) for guest in decision.guests},
+        decision.zones,
+        service,
+        provider,
+        checks.reason_of(request.operation_id),
+    )
+    told = {"plan": to_plain(plan), "diff": plan_diff(plan), "operation_id": plan.operation_id}
+    run.say(plan_text(plan, values=not run.diff))
+    if run.check_mode:
+        msg = f"{count(len(decision.seating.seats), 'server')} would move"
+        return {**told, "changed": True, "state": "planned", "msg": msg}
+    about = {"request": _asked(run), "missing": list(missing)}
+    journal = {**runner.new_journal(plan, about, run.now()), "run": dict(run.mine)}
+    run.state.call([{"op": "journal_open", "journal": journal}])
+    return {**told, **_forward(run, journal, request)}
+
+
+def _service(found: checks.Evidence, host: t.Optional[str]) -> t.Tuple[t.Optional[ApiService], t.Optional[str]]:
+    facts = found.zones
+    service = next((entry for entry in facts.services or [] if entry.host == host), None)
+    provider = next((node.id for node in facts.hypervisors or [] if node.service_host == host), None)
+    if host is not None and (service is None or provider is None):
+        raise Refused(f"refused, and nothing was changed: the compute node of {host} was not read")
+    return service, provider
+
+
+def _resume(run: Run, journal: Result) -> Result:
+    run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
+    if journal["about"]["request"] != _meant(run, journal):
+        raise Refused(
+            f"SG706 operation-open: an unfinished move of {journal['subject']} is open (operation "
+            f"{journal['operation_id']}): resume it by the same command, or end it with "
+            f"{_option(run, 'action')}=rollback"
+        )
+    if not run.options["again"]:
+        run.say(f"resuming operation {journal['operation_id']}: {journal['subject']}")
+    told = {"operation_id": journal["operation_id"]}
+    if run.check_mode:
+        return {**told, "changed": True, "state": journal["state"], "msg": "would be resumed"}
+    if not run.options["again"]:
+        # What failed then may have been repaired since: all is tried once more.
+        journal = {**journal, "memory": {key: kept for key, kept in journal.get("memory", {}).items() if key != "move"}}
+    journal = _taken_up(run, journal)
+    if journal["state"] == journals.ROLLING_BACK:
+        return {**told, **_backward(run, journal)}
+    return {**told, **_forward(run, journal, _request(run, journal["operation_id"]))}
+
+
+def _meant(run: Run, journal: Result) -> Result:
+    """What was asked for; a resume that names no servers means those of the open operation."""
+    asked = _asked(run)
+    if run.options["action"] == "resume" and not asked["servers"] and not asked["drain_host"]:
+        return {**asked, "servers": journal["about"]["request"]["servers"]}
+    return asked
+
+
+def status(run: Run) -> Result:
+    """Say what is open and where its servers are. Nothing is changed."""
+    journal = _journal(run)
+    if journal is None:
+        return {"changed": False, "state": "none", "msg": "no move is open"}
+    listed = [entry for step in journal["plan"]["steps"] for entry in step["params"].get("servers", [])]
+    found = evacuations.each(
+        [entry["uuid"] for entry in listed], lambda uuid: server_moves.server_as_listed(run.systems.cloud, uuid)
+    )
+    servers = {entry["uuid"]: _where(entry, found[entry["uuid"]]) for entry in listed}
+    lines = [f"{entry['name']} ({uuid}): {entry['text']}" for uuid, entry in servers.items()]
+    begun = (journal.get("run") or {}).get("controller")
+    way = "resume it by the same command with {0}=resume, or end it with {0}=rollback".format(_option(run, "action"))
+    head = f"operation {journal['operation_id']} of {journal['subject']} is {journal['state']}, begun on {begun}"
+    run.say("\n".join([head, *lines]))
+    left = sum(1 for entry in servers.values() if entry["left"])
+    return {
+        "changed": False,
+        "state": journal["state"],
+        "operation_id": journal["operation_id"],
+        "subject": journal["subject"],
+        "steps": journal["steps"],
+        "servers": servers,
+        "msg": f"{head}. {left} of {count(len(servers), 'server')} not moved yet: {way}",
+    }
+
+
+def _where(entry: Result, server: t.Optional[ApiServer]) -> Result:
+    about = {"name": entry["name"], "from": entry["host"]}
+    if server is None:
+        return {**about, "host": None, "status": None, "task_state": None, "left": False, "text": "is gone"}
+    left = server.host == entry["host"] or server.task_state is not None
+    text = f"{server.status} on {server.host}" + (f" ({server.task_state})" if server.task_state else "")
+    seen = {"host": server.host, "status": server.status, "task_state": server.task_state}
+    return {**about, **seen, "left": left, "text": text}
+
+
+def rollback(run: Run) -> Result:
+    """End what an open operation began: unfinished moves are ended, the host gets back the status that it had.
+
+    Servers that have moved stay where they are.
+    """
+    journal = _journal(run)
+    if journal is None:
+        return {"changed": False, "state": "none", "msg": "no move is open: there is nothing to do"}
+    run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
+    drained = journal["about"]["request"]["drain_host"]
+    if drained != run.options["drain_host"] and (drained is not None or run.options["drain_host"] is not None):
+        raise Refused(f"SG706 operation-open: the open operation is of {journal['subject']}, not of this")
+    if run.check_mode:
+        return {"changed": True, "state": journal["state"], "msg": "would be ended"}
+    return {"operation_id": journal["operation_id"], **_backward(run, _taken_up(run, journal))}
+
+
+def _journal(run: Run) -> t.Optional[Result]:
+    (found,) = run.state.call([{"op": "journal_read", "kind": plans.KIND}])
+    return t.cast("t.Optional[Result]", found["journal"])
+
+
+def _taken_up(run: Run, journal: Result) -> Result:
+    evidence.remove_stale(journal, run.options["evidence_dir"])
+    mine = {**journal, "run": dict(run.mine)}
+    run.state.call([{"op": "journal_write", "journal": mine}])
+    return mine
+
+
+def _runner(run: Run, request: MigrationRequest, outcome: actions.Outcome) -> runner.Runner:
+    narrator = Narrator(run.say, run.systems.monotonic)
+    systems = dataclasses.replace(run.systems, remark=narrator.remark)
+
+    def keep(past: actions.Past) -> None:
+        note = {"at": run.now(), "step": "move", "step_state": journals.APPLYING, "memory": dataclasses.asdict(past)}
+        mark = {"op": "journal_mark", "kind": plans.KIND, "operation_id": request.operation_id, "note": note}
+        run.state.call([mark])
+
+    context = actions.Context(
+        request,
+        run.overrides,
+        lambda hosts, some: _collect(run, hosts, some),
+        outcome,
+        keep,
+        run.options["probes"],
+        run.options["probe"],
+    )
+    return runner.Runner(run.state, actions.all_actions(systems, context), narrator, run.now)
+
+
+def _forward(run: Run, journal: Result, request: MigrationRequest) -> Result:
+    outcome = actions.Outcome()
+    try:
+        _runner(run, request, outcome).forward(journal)
+    except actions.ProbeError as error:
+        told = _to_probe(error.bundle, error.probes)
+        return {**_seen(run, outcome), **told, "changed": True, "state": journals.OPEN}
+    except actions.AgainError as error:
+        return {"changed": True, "state": journals.OPEN, "again": True, **_seen(run, outcome), "msg": str(error)}
+    except actions.StayError as error:
+        outcome.stayed.update(_missing(journal))
+        return {"changed": True, "failed": True, **_left(run, request, outcome, str(error))}
+    msg = f"{journal['subject']}: {_summary(outcome)}"
+    missing = _missing(journal)
+    if missing:
+        outcome.stayed.update(missing)
+        msg = f"{msg}. Asked for and not found, or on no host: {', '.join(missing)}"
+        ended = {"changed": True, "failed": True, "again": False, "state": "incomplete", "msg": msg}
+        return {**ended, **_seen(run, outcome)}
+    if request.drain_host is not None:
+        service = server_moves.find_service(run.systems.cloud, request.drain_host)
+        status = "gone" if service is None else f"{service.status} ({service.disabled_reason or 'no reason'})"
+        msg = f"{msg}. No server is left on {request.drain_host}, which is {status}"
+    return {"changed": True, "state": journals.FINISHED, "again": False, **_seen(run, outcome), "msg": msg}
+
+
+def _missing(journal: Result) -> t.Dict[str, t.Tuple[str, t.Optional[str], str]]:
+    """Those that were asked for and not there when it was begun: with ``partial`` the others have moved."""
+    why = f"{checks.NO_SERVER}: it was not found, or is on no host"
+    return {word: (word, None, why) for word in journal["about"].get("missing", ())}
+
+
+def _left(run: Run, request: MigrationRequest, outcome: actions.Outcome, msg: str) -> Result:
+    """Some stay. Where a host is held the operation stays open: its status is still to be given back."""
+    seen = {"again": False, **_seen(run, outcome)}
+    if request.drain_host is not None:
+        way = (
+            f"run the same command again to resume, or with {_option(run, 'action')}=rollback to give its service back"
+        )
+        return {**seen, "state": journals.OPEN, "msg": f"{msg}. {request.drain_host} stays held: {way}"}
+    journal = _journal(run)
+    if journal is not None:
+        closed = journals.noted(journal, {"at": run.now(), "state": journals.FINISHED, "text": msg})
+        run.state.call([{"op": "journal_close", "journal": closed}])
+    return {**seen, "state": "incomplete", "msg": msg}
+
+
+def _summary(outcome: actions.Outcome) -> str:
+    gone = f", {len(outcome.gone)} deleted meanwhile ({', '.join(outcome.gone)})" if outcome.gone else ""
+    return f"{count(len(outcome.moved), 'server')} moved{gone}"
+
+
+def _seen(run: Run, outcome: actions.Outcome) -> Result:
+    left = {uuid: {"name": name, "host": host, "why": why} for uuid, (name, host, why) in outcome.stayed.items()}
+    result: Result = {"moved": dict(outcome.moved), "gone": list(outcome.gone), "left": left}
+    if outcome.decision is None:
+        return result
+    told = [checks.stayed(uuid, *entry) for uuid, entry in outcome.stayed.items() if uuid not in outcome.explained]
+    checked = outcome.decision.checked + findings.Checked((*outcome.findings, *told), tuple(outcome.unchecked))
+    servers = len(outcome.moved) + len(left)
+    return {**result, "report": findings.report(checked, run.now(), 0, servers, run.overrides)}
+
+
+def _report(run: Run, found: checks.Evidence, decision: checks.Decision) -> Result:
+    hosts, servers = len(found.bundle.hosts), len(decision.servers)
+    return findings.report(decision.checked, found.zones.read_at, hosts, servers, run.overrides)
+
+
+def _backward(run: Run, journal: Result) -> Result:
+    request = _request(run, journal["operation_id"])
+    _runner(run, request, actions.Outcome()).backward(journal)
+    msg = f"{journal['subject']}: ended. Servers that have moved stay where they are"
+    return {"changed": True, "state": journals.ROLLED_BACK, "again": False, "msg": msg}

@@ -1,0 +1,593 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Carries out a repair of links: read, judge, refuse or write in batches; take it back; go on after a kill.
+
+The databases are reached from here; the journal is kept where :class:`State` keeps it. Before a transaction begins,
+the rows of its batch are in the journal with what was there: no row is locked while the journal is written. A run that
+was killed is resumed by the same command: what the last batch came to is read from its rows, and the rest is planned
+again from what the databases hold by then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import links as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import REPAIRABLE, Links, Wrong
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import (
+    Conflict,
+    DatabaseError,
+    StackguardError,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import links as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova, schema
+
+#: Findings of one code that a report lists, and repairs that a result lists; all are counted.
+LISTED = 1000
+LOCK = "stackguard:repair_links"
+#: Rows that the message of a rollback names one by one.
+NAMED = 20
+UNPROVEN = (
+    "the run ended while it was written, and others have written the row since: it is not known whether the "
+    "repair was committed"
+)
+
+Result = t.Dict[str, t.Any]
+
+
+class State(t.Protocol):
+    """Where the journal is. Requests are those of C(systems/host/steps.py)."""
+
+    def call(self, requests: t.Sequence[t.Dict[str, t.Any]]) -> t.List[t.Dict[str, t.Any]]:
+        """Carry out requests in order. Raises :class:`StackguardError` for the first that fails."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What a run is given. ``now`` is only written down; ``bundle`` holds hosts and cloud, and no links yet."""
+
+    options: t.Mapping[str, t.Any]
+    bundle: Bundle
+    state: State
+    say: t.Callable[[str], None]
+    now: t.Callable[[], str]
+    operation_id: str
+    check_mode: bool = False
+    overrides: t.Sequence[findings.Override] = ()
+
+
+@dataclasses.dataclass
+class Tally:
+    """What became of the rows."""
+
+    changed: int = 0
+    already: int = 0
+    gone: int = 0
+    skipped: int = 0
+    unproven: int = 0
+    doubtful: t.List[t.Tuple[plans.Repair, str]] = dataclasses.field(default_factory=list)
+    told: t.List[Result] = dataclasses.field(default_factory=list)
+    repairs: t.List[plans.Repair] = dataclasses.field(default_factory=list)
+
+    def add(
+        self,
+        outcome: link_rows.BatchOutcome,
+        word: str,
+        doubtful: t.Sequence[t.Tuple[plans.Repair, str]] = (),
+    ) -> None:
+        """Count a batch, and keep some of its rows to show. ``doubtful``: changed, and not what was wanted any more."""
+        self.changed += len(outcome.changed)
+        self.already += len(outcome.already)
+        self.gone += len(outcome.gone)
+        self.skipped += len(outcome.skipped)
+        # First what somebody has to look at: only so many are told.
+        self.tell((made, f"skipped: {why}") for made, why in outcome.skipped)
+        self.tell((made, "skipped: it was deleted meanwhile") for made in outcome.gone)
+        self.doubtful += doubtful
+        self.tell((made, f"{word}, but what it leads to changed in the meantime: {why}") for made, why in doubtful)
+        known = {made.change.key for made, _why in doubtful}
+        self.tell((made, word) for made in outcome.changed if made.change.key not in known)
+        self.repairs += outcome.changed[: max(0, LISTED - len(self.repairs))]
+
+    def add_unproven(self, rows: t.Sequence[plans.Repair]) -> None:
+        """Count and tell the rows of a batch of which it is not known who wrote them."""
+        self.unproven += len(rows)
+        self.tell((made, f"left alone: {UNPROVEN}") for made in rows)
+
+    def tell(self, rows: t.Iterable[t.Tuple[plans.Repair, str]]) -> None:
+        """Keep rows to tell, up to LISTED."""
+        for made, said in itertools.islice(rows, max(0, LISTED - len(self.told))):
+            self.told.append(plans.told(made, said))
+
+
+class Refused(StackguardError):  # noqa: N818 (it is what happened, not a mistake)
+    """Nothing was changed. ``data["report"]`` says why."""
+
+
+# --- repairing ------------------------------------------------------------------------------------------------
+
+
+def apply(run: Run, request: plans.LinkRequest) -> Result:
+    """Repair what is certain. Returns a module's result; raises :class:`Refused` and :class:`StackguardError`."""
+    refuse_nonsense(request)
+    journal = _open_journal(run)
+    _refuse_another(journal, request)
+    if run.check_mode:
+        return _rehearse(run, request, journal)
+    with _locked(run) as lock:
+        tally = Tally()
+        if journal is not None:
+            run.say(f"resuming operation {journal['operation_id']}")
+            _settle(run, journal)
+        links, plan, report = _judge(run, request)
+        limits = _not_guaranteed(run, plan)
+        if plan and journal is None:
+            journal = _journal(run, request)
+            run.state.call([{"op": "journal_open", "journal": journal}])
+        if journal is not None:
+            _write(run, journal, plans.batches(links, plan, request.batch_size), len(plan), tally, lock)
+            _tell_unproven(run, journal, tally)
+            _close(run, journal, journals.FINISHED)
+    if journal is None:
+        told = _what_remains("nothing was repaired", run, request, links, report)
+        return {**_result(tally, "none"), **_with_limits(told, limits)}
+    return _with_limits(_repaired(run, request, journal, tally), limits)
+
+
+def _not_guaranteed(run: Run, plan: t.Sequence[Wrong]) -> t.List[str]:
+    """Say of which databases it cannot be guaranteed that nothing moves between the check of a link and its commit."""
+    names = sorted({f"cell:{wrong.cell.name}" for wrong in plan})
+    return [
+        f"{name} is a Galera cluster, where a lock holds on one node: another node can delete or rename the service or "
+        "node that a link leads to before the link is committed. Each is read again after the commit."
+        for name in names
+        if link_rows.is_cluster(nova.url_of(run.options, name))
+    ]
+
+
+def _with_limits(result: Result, limits: t.List[str]) -> Result:
+    return {**result, "not_guaranteed": limits, "msg": "\n".join([result["msg"], *limits])}
+
+
+def _repaired(run: Run, request: plans.LinkRequest, journal: Result, tally: Tally) -> Result:
+    links = _links(run, request)
+    checked = checks.check(links.bundle, LISTED)
+    report = _report(run, checked + findings.Checked(tuple(_doubtful(tally, checked))), links)
+    report["counts"].update(repaired=tally.changed, skipped=tally.skipped)
+    told = _what_remains(f"{count(tally.changed, 'row')} repaired{_aside(tally)}", run, request, links, report)
+    told["incomplete"] = bool(told["incomplete"] or tally.doubtful)
+    return {**_result(tally, journals.FINISHED), **told, "operation_id": journal["operation_id"]}
+
+
+def _doubtful(tally: Tally, checked: findings.Checked) -> t.Iterator[findings.Finding]:
+    """A finding for each link that led to a changed row right after its commit, where the last look has none."""
+    found = {item.object.id for item in checked.findings}
+    for made, why in tally.doubtful[:LISTED]:
+        if made.subject.id not in found:
+            evidence = {"repaired": made.change.label, "after the commit": why}
+            remedy = (
+                "What the repaired link leads to was changed while the repair was committed. Run the repair again; it "
+                "reads everything again."
+            )
+            yield findings.finding(made.code, made.subject, evidence, remedy)
+
+
+def _aside(tally: Tally) -> str:
+    """Say what was not done of what was begun."""
+    said = [
+        (tally.skipped, "left alone because it is not what it was"),
+        (tally.gone, "deleted meanwhile"),
+        (tally.unproven, "left alone because it is not proven that this operation wrote it"),
+        (len(tally.doubtful), "repaired whose target changed in the meantime"),
+    ]
+    return "".join(f", {count(number, 'row')} {what}" for number, what in said if number)
+
+
+def _rehearse(run: Run, request: plans.LinkRequest, journal: t.Optional[Result]) -> Result:
+    links, plan, report = _judge(run, request)
+    tally = Tally()
+    for batch in plans.batches(links, plan, request.batch_size):
+        tally.add(link_rows.BatchOutcome(changed=batch), "would be repaired")
+    report["counts"].update(repairable=len(plan))
+    going_on = f" (operation {journal['operation_id']} would be gone on with)" if journal else ""
+    did = f"{count(len(plan), 'row')} would be repaired{going_on}"
+    told = _with_limits(_what_remains(did, run, request, links, report, plan), _not_guaranteed(run, plan))
+    return {**_result(tally, "planned" if plan else "none"), **told}
+
+
+def _result(tally: Tally, state: str) -> Result:
+    return {
+        "changed": tally.changed > 0,
+        "state": state,
+        "counts": {
+            "changed": tally.changed,
+            "already": tally.already,
+            "gone": tally.gone,
+            "skipped": tally.skipped,
+            "unproven": tally.unproven,
+            "doubtful": len(tally.doubtful),
+        },
+        "repairs": tally.told,
+        "diff": plans.diff(tally.repairs),
+    }
+
+
+def _what_remains(
+    did: str, run: Run, request: plans.LinkRequest, links: Links, report: Result, plan: t.Sequence[Wrong] = ()
+) -> Result:
+    """Return the report, what remains wrong, and the message that says so: no repair is taken for "all is right"."""
+    left = checks.remaining(links, request.codes, plan, run.overrides)
+    report["counts"].update(remaining=left.wrong)
+    open_codes = sorted({item["code"] for item in report["unchecked"]})
+    return {
+        "report": report,
+        "remaining": {
+            "asked": left.asked,
+            "other": left.other,
+            "accepted": left.accepted,
+            "in_flight": left.in_flight,
+            "not_looked_at": left.unread,
+        },
+        "incomplete": bool(left.asked or left.unread),
+        "msg": f"{did}; {checks.remaining_text(left, bool(plan), open_codes)}",
+    }
+
+
+def _write(
+    run: Run,
+    journal: Result,
+    work: t.Iterable[t.List[plans.Repair]],
+    rows: int,
+    tally: Tally,
+    lock: nova.AdvisoryLock,
+) -> None:
+    operation = journal["operation_id"]
+    (found,) = run.state.call([_batch(operation, "batch_states")])
+    number = max([int(entry[0]) for entry in found["states"]], default=0)
+    done = 0
+    for batch in work:
+        _refuse_lost(lock)
+        number += 1
+        written: t.List[int] = []
+        url = nova.url_of(run.options, batch[0].change.database)
+        write_down = functools.partial(_write_down, run, operation, number, written, lock)
+        outcome = link_rows.apply_batch(url, batch, write_down)
+        if written:
+            # What was written down, and then found changed by others, was not committed.
+            ended = batches.DONE if outcome.changed else batches.VOID
+            run.state.call([{**_batch(operation, "batch_mark"), "number": number, "state": ended}])
+        tally.add(outcome, "repaired", link_rows.recheck(url, outcome.changed))
+        done += len(batch)
+        change = batch[0].change
+        run.say(
+            f"{done}/{count(rows, 'row')}: batch {number}, {change.database} {change.table}: "
+            f"{len(outcome.changed)} repaired, {len(outcome.skipped)} left alone"
+        )
+
+
+def _write_down(
+    run: Run,
+    operation: str,
+    number: int,
+    written: t.List[int],
+    lock: nova.AdvisoryLock,
+    made: t.Sequence[plans.Repair],
+) -> None:
+    """Write a batch into the journal, before its transaction begins."""
+    kept = [plans.to_journal(one) for one in made]
+    # Once more where others were in the way: what was not committed is overwritten.
+    run.state.call([{**_batch(operation, "batch_write"), "number": number, "rows": kept}])
+    written.append(number)
+    # The journal may have hung for long. By now another run may have found this batch, and called it void.
+    _refuse_lost(lock)
+
+
+def _refuse_lost(lock: nova.AdvisoryLock) -> None:
+    if not lock.still_held():
+        raise StackguardError("the database connection that holds the lock was lost: run the same command again")
+
+
+# --- what stands against it -----------------------------------------------------------------------------------
+
+
+def refuse_nonsense(request: plans.LinkRequest) -> None:
+    """Raise :class:`StackguardError` for what cannot be asked for."""
+    strange = sorted(set(request.codes) - set(REPAIRABLE))
+    if strange:
+        raise StackguardError(
+            f"repair_codes: {', '.join(strange)} cannot be repaired; these can: {', '.join(REPAIRABLE)}"
+        )
+    if request.batch_size < 1 or request.limit < 0:
+        raise StackguardError("repair_batch_size must be at least 1, and repair_limit not negative")
+
+
+def _links(run: Run, request: plans.LinkRequest) -> Links:
+    read = link_reads.read_links(run.options, request.hosts, keep=max(link_reads.KEEP, request.limit + 1))
+    return Links(dataclasses.replace(run.bundle, links=read, collected_at=read.read_at))
+
+
+def _judge(run: Run, request: plans.LinkRequest) -> t.Tuple[Links, t.List[Wrong], Result]:
+    """Read, and return what can be repaired. Raises :class:`Refused`, with everything that stands against it."""
+    links = _links(run, request)
+    plan = plans.planned(links, request.codes)
+    against = [*_unknown_hosts(links, request), *_too_many(links, plan, request), *_not_granted(run, plan)]
+    checked = checks.check(links.bundle, LISTED)
+    against += [item for item in checked.findings if item.code == "SG705"]
+    checked += findings.Checked(tuple(item for item in against if item.code != "SG705"))
+    report = _report(run, checked, links)
+    refused = findings.standing(against, run.overrides)
+    if refused or links.facts is None or links.facts.cells is None:
+        told = findings_text(findings.Checked(tuple(refused), () if refused else checked.unchecked[:1]), run.overrides)
+        first = [plans.repair(links, wrong) for wrong in plan[:LISTED]]
+        raise Refused(
+            f"refused, nothing was changed: {count(len(refused) or 1, 'reason')}\n{told}",
+            report=findings.refused(report),
+            repairs=[plans.told(made, "refused") for made in first],
+            diff=plans.diff(first),
+        )
+    return links, plan, report
+
+
+def _unknown_hosts(links: Links, request: plans.LinkRequest) -> t.Iterator[findings.Finding]:
+    if links.facts is None or links.facts.cells is None or any(cell.compute_nodes is None for cell in links.cells):
+        return
+    rows = [row for cell in links.cells for row in cell.compute_nodes or []]
+    known = {str(name).casefold() for row in rows for name in (row.host, row.hypervisor_hostname)}
+    known |= {str(row.host).casefold() for cell in links.cells for row in cell.services or []}
+    seen = {
+        name
+        for cell in links.cells
+        for rows in cell.instances.values()
+        for row in rows
+        for name in (row.host, row.node)
+    }
+    known |= {str(name).casefold() for name in seen}
+    for name in request.hosts:
+        if name.casefold() not in known:
+            remedy = "repair_hosts takes names of compute services (openstack compute service list) or of their nodes."
+            yield findings.finding("SG119", findings.Subject("host", name), {"looked for": name}, remedy)
+
+
+def _too_many(links: Links, plan: t.Sequence[Wrong], request: plans.LinkRequest) -> t.Iterator[findings.Finding]:
+    """Rows that were counted and not kept may be as repairable as those that were."""
+    unlisted = sum(
+        cell.totals[code] - len(cell.instances.get(code, []))
+        for cell in links.cells
+        for code in request.codes
+        if code in cell.totals and code in cell.instances
+    )
+    if len(plan) + unlisted > request.limit:
+        evidence = {"rows that would change": len(plan), "rows not looked at": unlisted, "repair_limit": request.limit}
+        remedy = (
+            "--diff shows the first of them. Narrow it down (repair_hosts, repair_codes), or raise repair_limit once "
+            "it is clear why there are so many."
+        )
+        yield findings.finding("SG514", findings.Subject("host", "repair_limit"), evidence, remedy)
+
+
+def _not_granted(run: Run, plan: t.Sequence[Wrong]) -> t.Iterator[findings.Finding]:
+    tables = {(f"cell:{wrong.cell.name}", plans.table_of(wrong)) for wrong in plan}
+    wanted = [(name, table, schema.LINK_UPDATES[table], "update") for name, table in sorted(tables)]
+    wanted += [(name, table, schema.LINK_COLUMNS[table], "select") for name, table in sorted(tables)]
+    targets = {(name, schema.LINK_TARGETS[table]) for name, table in tables}
+    wanted += [(name, table, schema.LOCKS[table], "lock") for name, table in sorted(targets)]
+    for grant in nova.probe_grants(run.options, wanted) if wanted else []:
+        if not grant.allowed:
+            name = f"{grant.database}.{grant.table}"
+            evidence = {"columns": grant.columns, "action": grant.action, "error": grant.error}
+            # PostgreSQL lets nobody lock a row who may change nothing of it.
+            right = "SELECT" if grant.action == "select" else "UPDATE"
+            remedy = f"Grant {right} ({', '.join(grant.columns)}) on {grant.table} to the database user."
+            subject = findings.Subject("host", f"{name}:{grant.action}", name)
+            yield findings.finding("SG311", subject, evidence, remedy)
+
+
+def _report(run: Run, checked: findings.Checked, links: Links) -> Result:
+    hosts = {row.host for cell in links.cells for row in cell.compute_nodes or []}
+    servers = sum(cell.servers for cell in links.cells)
+    return findings.report(checked, links.bundle.collected_at, len(hosts), servers, run.overrides)
+
+
+# --- the journal ----------------------------------------------------------------------------------------------
+
+
+def _open_journal(run: Run) -> t.Optional[Result]:
+    (found,) = run.state.call([{"op": "journal_read", "kind": plans.KIND}])
+    return t.cast("t.Optional[Result]", found.get("journal"))
+
+
+def _asked(request: plans.LinkRequest) -> Result:
+    return {"hosts": sorted(request.hosts), "codes": sorted(request.codes)}
+
+
+def _refuse_another(journal: t.Optional[Result], request: plans.LinkRequest) -> None:
+    if journal is None:
+        return
+    operation = journal["operation_id"]
+    if journal["state"] != journals.OPEN:
+        raise StackguardError(
+            f"SG706 operation-open: a rollback of operation {operation} is open: run it again with "
+            "repair_action=rollback first"
+        )
+    if journal["about"] != _asked(request):
+        raise StackguardError(
+            f"SG706 operation-open: an unfinished repair {operation} is open, of hosts "
+            f"{journal['about']['hosts'] or 'all'} and codes {journal['about']['codes']}: run it again with these, or "
+            "take it back with repair_action=rollback"
+        )
+
+
+def _journal(run: Run, request: plans.LinkRequest) -> Result:
+    at = run.now()
+    subject = f"{', '.join(request.codes)} of {', '.join(request.hosts) or 'all hosts'}"
+    return {
+        "schema": journals.SCHEMA,
+        "kind": plans.KIND,
+        "operation_id": run.operation_id,
+        "subject": subject,
+        "state": journals.OPEN,
+        "started_at": at,
+        "updated_at": at,
+        "about": _asked(request),
+        "history": [{"at": at, "text": "opened"}],
+    }
+
+
+def _close(run: Run, journal: Result, state: str) -> None:
+    run.state.call([{"op": "journal_close", "journal": journals.noted(journal, {"at": run.now(), "state": state})}])
+
+
+def _batch(operation_id: str, op: str) -> Result:
+    return {"op": op, "kind": plans.KIND, "operation_id": operation_id}
+
+
+def _states(run: Run, journal: Result) -> t.Dict[int, str]:
+    (found,) = run.state.call([_batch(journal["operation_id"], "batch_states")])
+    return {int(number): str(state) for number, state in found["states"]}
+
+
+def _rows(run: Run, journal: Result, number: int) -> t.List[plans.Repair]:
+    (found,) = run.state.call([{**_batch(journal["operation_id"], "batch_read"), "number": number}])
+    return [plans.of_journal(row) for row in found["rows"]]
+
+
+def _settle(run: Run, journal: Result) -> None:
+    """Find out what became of batches that were written down and not marked: the run was killed there."""
+    for number, state in _states(run, journal).items():
+        if state != batches.WRITTEN:
+            continue
+        ended = _fate(run, _rows(run, journal, number))
+        said = {batches.DONE: "it was committed", batches.VOID: "it was not committed"}.get(ended, UNPROVEN)
+        run.say(f"batch {number}: the run ended while it was written: {said}")
+        run.state.call([{**_batch(journal["operation_id"], "batch_mark"), "number": number, "state": ended}])
+
+
+def _fate(run: Run, rows: t.Sequence[plans.Repair]) -> str:
+    # A rehearsal locks nothing.
+    url = nova.url_of(run.options, rows[0].change.database)
+    return link_rows.fate(url, rows, lock=not run.check_mode)
+
+
+def _tell_unproven(run: Run, journal: Result, tally: Tally) -> None:
+    for number, state in _states(run, journal).items():
+        if state == batches.UNPROVEN:
+            tally.add_unproven(_rows(run, journal, number))
+
+
+def _locked(run: Run) -> t.ContextManager[nova.AdvisoryLock]:
+    return _Lock(run)
+
+
+class _Lock:
+    """The lock of all repairs of a cloud: in its API database, or in the first cell's where that is all there is."""
+
+    def __init__(self, run: Run) -> None:
+        given = nova.DatabaseOptions.of(run.options)
+        url = given.nova_api_db_url or next((cell.url for cell in nova.list_cells(given) if cell.url), None)
+        if url is None:
+            raise DatabaseError("nova_api_db_url is not set")
+        self._held = nova.advisory_lock(url, LOCK)
+
+    def __enter__(self) -> nova.AdvisoryLock:
+        try:
+            return self._held.__enter__()
+        except Conflict as error:
+            raise StackguardError(f"SG707 lock-held: another repair of links is running: {error}") from error
+
+    def __exit__(self, *failure: t.Any) -> None:
+        self._held.__exit__(*failure)
+
+
+# --- taking it back -------------------------------------------------------------------------------------------
+
+
+def rollback(run: Run, wanted: t.Optional[str] = None) -> Result:
+    """Take back the open operation, else the one named, else the last. Rows that changed since are left alone."""
+    journal, found_open = _to_take_back(run, wanted)
+    if journal is None:
+        return {**_result(Tally(), "none"), "incomplete": False, "msg": "there is nothing to roll back"}
+    if run.check_mode:
+        return _rehearse_rollback(run, journal)
+    with _locked(run) as lock:
+        if found_open:
+            _settle(run, journal)
+        journal = journals.noted(journal, {"at": run.now(), "state": journals.ROLLING_BACK})
+        run.state.call([{"op": "journal_write" if found_open else "journal_open", "journal": journal}])
+        tally = _take_back(run, journal, lock)
+        _tell_unproven(run, journal, tally)
+        _close(run, journal, journals.ROLLED_BACK)
+    return _taken_back(journal, tally, journals.ROLLED_BACK, "restored")
+
+
+def _taken_back(journal: Result, tally: Tally, state: str, word: str) -> Result:
+    """Return the result of a rollback. What it left alone is named: nobody else will look at these rows."""
+    operation = journal["operation_id"]
+    lines = [f"operation {operation}: {count(tally.changed, 'row')} {word}{_aside(tally)}"]
+    left = [row for row in tally.told if row["outcome"].startswith(("skipped", "left alone"))]
+    lines += [f"{row['row']} ({row['object']['kind']} {row['object']['id']}): {row['outcome']}" for row in left[:NAMED]]
+    if len(left) > NAMED:
+        lines.append(f"and {len(left) - NAMED} more")
+    incomplete = bool(tally.skipped or tally.unproven)
+    told = {"operation_id": operation, "incomplete": incomplete, "msg": "\n".join(lines)}
+    return {**_result(tally, state), **told}
+
+
+def _to_take_back(run: Run, wanted: t.Optional[str]) -> t.Tuple[t.Optional[Result], bool]:
+    journal = _open_journal(run)
+    if journal is not None:
+        if wanted and journal["operation_id"] != wanted:
+            raise StackguardError(
+                f"SG706 operation-open: operation {journal['operation_id']} is open: end it before {wanted} is "
+                "taken back"
+            )
+        return journal, True
+    (found,) = run.state.call([{"op": "journal_closed", "kind": plans.KIND}])
+    closed = [entry for entry in found["journals"] if wanted in (None, "", entry["operation_id"])]
+    if wanted and not closed:
+        raise StackguardError(f"repair_operation: there is no journal of operation {wanted} in stackguard_state_dir")
+    if wanted and closed[-1]["state"] == journals.ROLLED_BACK:
+        return None, False
+    finished = [entry for entry in closed if entry["state"] == journals.FINISHED]
+    return (finished[-1], False) if finished else (None, False)
+
+
+def _take_back(run: Run, journal: Result, lock: nova.AdvisoryLock) -> Tally:
+    tally = Tally()
+    todo = [number for number, state in _states(run, journal).items() if state == batches.DONE]
+    for number in reversed(todo):
+        _refuse_lost(lock)
+        rows = _rows(run, journal, number)
+        outcome = link_rows.take_back(nova.url_of(run.options, rows[0].change.database), rows)
+        run.state.call([{**_batch(journal["operation_id"], "batch_mark"), "number": number, "state": batches.UNDONE}])
+        tally.add(outcome, "restored")
+        run.say(f"batch {number}: {count(len(outcome.changed), 'row')} restored, {len(outcome.skipped)} left alone")
+    return tally
+
+
+def _rehearse_rollback(run: Run, journal: Result) -> Result:
+    tally = Tally()
+    for number, state in reversed(list(_states(run, journal).items())):
+        if state not in (batches.DONE, batches.WRITTEN, batches.UNPROVEN):
+            continue
+        rows = _rows(run, journal, number)
+        ended = _fate(run, rows) if state == batches.WRITTEN else state
+        if ended == batches.UNPROVEN:
+            tally.add_unproven(rows)
+        elif ended == batches.DONE:
+            url = nova.url_of(run.options, rows[0].change.database)
+            back = [plans.reversed_repair(made) for made in rows]
+            tally.add(link_rows.rehearse(url, back), "would be restored")
+    return _taken_back(journal, tally, "planned", "would be restored")

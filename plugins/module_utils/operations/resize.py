@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A resize from end to end: find, judge, plan, carry out; go on after a kill; take back.
+
+The journal is opened before the first change and closed when the server is resized, or as it was. A stray, a refusal
+by Nova, and a server that its owner deleted or reverted meanwhile are taken back at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+import uuid as uuids
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import resize as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ServerFlavor, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import Run
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import resize as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import (
+    Narrator,
+    findings_text,
+    plan_diff,
+    plan_text,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import resize as actions
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, zones
+
+#: Below it a server does not show what its flavor holds.
+OLDEST = "2.53"
+
+Result = t.Dict[str, t.Any]
+
+
+# --- finding --------------------------------------------------------------------------------------------------
+
+
+def _open_journals(run: Run) -> t.List[Result]:
+    (found,) = run.state.call([{"op": "journal_list"}])
+    return [entry for entry in found["journals"] if str(entry["kind"]).startswith("resize-")]
+
+
+def _identity(run: Run) -> str:
+    """Return the uuid of the server that is meant, also of one that is gone and whose journal is open."""
+    word = str(run.options["server"])
+    try:
+        return str(uuids.UUID(word))
+    except ValueError:
+        pass
+    named = zones.named_servers(run.systems.cloud, word)
+    if not named:
+        named = sorted({str(entry["about"]["server"]) for entry in _open_journals(run) if entry["subject"] == word})
+    if len(named) != 1:
+        what = "no server is" if not named else f"{len(named)} servers are"
+        raise Refused(f"{what} called {word}: name the uuid")
+    return named[0]
+
+
+# --- carrying out ---------------------------------------------------------------------------------------------
+
+
+def apply(run: Run) -> Result:
+    """Resize the server, or carry on with what an earlier run began. Raises StackguardError and StepError."""
+    identity = _identity(run)
+    journal = _journal_of(run, identity)
+    if journal is not None:
+        return _resume(run, journal)
+    offered = http.max_microversion(run.systems.cloud, http.COMPUTE)
+    if releases.microversion_tuple(offered) < releases.microversion_tuple(OLDEST):
+        raise Refused(f"SG705 release-unsupported: this Nova offers microversion {offered}, {OLDEST} is needed")
+    flavor = zones.find_flavor(run.systems.cloud, str(run.options["flavor"]))
+    if flavor is None:
+        raise Refused(f"there is no flavor {run.options['flavor']}")
+    server = zones.get_server(run.systems.cloud, identity)
+    if server is not None and _is_so(server, flavor[1]):
+        return {"changed": False, "state": "none", "server": identity, "msg": f"{server.name} has this flavor already"}
+    return _begin(run, identity, server, flavor)
+
+
+def _is_so(server: ApiServer, flavor: ServerFlavor) -> bool:
+    has = server.flavor
+    same = has is not None and (has.name, has.vcpus, has.ram, has.disk) == (
+        flavor.name,
+        flavor.vcpus,
+        flavor.ram,
+        flavor.disk,
+    )
+    return same and server.status in checks.STATUSES and server.task_state is None
+
+
+def _begin(run: Run, identity: str, server: t.Optional[ApiServer], flavor: t.Tuple[str, ServerFlavor]) -> Result:
+    url = run.options.get("nova_api_db_url") or None
+    request = ResizeRequest(
+        server=identity,
+        flavor=flavor[0],
+        flavor_name=str(flavor[1].name),
+        operation_id=run.operation_id,
+        strategy=run.options["strategy"],
+        confirm=run.options["confirm"],
+        keep_pin=run.options["keep_pin"],
+        same_host=run.options["same_host"],
+        has_database=url is not None,
+        timeout=run.options["server_timeout"],
+    )
+    facts = zones.read_zones(run.systems.cloud, [] if server is None else [server], url, flavor[1])
+    decision = checks.preflight(facts, request)
+    report = findings.report(decision.checked, facts.read_at, 0, 1, run.overrides)
+    run.say(findings_text(decision.checked, run.overrides))
+    found = decision.server
+    problem = findings.standing(decision.checked.findings, run.overrides)
+    choice = decision.choice
+    if problem or found is None or decision.zone is None or choice is None or choice.method is None:
+        codes = ", ".join(sorted({item.code for item in problem})) or "what is not read cannot be passed over"
+        raise Refused(f"refused, and nothing was changed: {codes}", report=findings.refused(report))
+    plan = plans.plan(request, found, decision.zone, decision.pin, choice.method, choice.why)
+    about = {"server": identity, "flavor": flavor[0], "flavor_name": flavor[1].name, "zone": decision.zone}
+    told = {
+        "server": identity,
+        "zone": decision.zone,
+        "strategy": choice.method,
+        "why": choice.why,
+        "report": report,
+        "plan": to_plain(plan),
+        "diff": plan_diff(plan),
+        "operation_id": run.operation_id,
+    }
+    run.say(plan_text(plan, values=not run.diff))
+    if run.check_mode:
+        return {**told, "changed": True, "state": "planned", "msg": f"{found.name} would be resized in {decision.zone}"}
+    journal = {**runner.new_journal(plan, about, run.now()), "run": dict(run.mine)}
+    run.state.call([{"op": "journal_open", "journal": journal}])
+    return {**told, **_forward(run, journal)}
+
+
+def _resume(run: Run, journal: Result) -> Result:
+    about = journal["about"]
+    run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
+    if journal["state"] == journals.OPEN and run.options["flavor"] not in (about["flavor"], about["flavor_name"]):
+        raise Refused(
+            f"SG706 operation-open: an unfinished resize to {about['flavor_name']} is open (operation "
+            f"{journal['operation_id']}): carry on with it, or take it back (resize_action=rollback)"
+        )
+    run.say(f"carrying on with operation {journal['operation_id']}: resize to {about['flavor_name']}")
+    if run.check_mode:
+        return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be carried on with"}
+    journal = _taken_up(run, journal)
+    if journal["state"] == journals.ROLLING_BACK:
+        return {**_told(journal), **_backward(run, journal, "an earlier run took it back")}
+    return {**_told(journal), **_forward(run, journal)}
+
+
+def rollback(run: Run) -> Result:
+    """Take back what an open operation did. What is confirmed cannot be."""
+    journal = _journal_of(run, _identity(run))
+    if journal is None:
+        return {"changed": False, "state": "none", "msg": "no resize of this server is open: there is nothing to do"}
+    run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
+    if run.check_mode:
+        return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be taken back"}
+    journal = _taken_up(run, journal)
+    result = {**_told(journal), **_backward(run, journal, "it was asked for")}
+    server = zones.get_server(run.systems.cloud, str(journal["about"]["server"]))
+    name = server.flavor.name if server is not None and server.flavor is not None else None
+    if name == journal["about"]["flavor_name"]:
+        msg = f"{journal['subject']} was confirmed before it could be taken back: it stays resized. {result['msg']}"
+        return {**result, "msg": msg}
+    return {**result, "failed": False}
+
+
+def _journal_of(run: Run, identity: str) -> t.Optional[Result]:
+    (found,) = run.state.call([{"op": "journal_read", "kind": plans.kind_of(identity)}])
+    return t.cast("t.Optional[Result]", found["journal"])
+
+
+def _taken_up(run: Run, journal: Result) -> Result:
+    mine = {**journal, "run": dict(run.mine)}
+    run.state.call([{"op": "journal_write", "journal": mine}])
+    return mine
+
+
+def _told(journal: Result) -> Result:
+    about = journal["about"]
+    return {"server": about["server"], "zone": about["zone"], "operation_id": journal["operation_id"]}
+
+
+def _runner(run: Run) -> runner.Runner:
+    narrator = Narrator(run.say, run.systems.monotonic)
+    systems = dataclasses.replace(run.systems, remark=narrator.remark)
+    return runner.Runner(run.state, actions.all_actions(systems), narrator, run.now)
+
+
+def _forward(run: Run, journal: Result) -> Result:
+    try:
+        closed = _runner(run).forward(journal)
+    except actions.TakeBackError as error:
+        # The journal knows what was begun since.
+        known = _journal_of(run, str(journal["about"]["server"])) or journal
+        return _backward(run, known, str(error), error.finding)
+    last = [str(event["text"]) for event in closed["history"] if event.get("step") and event.get("text")]
+    msg = f"{journal['subject']} is resized to {journal['about']['flavor_name']}: {'; '.join(last)}"
+    return {"changed": True, "state": journals.FINISHED, "msg": msg}
+
+
+def _backward(run: Run, journal: Result, why: str, item: t.Optional[findings.Finding] = None) -> Result:
+    run.say(f"it is taken back: {why}")
+    _runner(run).backward(journal)
+    server = zones.get_server(run.systems.cloud, str(journal["about"]["server"]))
+    flavor = server.flavor.name if server is not None and server.flavor is not None else None
+    now = "deleted" if server is None else f"{server.status} on {server.host}, flavor {flavor}"
+    extra = {} if item is None else {"report": findings.report(findings.Checked((item,)), run.now(), 0, 1)}
+    msg = f"{journal['subject']} was not resized as asked: {why.rstrip('.')}. It is {now}"
+    return {"changed": True, "failed": True, "state": journals.ROLLED_BACK, "msg": msg, **extra}

@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a run that moves, resizes or empties is given."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What a run is given. ``options``: the module's own, as its documentation says."""
+
+    systems: Systems
+    options: t.Mapping[str, t.Any]
+    state: runner.Host
+    say: t.Callable[[str], None]
+    now: t.Callable[[], str]
+    operation_id: str
+    mine: t.Mapping[str, t.Any]
+    check_mode: bool = False
+    #: Whether a diff shows the values, so that the plan need not.
+    diff: bool = False
+    overrides: t.Sequence[findings.Override] = ()

@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which uuid a host's compute_id file must hold: that of its compute node in the database, or none at all. Pure.
+
+A wrong uuid is worse than none: nova-compute would take over another host's node, or undelete an old one. So the uuid
+comes from the database row and only where nothing speaks against it; nothing is generated and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+import uuid as uuids
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    Bundle,
+    CellFacts,
+    ComputeNodeRow,
+    HostFacts,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+
+_T = t.TypeVar("_T")
+
+
+class IdentityError(ValueError):
+    """The evidence does not tell the host's uuid beyond doubt: why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """The uuid, what it follows from, and the file that is to hold it.
+
+    ``unseen``: hosts that did not answer or whose files were not read, so that a copy of the uuid there is not known.
+    """
+
+    uuid: str
+    cell: str
+    node_id: int
+    host: str
+    hypervisor_hostname: str
+    path: str
+    unseen: t.List[str]
+
+
+def decide(bundle: Bundle, facts: HostFacts, path: t.Optional[str] = None) -> Decision:
+    """Return what the host's compute_id file must hold. ``facts``: the host as it is now.
+
+    Raises :class:`IdentityError` with every reason against.
+    """
+    host = _needed(conf_host(facts), facts, "nova_conf")
+    node = _needed(facts.libvirt, facts, "libvirt").hostname
+    cell, row = _row(bundle, host, node)
+    identity = _uuid(row)
+    target = _target(facts, path)
+    against = [*_same_uuid_elsewhere(bundle, cell, row, identity), *_own_files(facts, target, identity)]
+    against += _other_hosts(bundle, facts.inventory_name, identity)
+    if against:
+        raise IdentityError("; ".join(against))
+    return Decision(identity, cell.name, row.id, host, node, target, _unseen(bundle, facts.inventory_name))
+
+
+def _needed(value: t.Optional[_T], facts: HostFacts, part: str) -> _T:
+    if value is None:
+        reasons = [item.reason for item in facts.unread if item.part == part]
+        raise IdentityError(f"{part} of the host was not read: {'; '.join(reasons) or 'no reason is known'}")
+    return value
+
+
+def _row(bundle: Bundle, host: str, node: str) -> t.Tuple[CellFacts, ComputeNodeRow]:
+    """Return the one live row of the host. A row that shares only one of the two names makes it doubtful."""
+    rows = [(cell, row) for cell in _cells(bundle, host) for row in _nodes(cell) if not row.deleted]
+    own = [(cell, row) for cell, row in rows if row.host == host]
+    related = [(cell, row) for cell, row in rows if _alike(row.host, host) or _alike(row.hypervisor_hostname, node)]
+    if not own:
+        hint = f"; rows with a like name: {_list(related)}" if related else ""
+        raise IdentityError(f"no live compute node of host {host} is in any cell{hint}")
+    if any(row.hypervisor_type == "ironic" for _cell, row in own):
+        raise IdentityError(f"host {host} has nodes of ironic: their uuids are not in a compute_id file")
+    if len(related) > 1:
+        raise IdentityError(f"{len(related)} live compute nodes bear the name {host} or {node}: {_list(related)}")
+    cell, row = own[0]
+    if row.hypervisor_hostname != node:
+        raise IdentityError(
+            f"compute node {row.uuid} of host {host} is called {row.hypervisor_hostname} in the database, "
+            f"but libvirt calls this host {node}"
+        )
+    return cell, row
+
+
+def _cells(bundle: Bundle, host: str) -> t.List[CellFacts]:
+    if bundle.databases is None:
+        raise IdentityError("the databases were not read")
+    if bundle.databases.cells is None:
+        raise IdentityError("the list of cells was not read")
+    for cell in bundle.databases.cells:
+        if cell.scope and host not in cell.scope:
+            raise IdentityError(f"cell {cell.name} was read for {', '.join(cell.scope)} only, not for {host}")
+    return bundle.databases.cells
+
+
+def _nodes(cell: CellFacts) -> t.List[ComputeNodeRow]:
+    if cell.compute_nodes is None:
+        reasons = "; ".join(item.reason for item in cell.unread) or "no reason is known"
+        raise IdentityError(f"compute nodes of cell {cell.name} were not read: {reasons}")
+    return cell.compute_nodes
+
+
+def _alike(name: t.Optional[str], other: str) -> bool:
+    # MySQL compares names without regard to case, and Nova finds rows through MySQL.
+    return name is not None and name.lower() == other.lower()
+
+
+def _list(rows: t.Sequence[t.Tuple[CellFacts, ComputeNodeRow]]) -> str:
+    return ", ".join(
+        f"{row.uuid} (cell {cell.name}, host {row.host}, node {row.hypervisor_hostname})" for cell, row in rows
+    )
+
+
+def _uuid(row: ComputeNodeRow) -> str:
+    if row.uuid is None:
+        raise IdentityError(f"compute node {row.id} of host {row.host} has no uuid")
+    try:
+        return str(uuids.UUID(row.uuid))
+    except ValueError:
+        raise IdentityError(
+            f"compute node {row.id} of host {row.host} has the uuid {row.uuid!r}, which is none"
+        ) from None
+
+
+def _target(facts: HostFacts, path: t.Optional[str]) -> str:
+    """Return the file: the operator's, or where Nova itself writes it, in state_path."""
+    files = facts.compute_id_files
+    if files is None or facts.nova_conf is None:
+        raise IdentityError("the host's compute_id files were not read")
+    places = [item.path for item in files if item.read_by_nova]
+    target = path or f"{facts.nova_conf.state_path.rstrip('/')}/compute_id"
+    if target not in places:
+        raise IdentityError(
+            f"nova-compute would not read {target}: it reads {', '.join(places)}. Say with path which of them is meant"
+        )
+    return target
+
+
+def _same_uuid_elsewhere(bundle: Bundle, own: CellFacts, row: ComputeNodeRow, identity: str) -> t.Iterator[str]:
+    cells = bundle.databases.cells if bundle.databases and bundle.databases.cells else []
+    for cell in cells:
+        for other in _nodes(cell):
+            if other.uuid == identity and (cell.uuid, other.id) != (own.uuid, row.id):
+                yield f"compute node {other.id} of host {other.host} in cell {cell.name} has the same uuid {identity}"
+
+
+def _own_files(facts: HostFacts, target: str, identity: str) -> t.Iterator[str]:
+    for item in facts.compute_id_files or []:
+        if not item.exists:
+            continue
+        if item.error is not None:
+            yield f"{item.path} is there, but holds no uuid that can be read: {item.error}"
+        elif item.uuid != identity:
+            yield f"{item.path} holds {item.uuid}, but the compute node of this host is {identity}"
+
+
+def _other_hosts(bundle: Bundle, own: str, identity: str) -> t.Iterator[str]:
+    for name, host in sorted(bundle.hosts.items()):
+        for item in host.compute_id_files or []:
+            if name != own and item.uuid == identity:
+                yield f"{item.path} on host {name} holds the same uuid {identity}"
+
+
+def _unseen(bundle: Bundle, own: str) -> t.List[str]:
+    unread = {name for name, host in bundle.hosts.items() if host.compute_id_files is None}
+    return sorted((unread | set(bundle.unreachable)) - {own})

@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of moving servers within their zones, and of emptying a host. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seating
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ApiService
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+
+#: One operation that moves servers is open at a time: two would count on the same memory.
+KIND = "migrate"
+#: Seconds in which nova-compute takes notice that it is enabled.
+ENABLE = 180
+
+Status = t.Dict[str, t.Any]
+
+
+def plan(
+    request: MigrationRequest,
+    servers: t.Sequence[ApiServer],
+    seating: Seating,
+    guests: t.Sequence[Guest],
+    methods: t.Mapping[str, str],
+    zones: t.Mapping[str, t.Optional[str]],
+    service: t.Optional[ApiService] = None,
+    provider: t.Optional[str] = None,
+    reason: str = "",
+) -> Plan:
+    """Return the steps. ``service`` and ``provider``: of the host that is emptied; ``reason``: under which it is held.
+
+    ``servers``: all that were asked for, also those that stay; ``methods`` and ``zones``: by uuid.
+    """
+    move = _move(request, servers, seating, {guest.uuid: guest for guest in guests}, methods, zones, provider)
+    subject = request.drain_host or ", ".join(sorted(server.name for server in servers)) or "nobody"
+    notes = [f"{entry.name} ({entry.uuid}) stays where it is: {entry.code}" for entry in seating.unseated]
+    if any(methods.get(guest.uuid) == "cold" and guest.status == "ACTIVE" for guest in guests):
+        notes.append("Servers that run are stopped for their cold migration, and started on the new host.")
+    if request.drain_host is None or service is None or provider is None:
+        return Plan(KIND, request.operation_id, subject, [move], notes)
+    before = {"status": service.status, "reason": service.disabled_reason}
+    held = {"status": "disabled", "reason": reason}
+    after = _after(request, before)
+    where = {"host": request.drain_host, "service_id": service.id, "provider": provider, "timeout": ENABLE}
+    steps = [
+        _status("hold", f"disable the compute service of {request.drain_host}", where, before, held),
+        move,
+        _status("leave", _leaving(after), where, held, after),
+    ]
+    if after["status"] == "disabled":
+        notes.append(f"{request.drain_host} stays disabled: {after['reason']}")
+    return Plan(KIND, request.operation_id, subject, steps, notes)
+
+
+def _after(request: MigrationRequest, before: Status) -> Status:
+    """Only what this operation disabled does it enable, and only where that is asked for."""
+    if before["status"] == "enabled" and request.enable_after:
+        return {"status": "enabled", "reason": None}
+    drained = f"drained (stackguard operation {request.operation_id})"
+    return {"status": "disabled", "reason": before["reason"] or drained}
+
+
+def _leaving(after: Status) -> str:
+    return "enable the compute service" if after["status"] == "enabled" else "leave the compute service disabled"
+
+
+def _status(name: str, title: str, where: t.Mapping[str, t.Any], before: Status, after: Status) -> Step:
+    changes = [
+        Change(f"compute service of {where['host']}", what, str(before[what]), str(after[what]))
+        for what in ("status", "reason")
+        if before[what] != after[what]
+    ]
+    params = {**where, "before": before, "after": after}
+    return Step(name, title, CONTROLLER, name, params, changes)
+
+
+def _move(
+    request: MigrationRequest,
+    servers: t.Sequence[ApiServer],
+    seating: Seating,
+    guests: t.Mapping[str, Guest],
+    methods: t.Mapping[str, str],
+    zones: t.Mapping[str, t.Optional[str]],
+    provider: t.Optional[str],
+) -> Step:
+    changes = [
+        Change(
+            f"server {place.name} ({place.uuid})",
+            f"host ({methods[place.uuid]} migration, zone {zones[place.uuid]})",
+            str(guests[place.uuid].source),
+            f"{place.host}: {place.why}",
+        )
+        for place in seating.seats
+    ]
+    listed = [
+        {
+            "uuid": server.id,
+            "name": server.name,
+            "host": server.host,
+            "zone": zones[server.id],
+            "status": server.status,
+        }
+        for server in servers
+    ]
+    title = f"move {count(len(seating.seats), 'server')}, each within its zone"
+    params = {"host": request.drain_host, "provider": provider, "servers": listed, "timeout": request.timeout}
+    return Step("move", title, CONTROLLER, "move", params, changes)

@@ -1,0 +1,296 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The plan of a rename by draining: facts in, ordered steps out. Pure.
+
+Nothing is renamed in any database. The host is emptied, its service deleted through the API, and a new host of the new
+name registers itself. The order:
+
+1. The compute service is disabled with the operation's id; each guest moves to another host of the same zone.
+2. The host is seen empty (API, databases, libvirt); nova-compute and the L2 agent are stopped and kept from starting.
+3. The service is deleted: Nova takes the aggregates' memberships, the provider, the host mapping and the node with it.
+   This is the point of no return: before it a rollback takes everything back, after it there is only forward.
+4. Names of the host, and the C(compute_id) file out of the way: with the old uuid Nova would undelete the old node.
+5. nova-compute registers; the new service is disabled at once, so that no guest lands here before the aggregates say
+   which zone this is; the host is mapped to its cell; the aggregates are joined again, in Nova and in placement.
+6. Everything is read once more, the service gets the status it had, and the guests come back if that was asked for.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    ApiAgent,
+    Bundle,
+    ComputeIdFile,
+    to_plain,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Change, Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as in_place
+
+#: A drain is a rename: one journal of that kind is open on a host at a time, whatever the strategy.
+KIND = in_place.KIND
+STRATEGY = "drain"
+#: The step after which there is no way back, by name.
+POINT_OF_NO_RETURN = "delete_service"
+
+PlanError = in_place.PlanError
+
+
+class _Drain:
+    """What the steps of a drain look up, found once; the host's own part is that of a rename in place."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        targets: t.Sequence[placement.Target],
+        request: RenameRequest,
+        options: placement.DrainOptions,
+    ) -> None:
+        self.base = in_place.Context(bundle, request)
+        self.request = request
+        self.options = options
+        self.old, self.new = self.base.before.host, self.base.after.host
+        if self.old == self.new:
+            raise PlanError("a drain registers a new host: the new name must differ")
+        self.zone = placement.zone_of(self.base.cloud, self.old)
+        usable = placement.candidates(targets, self.zone, (self.old, self.new))
+        self.hosts = [target.host for target in usable]
+        servers = placement.guests_of(self.base.cloud, self.old)
+        if servers is None:
+            raise PlanError("not read: the servers of the host")
+        self.guests, stuck = placement.assign(
+            servers, placement.needs_of(self.base.cloud, self.base.provider.uuid), usable
+        )
+        if stuck:
+            names = ", ".join(sorted(guest.name for guest in stuck))
+            raise PlanError(f"no host of zone {self.zone} has room for {names}")
+
+    @property
+    def identity_files(self) -> t.List[ComputeIdFile]:
+        """Every copy that exists: a deployment tool's copy would come back to where Nova reads it."""
+        return [file for file in self.base.host.compute_id_files or [] if file.exists]
+
+    @property
+    def agents(self) -> t.List[ApiAgent]:
+        """The agents that are stopped here and must register anew. OVN's follow the chassis and its name."""
+        units = {name.split(".", 1)[0] for name in self.agent_units}
+        found = [agent for agent in self.base.cloud.agents or [] if agent.host == self.old]
+        return [agent for agent in found if agent.binary in units and not agent.agent_type.startswith("OVN")]
+
+    @property
+    def agent_units(self) -> t.List[str]:
+        """Names of the L2 agents' units."""
+        return [unit.name for unit in in_place.agent_units_of(self.base)]
+
+
+def plan(
+    bundle: Bundle,
+    targets: t.Sequence[placement.Target],
+    request: RenameRequest,
+    options: t.Optional[placement.DrainOptions] = None,
+) -> Plan:
+    """Return the plan of a rename by draining. Raises :class:`PlanError` or C(names.NamesError)."""
+    drain = _Drain(bundle, targets, request, options or placement.DrainOptions())
+    base = drain.base
+    in_place.libvirt_will_follow(base)
+    compute_units, agent_units = in_place.compute_units_of(base), in_place.agent_units_of(base)
+    steps = [_home(drain), in_place.disable(base), _move(drain), _empty(drain)]
+    steps.append(in_place.stop(base, "stop_compute", "nova-compute", compute_units, True))
+    if agent_units:
+        steps.append(in_place.stop(base, "stop_agents", "L2 agent", agent_units, False))
+    steps += [_delete(drain), in_place.host_names(base)]
+    if drain.identity_files:
+        steps.append(_identity(drain))
+    if drain.agents:
+        steps.append(in_place.delete_agents(drain.old, drain.agents))
+    if agent_units:
+        steps.append(in_place.start(base, "start_agents", "L2 agent", agent_units, False))
+        if drain.agents:
+            steps.append(in_place.new_agents(drain.new, drain.agents, drain.request.agent_timeout))
+    steps += [in_place.start(base, "start_compute", "nova-compute", compute_units, True), _register(drain)]
+    steps += [_aggregates(drain), _audit(drain), _enable(drain)]
+    if drain.options.bring_back and drain.guests:
+        steps.append(_return(drain))
+    return Plan(KIND, request.operation_id, f"{drain.old} -> {drain.new}", steps, _notes(drain))
+
+
+# --- steps ----------------------------------------------------------------------------------------------------
+
+
+def _moving_params(drain: _Drain) -> t.Dict[str, t.Any]:
+    return {
+        "parallel": max(1, drain.options.parallel),
+        "timeout": drain.options.timeout,
+        "up_timeout": drain.request.start_timeout,
+    }
+
+
+def _home(drain: _Drain) -> Step:
+    """First to be begun, so last to be taken back: when the service is enabled again guests can come home."""
+    params = {
+        "host": drain.old,
+        "guests": [guest.uuid for guest in drain.guests],
+        **_moving_params(drain),
+    }
+    title = f"note the {count(len(drain.guests), 'guest')} living here"
+    return Step("guests_at_home", title, CONTROLLER, "guests_at_home", params)
+
+
+def _move(drain: _Drain) -> Step:
+    params = {
+        "host": drain.old,
+        "zone": drain.zone,
+        "guests": to_plain(drain.guests),
+        "others": drain.hosts,
+        **_moving_params(drain),
+    }
+    changes = [
+        Change(f"guest {guest.name} ({guest.uuid})", f"host ({guest.method} migration)", drain.old, guest.candidates[0])
+        for guest in drain.guests
+    ]
+    title = f"move {count(len(drain.guests), 'guest')} away, within zone {drain.zone}"
+    return Step("move_guests", title, CONTROLLER, "move_guests", params, changes)
+
+
+def _empty_params(drain: _Drain) -> t.Dict[str, t.Any]:
+    base = drain.base
+    return {
+        "host": drain.old,
+        "node": base.before.hypervisor_hostname,
+        "service": base.service.id,
+        "cell": base.cell.name,
+    }
+
+
+def _empty(drain: _Drain) -> Step:
+    params = {**_empty_params(drain), "timeout": 120}
+    return Step("host_empty", "see the host empty: API, databases, libvirt", CONTROLLER, "host_empty", params)
+
+
+def _delete(drain: _Drain) -> Step:
+    base = drain.base
+    members = _memberships(drain)
+    params = {
+        **_empty_params(drain),
+        "service_id": base.api_service.id,
+        "provider": base.node.uuid,
+        "aggregates": [entry["id"] for entry in members],
+    }
+    changes = [
+        Change(f"compute service {base.api_service.id}", "host", drain.old, "deleted"),
+        Change(f"compute node {base.node.uuid}", "host", drain.old, "deleted"),
+        Change(f"resource provider {base.node.uuid}", "name", base.provider.name, "deleted"),
+        Change("host mapping", "host", drain.old, "deleted"),
+    ]
+    changes += [Change(f"aggregate {entry['name']}", "member", drain.old, "removed") for entry in members]
+    title = "delete the compute service (from here there is no way back, only forward)"
+    return Step(POINT_OF_NO_RETURN, title, CONTROLLER, "delete_service", params, changes)
+
+
+def _identity(drain: _Drain) -> Step:
+    operation = drain.request.operation_id
+    files = [
+        {"path": file.path, "before": file.uuid, "kept_as": f"{file.path}.stackguard-{operation}"}
+        for file in drain.identity_files
+    ]
+    where = drain.request.inventory_name
+    changes = [Change(where, "compute_id file", str(file["path"]), str(file["kept_as"])) for file in files]
+    title = "put the old compute_id out of the way: the host gets a new identity"
+    return Step("identity_file", title, HOST, "identity_file", {"files": files}, changes)
+
+
+def _register(drain: _Drain) -> Step:
+    base = drain.base
+    params = {
+        "host": drain.new,
+        "node": base.after.hypervisor_hostname,
+        "old_service": base.api_service.id,
+        "old_node": base.node.uuid,
+        "reason": in_place.reason_of(drain.request.operation_id),
+        "log_file": in_place.log_file_of(base),
+        "units": [unit.name for unit in in_place.compute_units_of(base)],
+        "timeout": drain.request.start_timeout,
+        "discover_timeout": drain.options.discover_timeout,
+    }
+    changes = [
+        Change(f"compute service of {drain.new}", "host", "(none)", drain.new),
+        Change(f"compute service of {drain.new}", "status", "(none)", "disabled, until the aggregates are joined"),
+    ]
+    title = "see nova-compute register as a new host, and the host mapped to its cell"
+    return Step("register", title, CONTROLLER, "register", params, changes)
+
+
+def _memberships(drain: _Drain) -> t.List[t.Dict[str, t.Any]]:
+    cloud = drain.base.cloud
+    if cloud.aggregates is None:
+        raise PlanError("not read: the aggregates")
+    return [
+        {"id": entry.id, "uuid": entry.uuid, "name": entry.name}
+        for entry in sorted(cloud.aggregates, key=lambda entry: entry.id)
+        if drain.old in entry.hosts
+    ]
+
+
+def _aggregates(drain: _Drain) -> Step:
+    members = _memberships(drain)
+    changes = [Change(f"aggregate {entry['name']}", "member", drain.old, drain.new) for entry in members]
+    params = {"host": drain.new, "aggregates": members, "timeout": 180}
+    title = f"join {count(len(members), 'aggregate')}, in Nova and in placement"
+    return Step("aggregates", title, CONTROLLER, "join_aggregates", params, changes)
+
+
+def _audit(drain: _Drain) -> Step:
+    base = drain.base
+    params = {
+        "inventory_name": drain.request.inventory_name,
+        "old": to_plain(base.before),
+        "new": to_plain(base.after),
+        "zone": drain.zone,
+        "old_service": base.api_service.id,
+        "old_node": base.node.uuid,
+        "aggregates": [entry["id"] for entry in _memberships(drain)],
+        "guests": [guest.uuid for guest in drain.guests],
+    }
+    return Step("audit", "read everything once more", CONTROLLER, "drain_audit", params)
+
+
+def _enable(drain: _Drain) -> Step:
+    service = drain.base.api_service
+    params = {"host": drain.new, "status": service.status, "reason": service.disabled_reason}
+    changes = [Change(f"compute service of {drain.new}", "status", "disabled", service.status)]
+    title = "enable the new compute service" if service.status == "enabled" else "give the new service the old status"
+    return Step("enable_service", title, CONTROLLER, "new_service_status", params, changes)
+
+
+def _return(drain: _Drain) -> Step:
+    params = {
+        "host": drain.new,
+        "guests": [guest.uuid for guest in drain.guests],
+        **_moving_params(drain),
+    }
+    changes = [
+        Change(f"guest {guest.name} ({guest.uuid})", "host", guest.candidates[0], drain.new) for guest in drain.guests
+    ]
+    title = f"bring {count(len(drain.guests), 'guest')} back"
+    return Step("return_guests", title, CONTROLLER, "return_guests", params, changes)
+
+
+def _notes(drain: _Drain) -> t.List[str]:
+    notes = [
+        "Guests that run are migrated live; stopped ones are moved by a cold migration that is confirmed at once.",
+        "The host gets a new service, node and provider: what refers to the old uuids outside Nova must be told.",
+    ]
+    base = drain.base
+    if base.host.nova_conf is not None and base.host.nova_conf.images_type != "rbd" and drain.guests:
+        notes.append("Disks are local: each is copied over the network.")
+    if base.after.os is None:
+        notes.append(f"The host's own name ({base.host.kernel_hostname}) is not Nova's: it stays as it is.")
+    if not drain.options.bring_back and drain.guests:
+        notes.append("The guests stay where they are moved to (rename_drain_return=true brings them back).")
+    return notes

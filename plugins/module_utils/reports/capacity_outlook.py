@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Zones, hosts and their memory, and what an evacuation of each host would need: the picture of an audit. Pure.
+
+An estimate from what is measured, for people: huge pages, server groups and what placement would say are left out.
+The decision, before an evacuation, is another one (C(plans/evacuation.py)).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING, demand_mib, room
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.host_zones import zones_of
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
+
+NO_ZONE = "no zone"
+UNREAD_ZONES = "zones not read"
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """One host of the picture. Memory in MiB; None: unread."""
+
+    inventory_name: str
+    name: str
+    zone: str
+    guests: t.Optional[int]
+    total: t.Optional[int]
+    available: t.Optional[int]
+    #: What its running guests would take elsewhere.
+    need: t.Optional[int]
+    #: What it could take, measured, after headroom and what its own guests have not touched yet.
+    room: t.Optional[int]
+    #: The room of the other hosts of its zone.
+    others: int = 0
+    #: Running guests that would find no seat there; None: unread.
+    unseated: t.Optional[int] = None
+    #: Hosts of its zone whose room is not known.
+    unknown: int = 0
+    reason: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Zone:
+    """A zone with its hosts, by name."""
+
+    name: str
+    hosts: t.Tuple[Host, ...]
+
+    @property
+    def short(self) -> int:
+        """Hosts whose guests would not all find a seat."""
+        return sum(1 for host in self.hosts if host.unseated)
+
+
+def zones(bundle: Bundle) -> t.List[Zone]:
+    """Return all zones with their hosts, those that did not answer too."""
+    request = EvacuationRequest(host="")
+    known = zones_of(bundle)
+    groups: t.Dict[str, t.List[Host]] = {}
+    sizes: t.Dict[str, t.List[int]] = {}
+    for key in sorted({*bundle.hosts, *bundle.unreachable}):
+        facts = bundle.hosts.get(key)
+        name = (conf_host(facts) if facts else None) or key
+        zone = UNREAD_ZONES if known is None else " + ".join(sorted(known.get(name, {}))) or NO_ZONE
+        guests = _guests(facts, request)
+        sizes[key] = guests or []
+        groups.setdefault(zone, []).append(_host(key, name, zone, facts, guests, bundle, request))
+    return [Zone(zone, _seated(groups[zone], sizes)) for zone in sorted(groups)]
+
+
+def _guests(facts: t.Optional[HostFacts], request: EvacuationRequest) -> t.Optional[t.List[int]]:
+    """What each running guest takes of small pages."""
+    if facts is None or facts.domains is None:
+        return None
+    running = (domain for domain in facts.domains if domain.state in RUNNING)
+    return [demand_mib(0 if domain.hugepage_kib is not None else domain.memory_mib, request) for domain in running]
+
+
+def _host(
+    key: str,
+    name: str,
+    zone: str,
+    facts: t.Optional[HostFacts],
+    guests: t.Optional[t.List[int]],
+    bundle: Bundle,
+    request: EvacuationRequest,
+) -> Host:
+    if facts is None:
+        return Host(key, name, zone, None, None, None, None, None, reason=bundle.unreachable.get(key))
+    account = room(facts, request, ())
+    return Host(
+        key,
+        name,
+        zone,
+        None if guests is None else len(guests),
+        facts.memory.total_mib if facts.memory else None,
+        facts.memory.available_mib if facts.memory else None,
+        None if guests is None else sum(guests),
+        None if account is None else max(0, account["room"]),
+    )
+
+
+def _seated(hosts: t.Sequence[Host], sizes: t.Mapping[str, t.Sequence[int]]) -> t.Tuple[Host, ...]:
+    whole = sum(host.room or 0 for host in hosts)
+    result = []
+    for host in hosts:
+        others = [-entry.room for entry in hosts if entry.room and entry is not host]
+        unseated = None if host.need is None else _unseated(others, sizes[host.inventory_name])
+        unknown = sum(1 for entry in hosts if entry.room is None and entry is not host)
+        result.append(dataclasses.replace(host, others=whole - (host.room or 0), unseated=unseated, unknown=unknown))
+    return tuple(result)
+
+
+def _unseated(rooms: t.List[int], sizes: t.Sequence[int]) -> int:
+    """Seat the largest first, each where the most room is; return how many find none."""
+    heapq.heapify(rooms)
+    left = 0
+    for size in sorted(sizes, reverse=True):
+        if rooms and -rooms[0] >= size:
+            heapq.heapreplace(rooms, rooms[0] + size)
+        else:
+            left += 1
+    return left

@@ -1,0 +1,226 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Owners of guests go on working while their host is renamed: what they ask for is refused, done, or reported.
+
+A lock keeps an owner from asking (409). It names the operation as its reason, so that any run, and any operator, sees
+whose it is, and only that lock is taken off again. An image creation is not covered by a lock: what slipped in is found
+by its action, which no nova-compute has taken up.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import lost_requests
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, standing
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems, as_step_error, noted
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
+
+Params = t.Mapping[str, t.Any]
+Memory = t.Mapping[str, t.Any]
+#: Seconds in which nova-compute takes up what reached it after its start.
+GRACE = 20.0
+
+
+class LockGuests:
+    """Lock every guest of the host that is not locked. Undone by the reason, which is the operation's own."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Lock, and read every lock back; those that their owners have locked are left alone. Noted: who was locked."""
+        with as_step_error():
+            free = [guest.uuid for guest in guests_here(self.systems, params) if not guest.locked]
+            self.systems.still_ours()
+            instance_actions.lock(self.systems.cloud, free, params["reason"])
+            found = guests_here(self.systems, params)
+        open_ = [f"{guest.name} ({guest.uuid})" for guest in found if not guest.locked]
+        if open_:
+            raise StepError(f"not locked, though Nova accepted it: {', '.join(open_)}", changed_meanwhile=True)
+        mine = sorted(guest.uuid for guest in found if guest.reason == params["reason"])
+        others = len(found) - len(mine)
+        left = f", {others} locked by others left alone" if others else ""
+        return Done(f"{count(len(mine), 'guest')} locked{left}", {"locked": mine})
+
+    def undo(self, params: Params) -> None:
+        """Unlock those that are locked for this operation, wherever they are now."""
+        unlock(self.systems, params, params.get("uuids") or ())
+
+
+class Settle:
+    """While nova-compute still runs, wait until it has nothing left to do for any guest of the host."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Wait for the tasks; what does not end in time puts everything back. Noted: each guest's newest action."""
+        busy: t.List[str] = []
+        begun = self.systems.monotonic()
+
+        def seen() -> t.Optional[str]:
+            with as_step_error():
+                found = guests_here(self.systems, params)
+            busy[:] = [f"{guest.name} ({guest.uuid}): {guest.task_state}" for guest in found if guest.task_state]
+            if busy and self.systems.monotonic() - begun > params["timeout"]:
+                what = f"tasks of guests: {', '.join(busy)}: not within {params['timeout']} s"
+                raise StepError(what, changed_meanwhile=True)
+            return None if busy else "no task in progress"
+
+        # The timeout is judged above: a lock that was lost while waiting must put nothing back.
+        told = self.systems.wait(lambda: f"tasks of guests: {', '.join(busy)}", params["timeout"] + 60, seen)
+        with as_step_error():
+            uuids = [guest.uuid for guest in guests_here(self.systems, params)]
+            newest = instance_actions.newest_actions(self.systems.cloud, uuids)
+        return Done(told, {"actions": newest})
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+
+class LostRequests:
+    """Look for what was asked in the meantime, and see it end. A task that nothing ends keeps the operation open."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Wait for tasks and actions that nova-compute has taken up, then judge what is left."""
+        known = (memory.get("settle") or {}).get("actions")
+        begun = self.systems.monotonic()
+        guests: t.List[facts.GuestState] = []
+        asked: t.Dict[str, t.List[facts.GuestAction]] = {}
+
+        def seen() -> t.Optional[str]:
+            with as_step_error():
+                guests[:] = guests_here(self.systems, params)
+                there = {guest.uuid for guest in guests}
+                since = {uuid: action for uuid, action in (known or {}).items() if uuid in there}
+                asked.clear()
+                asked.update(instance_actions.asked_since(self.systems.cloud, since))
+            open_ = [entry for found in asked.values() for entry in found if not entry.ended]
+            if not open_ and not any(guest.task_state for guest in guests):
+                return "ended"
+            waited = self.systems.monotonic() - begun
+            taken_up = any(entry.begun for entry in open_)
+            return "judged" if waited > (params["timeout"] if taken_up else GRACE) else None
+
+        self.systems.wait(lambda: "requests of guests' owners", params["timeout"] + GRACE, seen)
+        undecided = [*lost_requests.queues(params["queues"]), *lost_requests.unnoted(guests, known)]
+        found = Checked(tuple(lost_requests.lost(guests, asked)), tuple(undecided))
+        stuck = standing(found.findings, self.systems.overrides)
+        if stuck:
+            said = findings_text(found, self.systems.overrides)
+            raise StepError(f"tasks of guests that nothing ends:\n{said}", checked=found)
+        if found.findings:
+            self.systems.remark(findings_text(found, self.systems.overrides))
+        total = sum(len(entries) for entries in asked.values())
+        told = f"{count(total, 'request')} since, {len(found.findings)} not carried out"
+        return Done(told, noted(found, self.systems.overrides))
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+
+class UnlockGuests:
+    """Take off the locks of this operation, and no other."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Unlock. Noted: those that were unlocked by another while the operation was open."""
+        mine = set((memory.get("lock_guests") or {}).get("locked") or ())
+        uuids = mine | set(params.get("uuids") or ())
+        unlocked = unlock(self.systems, params, uuids)
+        with as_step_error():
+            there = {guest.uuid: guest for guest in guests_here(self.systems, {**params, "uuids": sorted(uuids)})}
+        early = [there[uuid] for uuid in sorted(mine - unlocked) if uuid in there]
+        found = Checked(tuple(lost_requests.unlocked(early)))
+        if found.findings:
+            self.systems.remark(findings_text(found))
+        return Done(f"{count(len(unlocked), 'guest')} unlocked", noted(found, self.systems.overrides))
+
+    def undo(self, params: Params) -> None:
+        """Lock them again: a rollback goes through the same window."""
+        LockGuests(self.systems).apply(params, {})
+
+
+class NoEvacuation:
+    """Before nova-compute starts: an evacuation away from its name would make it destroy what runs here.
+
+    The databases are read, not the API: its lists leave out every migration of a cell that does not answer.
+    """
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Refuse where a cell has such a record, or is not read."""
+        found = self._found(params)
+        return Done("none" if not found.findings else "passed by name", noted(found, self.systems.overrides))
+
+    def undo(self, params: Params) -> None:
+        """Refuse in the same way: nova-compute is about to start under the old name."""
+        self._found(params)
+
+    def _found(self, params: Params) -> Checked:
+        databases = nova.read_databases(self.systems.options, params["hosts"])
+        found = Checked(tuple(lost_requests.evacuated(databases, params["hosts"])))
+        if standing(found.findings, self.systems.overrides):
+            said = findings_text(found, self.systems.overrides)
+            raise StepError(f"nova-compute must not start:\n{said}", checked=found)
+        return found
+
+
+def guests_here(systems: Systems, params: Params) -> t.List[facts.GuestState]:
+    """Return the servers of the hosts, none of the plan's forgotten because a list left it out.
+
+    Call it within :func:`as_step_error`. One that lives elsewhere by now is not a guest of the host any more.
+    """
+    hosts = params["hosts"]
+    found = instance_actions.guests_of(systems.cloud, hosts, params.get("uuids") or ())
+    return [guest for guest in found if guest.host in hosts]
+
+
+def unlock(systems: Systems, params: Params, uuids: t.Iterable[str]) -> t.Set[str]:
+    """Unlock every server that is locked for this operation, wherever it is, and read that back; return them.
+
+    ``uuids``: servers that are asked for singly where a list leaves them out.
+    """
+
+    reason = params["reason"]
+
+    def mine() -> t.List[str]:
+        singly = instance_actions.guests_of(systems.cloud, params["hosts"], uuids)
+        listed = instance_actions.locked_for(systems.cloud, reason)
+        return sorted({guest.uuid for guest in [*singly, *listed] if guest.locked and guest.reason == reason})
+
+    with as_step_error():
+        locked = mine()
+        # Reading many guests takes a while.
+        systems.still_ours()
+        unlocked = instance_actions.unlock(systems.cloud, locked)
+        left = mine()
+    if left:
+        raise StepError(f"still locked for {reason}, though Nova accepted the unlocking: {', '.join(left)}")
+    return unlocked
+
+
+def actions(systems: Systems) -> t.Dict[str, Action]:
+    """Return every action of this file, by the name that plans use."""
+    return {
+        "lock_guests": LockGuests(systems),
+        "settle": Settle(systems),
+        "lost_requests": LostRequests(systems),
+        "unlock_guests": UnlockGuests(systems),
+        "no_evacuation": NoEvacuation(systems),
+    }

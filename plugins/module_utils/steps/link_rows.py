@@ -1,0 +1,240 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Writes repaired links: a batch of rows of one table, in one transaction, each guarded by what was read.
+
+A row that is no longer what was read, that something is in progress on, or whose target is no longer what it was, is
+left alone and reported; the others are changed.
+
+What is about to be changed is handed to the journal before the transaction begins: while rows are locked, only SQL
+runs. A repair of C(compute_nodes) locks rows of C(services), which every nova-compute updates each few seconds; a
+journal that hangs must not let Nova call them down. The transaction then changes exactly what was journaled, or nothing
+at all: where a row was written in between, it ends, and the batch is read, journaled and tried again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import INSTANCES, Premise
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import Repair, reversed_repair
+from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, links, rows, schema
+
+try:
+    import sqlalchemy as sa
+except ImportError:
+    SQLALCHEMY = False  # reported by the module, see systems/db/engine.py
+
+#: Times that a batch is tried where another transaction was in the way, or wrote a row after the journal was written.
+TRIES = 10
+
+Journal = t.Callable[[t.Sequence[Repair]], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchOutcome:
+    """``changed`` now; ``already`` as wanted; ``gone``: deleted; ``skipped``, each with the reason."""
+
+    changed: t.List[Repair] = dataclasses.field(default_factory=list)
+    already: t.List[Repair] = dataclasses.field(default_factory=list)
+    gone: t.List[Repair] = dataclasses.field(default_factory=list)
+    skipped: t.List[t.Tuple[Repair, str]] = dataclasses.field(default_factory=list)
+
+
+def apply_batch(url: str, batch: t.Sequence[Repair], journal: Journal) -> BatchOutcome:
+    """Change the rows of a batch. ``journal`` is called before each try, with what is about to be changed.
+
+    What was handed to its last call was committed, if anything was. It is not called where nothing is to be changed.
+
+    Raises :class:`DatabaseError` (C(unknown_outcome): the journal tells which rows to look at) or :class:`Conflict`
+    where another transaction stayed in the way; nothing was changed then. ValueError for a change never made here.
+    """
+    _refuse_strange(batch)
+    for attempt in range(1, TRIES + 1):
+        expected = _expected(url, batch)
+        if not expected.changed:
+            return expected
+        journal(expected.changed)
+        try:
+            return _apply(url, batch, expected.changed)
+        except Conflict:
+            if attempt == TRIES:
+                raise
+    raise AssertionError("unreachable")
+
+
+def take_back(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
+    """Restore the rows of a batch that are still exactly as the repair left them. Raises as :func:`apply_batch`."""
+    return apply_batch(url, [reversed_repair(made) for made in batch], lambda _rows: None)
+
+
+def rehearse(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
+    """Say what :func:`apply_batch` would come to, in a transaction that only reads. Raises :class:`DatabaseError`."""
+    _refuse_strange(batch)
+    with engine.snapshot(url) as connection:
+        return _compared(connection, batch, lock=False)
+
+
+def recheck(url: str, made: t.Sequence[Repair]) -> t.List[t.Tuple[Repair, str]]:
+    """Return the repairs whose link leads to a row that is not what it was, and what it is now. For after the commit.
+
+    In a Galera cluster a lock holds on one node: another one may have let the row be deleted or renamed.
+
+    Raises :class:`DatabaseError`.
+    """
+    premises = {one.premise for one in made if one.premise is not None}
+    if not premises:
+        return []
+    with engine.snapshot(url) as connection:
+        broken = _broken(connection, premises, lock=False)
+    return [(one, broken[one.premise]) for one in made if one.premise in broken]
+
+
+def is_cluster(url: str) -> bool:
+    """Whether the database is a node of a Galera cluster. Raises :class:`DatabaseError`."""
+    with engine.snapshot(url) as connection:
+        return engine.is_cluster(connection)
+
+
+def fate(url: str, batch: t.Sequence[Repair], lock: bool = True) -> str:
+    """Say what became of a batch that was journaled, when the run ended before it noted that.
+
+    A batch is one transaction, so one row tells: it was not committed (C(void)) where a row is as it was before, and it
+    was (C(done)) where a row is as repaired and its C(updated_at) did not move, for Nova moves that with every write.
+    Where neither is seen, or both, others wrote the rows since, perhaps the very same values: C(unproven). Nova's
+    C(updated_at) has whole seconds: a write of Nova's in the second of its last one is not told from none.
+
+    ``lock``: wait for a commit that is still under way on the server, though its client is dead.
+
+    Raises :class:`DatabaseError`, or :class:`Conflict` where such a transaction stays open.
+    """
+    by_key = {made.change.key: made for made in batch}
+    reading = engine.transaction(url, engine.BRIEF) if lock else engine.snapshot(url)
+    with reading as connection:
+        compared = rows.compare(connection, schema.CELL, [made.change for made in batch], lock=lock)
+        stamps = _stamps(connection, batch)
+    void = any(entry.state == rows.BEFORE for entry in compared)
+    done = any(
+        entry.state == rows.AFTER and stamps.get(entry.change.key) == by_key[entry.change.key].stamp
+        for entry in compared
+    )
+    if void == done:
+        return batches.UNPROVEN
+    return batches.VOID if void else batches.DONE
+
+
+def _stamps(connection: sa.Connection, batch: t.Sequence[Repair]) -> t.Dict[t.Any, t.Optional[str]]:
+    """Return C(updated_at) of the rows of a batch, by key."""
+    if not batch:
+        return {}
+    c = schema.table(schema.CELL, batch[0].change.table).c
+    statement = sa.select(c.id, c.updated_at).where(c.id.in_([made.change.key for made in batch]))
+    return {row[0]: None if row[1] is None else str(row[1]) for row in connection.execute(statement)}
+
+
+def _refuse_strange(batch: t.Sequence[Repair]) -> None:
+    homes = {(made.change.database, made.change.table) for made in batch}
+    if len(homes) != 1:
+        raise ValueError("a batch is of one database and table")
+    for made in batch:
+        change = made.change
+        allowed = schema.LINK_UPDATES.get(change.table, ())
+        known = schema.COLUMNS[schema.CELL].get(change.table, ())
+        if not change.after or set(change.after) - set(allowed) or set(change.before) - set(known):
+            raise ValueError(f"{change.database} {change.table}: not a change a repair makes: {change.label}")
+
+
+def _expected(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
+    """Read, without a lock, what a batch would come to; what would be changed with its C(updated_at)."""
+    with engine.snapshot(url) as connection:
+        outcome = _compared(connection, batch, lock=False)
+        stamps = _stamps(connection, outcome.changed)
+    stamped = [dataclasses.replace(made, stamp=stamps[made.change.key]) for made in outcome.changed]
+    return dataclasses.replace(outcome, changed=stamped)
+
+
+def _apply(url: str, batch: t.Sequence[Repair], journaled: t.Sequence[Repair]) -> BatchOutcome:
+    """Change what was journaled, all of it. Raises :class:`Conflict` where a row was written since: nothing is changed.
+
+    :func:`fate` knows by one row what became of a batch: only because never a part of it is committed.
+    """
+    with engine.transaction(url, engine.BRIEF) as connection:
+        outcome = _compared(connection, batch, lock=True)
+        stamps = _stamps(connection, outcome.changed)
+        if stamps != {made.change.key: made.stamp for made in journaled}:
+            raise Conflict(
+                f"{journaled[0].change.database} {journaled[0].change.table}: others keep writing the rows of a batch; "
+                "nothing of it was changed"
+            )
+        rows.update(connection, schema.CELL, [made.change for made in outcome.changed])
+    return outcome
+
+
+def _compared(connection: sa.Connection, batch: t.Sequence[Repair], lock: bool) -> BatchOutcome:
+    by_key = {made.change.key: made for made in batch}
+    outcome = BatchOutcome()
+    # What is led to is locked first, services before nodes: so does Nova when it deletes a service and its nodes.
+    broken = _broken(connection, {made.premise for made in batch if made.premise is not None}, lock)
+    for entry in rows.compare(connection, schema.CELL, [made.change for made in batch], lock=lock):
+        made = by_key[entry.change.key]
+        if entry.state == rows.AFTER:
+            outcome.already.append(made)
+        elif entry.state == rows.BEFORE:
+            outcome.changed.append(made)
+        elif entry.state == rows.GONE or entry.found is None or entry.found["deleted"] != 0:
+            outcome.gone.append(made)
+        else:
+            outcome.skipped.append((made, _reason(entry)))
+    _leave_out(connection, outcome, broken)
+    return outcome
+
+
+def _reason(entry: t.Any) -> str:
+    first = rows.problems(entry)[0]
+    return f"it changed meanwhile: {first['column']} is {first['found']!r}, expected {first['expected']!r}"
+
+
+def _leave_out(connection: sa.Connection, outcome: BatchOutcome, broken: t.Mapping[Premise, str]) -> None:
+    """Move to the skipped ones what is in flight now, or would lead to a row that is not what it was."""
+    busy = _busy(connection, outcome.changed)
+    for made in list(outcome.changed):
+        reason = busy.get(made.instance_uuid or "") or (broken.get(made.premise) if made.premise else None)
+        if reason is not None:
+            outcome.changed.remove(made)
+            outcome.skipped.append((made, reason))
+
+
+def _busy(connection: sa.Connection, batch: t.Sequence[Repair]) -> t.Dict[str, str]:
+    uuids = sorted({made.instance_uuid for made in batch if made.instance_uuid is not None})
+    if not uuids:
+        return {}
+    if batch[0].change.table != INSTANCES:
+        i = schema.table(schema.CELL, "instances").c
+        tasks = sa.select(i.uuid, i.task_state).where(i.uuid.in_(uuids), i.task_state.is_not(None))
+        return {row[0]: f"task {row[1]} of its instance is in progress" for row in connection.execute(tasks)}
+    m = schema.table(schema.CELL, "migrations").c
+    unsettled = sa.or_(m.status.is_(None), m.status.not_in(links.SETTLED))
+    moving = sa.select(m.instance_uuid).where(m.deleted == 0, m.instance_uuid.in_(uuids), unsettled)
+    return {row[0]: "a migration of it is open" for row in connection.execute(moving)}
+
+
+def _broken(connection: sa.Connection, premises: t.Set[Premise], lock: bool) -> t.Dict[Premise, str]:
+    """Return what is not any more what a link was to lead to; the rest stays so until the commit, where locked."""
+    broken: t.Dict[Premise, str] = {}
+    for name in sorted({premise.table for premise in premises}):
+        mine = {premise.key: premise for premise in premises if premise.table == name}
+        source = schema.table(schema.CELL, name)
+        columns = [column for column, _value in next(iter(mine.values())).values]
+        statement = sa.select(source.c.id, *[source.c[column] for column in columns]).where(source.c.id.in_(list(mine)))
+        statement = statement.order_by(source.c.id)
+        if lock:
+            statement = statement.with_for_update(read=True)
+        found = {row[0]: tuple(zip(columns, row[1:])) for row in connection.execute(statement)}
+        for key, premise in mine.items():
+            if found.get(key) != premise.values:
+                broken[premise] = f"{name} id={key} is not what it was: {dict(found.get(key, ()))}"
+    return broken

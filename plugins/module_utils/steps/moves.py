@@ -1,0 +1,665 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of moving servers within their zones, and of emptying a host.
+
+Nothing is remembered between two looks but what was asked for in this very run: where a server is, and whether a task
+of it is in progress, is Nova's word. So a run that was killed is carried on with by looking again, and nobody is sent
+twice. What was measured on the hosts is good for some minutes: after that nobody else is sent, and the step is carried
+on with when they have been measured anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import COLD, LIVE
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seat
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import failed_move
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import reachability
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones as zone_checks
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    Checked,
+    Finding,
+    Override,
+    Unchecked,
+    standing,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import COLD_FALLBACK, MigrationRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import (
+    Memory,
+    Params,
+    ServiceStatus,
+    Systems,
+    as_step_error,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename_by_drain import POLL, Move, Mover, settle
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads, server_moves, zones
+
+Json = t.Dict[str, t.Any]
+
+#: Seconds for which the zones of hosts are not asked for again.
+ZONES_HOLD = 5.0
+#: Servers that fail on a host before it is closed for the rest of the run.
+FAILURES = 2
+#: Seconds in which placement forgets what has left a host.
+FORGET = 60.0
+#: Looks in a row that may fail before the run gives up.
+BLIND_LOOKS = 60
+
+
+class AgainError(StepError):
+    """What was measured is too old for those that are left: measure anew, and carry on."""
+
+
+class ProbeError(AgainError):
+    """Before anybody is sent, the source hosts are to try whether they reach the destinations."""
+
+    def __init__(self, bundle: Bundle, probes: t.Sequence[reachability.Probe]) -> None:
+        super().__init__(f"{count(len(probes), 'connection')} to destinations tried first")
+        self.bundle = bundle
+        self.probes = tuple(probes)
+
+
+class StayError(StepError):
+    """All has ended, and some servers are where they were."""
+
+
+@dataclasses.dataclass
+class Outcome:
+    """How it stands with each server, for the report."""
+
+    moved: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    gone: t.List[str] = dataclasses.field(default_factory=list)
+    #: Uuid to name, host and reason.
+    stayed: t.Dict[str, t.Tuple[str, t.Optional[str], str]] = dataclasses.field(default_factory=dict)
+    findings: t.List[Finding] = dataclasses.field(default_factory=list)
+    unchecked: t.List[Unchecked] = dataclasses.field(default_factory=list)
+    #: Of those that stayed, the ones for which a finding of another code says why.
+    explained: t.Set[str] = dataclasses.field(default_factory=set)
+    #: What the last look at all servers came to.
+    decision: t.Optional[checks.Decision] = None
+
+
+@dataclasses.dataclass
+class Past:
+    """What the rounds of one run have learnt, kept in the journal until the run ends."""
+
+    #: Host to why nobody else is sent there.
+    closed: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Host to how many servers have failed on it.
+    failures: t.Dict[str, int] = dataclasses.field(default_factory=dict)
+    #: Uuid to the hosts on which it failed, and why.
+    tried: t.Dict[str, t.Dict[str, str]] = dataclasses.field(default_factory=dict)
+    #: Uuid to the host to which a server was sent that is in ERROR since.
+    doubtful: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Uuid to the host of a server in ERROR that was looked at: no failed move explains it.
+    settled: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Uuid to name and host of servers that were made ACTIVE again.
+    restored: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, memory: Memory) -> Past:
+        """Take it from the journal's memory of the step."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{key: dict(value) for key, value in (memory.get("move") or {}).items() if key in known})
+
+    def failed(self, uuid: str, host: str, why: str) -> None:
+        """Note that a server failed on a host. The second one closes it."""
+        self.tried.setdefault(uuid, {})[host] = why
+        self.failures[host] = self.failures.get(host, 0) + 1
+        if self.failures[host] >= FAILURES:
+            self.closed.setdefault(host, f"{count(self.failures[host], 'server')} failed there, the last one by: {why}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """What the steps are given. ``collect``: reads the servers of some hosts, all or those of these uuids."""
+
+    request: MigrationRequest
+    overrides: t.Sequence[Override]
+    collect: t.Callable[[t.Sequence[str], t.Optional[t.Collection[str]]], checks.Evidence]
+    outcome: Outcome
+    #: Keeps what a round has learnt.
+    keep: t.Callable[[Past], None] = lambda _past: None
+    #: What the source hosts have tried so far; ``able``: whether somebody lets them try what is missing.
+    probes: t.Sequence[t.Mapping[str, t.Any]] = ()
+    able: bool = False
+
+
+def all_actions(systems: Systems, context: Context) -> t.Dict[str, Action]:
+    """Return what carries out each step of the plan."""
+    return {
+        "hold": Hold(systems),
+        "move": MoveServers(systems, context),
+        "leave": ServiceStatus(systems),
+    }
+
+
+class Hold(ServiceStatus):
+    """The host disabled, in the name of this operation."""
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Disable it, unless another operation has done so since it was read."""
+        with as_step_error():
+            service = server_moves.find_service(self.systems.cloud, params["host"])
+        found = (service.disabled_reason if service is not None else None) or ""
+        if found.startswith(OURS) and found != params["after"]["reason"]:
+            raise StepError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
+        return super().apply(params, memory)
+
+
+# --- one server after another ---------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class ZoneMove(Move):
+    """One server on its way within its zone. ``cold``: it could not be moved live."""
+
+    source: t.Optional[str] = None
+    zone: t.Optional[str] = None
+    cold: bool = False
+    #: Whether it moves live, as far as is known.
+    live: bool = False
+    #: Whether it was sent in this round, or has a task since before.
+    begun: bool = False
+    #: Why it is outside its zone.
+    lost: t.Optional[str] = None
+    reverting: bool = False
+    tried: t.Dict[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def heading(self) -> t.Optional[str]:
+        """The host that it goes to, or will."""
+        return self.target or (self.candidates[0] if self.candidates else None)
+
+
+def _zoned(guest: Move) -> ZoneMove:
+    return t.cast("ZoneMove", guest)
+
+
+class Seats:
+    """Who has which seat; a server that failed on its host is given another, by what is left."""
+
+    def __init__(self, evidence: checks.Evidence, decision: checks.Decision, request: MigrationRequest) -> None:
+        self.evidence = evidence
+        self.decision = decision
+        self.request = request
+        self.held: t.Dict[str, Seat] = {seat.uuid: seat for seat in decision.seating.seats}
+
+    def host(self, uuid: str) -> t.List[str]:
+        """Return the host of a server's seat, or nothing."""
+        return [self.held[uuid].host] if uuid in self.held else []
+
+    def again(
+        self, uuid: str, tried: t.Mapping[str, str], closed: t.Mapping[str, str]
+    ) -> t.Tuple[t.Optional[str], str]:
+        """Return another host, or none and why not."""
+        self.held.pop(uuid, None)
+        seat, why = checks.seat_again(self.evidence, self.decision, self.request, uuid, self.held, tried, closed)
+        if seat is not None:
+            self.held[uuid] = seat
+        return (None if seat is None else seat.host), why
+
+
+class ZoneMover(Mover):
+    """Moves servers within their zones: so many from one host and to one host, for as long as the measurement holds."""
+
+    def __init__(
+        self,
+        systems: Systems,
+        request: MigrationRequest,
+        seats: Seats,
+        past: Past,
+        proven: t.AbstractSet[reachability.Pair] = frozenset(),
+        keep: t.Callable[[Past], None] = lambda _past: None,
+        judged: t.Optional[t.AbstractSet[reachability.Pair]] = None,
+    ) -> None:
+        super().__init__(systems, {"parallel": request.parallel, "timeout": request.timeout}, lambda _host: False)
+        self.request = request
+        self.seats = seats
+        self.past = past
+        self.proven = set(proven)
+        self.keep = keep
+        #: Pairs of which it is known whether the source reaches the destination, or that nothing can tell; None: nobody
+        #: tries any.
+        self.judged = judged
+        #: Those that are not sent in this round: one is in ERROR, or their source has not tried the destination yet.
+        self.postponed: t.List[ZoneMove] = []
+        self.stayed: t.Dict[str, t.Tuple[str, t.Optional[str], str]] = {}
+        self.findings: t.List[Finding] = []
+        #: Of those that stay, the ones for which a finding of another code says why.
+        self.errors: t.Set[str] = set()
+        self.until = systems.monotonic() + request.measured_for
+        self.sent = False
+        self.blind = 0
+        self.zones: t.Optional[t.Tuple[float, t.Dict[str, t.Optional[str]]]] = None
+
+    def _look(self, guest: Move, number: int, total: int) -> bool:
+        """Look, and look again where Nova does not answer for a while: what was sent goes on by itself."""
+        if self.past.doubtful and not _zoned(guest).begun:
+            self.postponed.append(_zoned(guest))
+            return True
+        try:
+            ended = super()._look(guest, number, total)
+        except StepError as error:
+            self.blind += 1
+            if self.blind > BLIND_LOOKS:
+                raise
+            if self.blind == 1:
+                self.systems.remark(f"{guest.name}: {error}; what was sent goes on by itself")
+            return False
+        self.blind = 0
+        return ended or guest in self.postponed
+
+    def goes_on(self) -> bool:
+        """One that fails keeps no other from leaving."""
+        # One in ERROR is examined before anybody else is sent, on hosts that are read once more.
+        if self.past.doubtful:
+            return False
+        # At least one is sent in each round: otherwise no round would ever be the last.
+        return not self.sent or self.systems.monotonic() < self.until
+
+    def has_way(self, guest: Move) -> bool:
+        """Whether neither its host nor the one that it goes to has its hands full."""
+        guest = _zoned(guest)
+        out = sum(1 for other in self.active if _zoned(other).source == guest.source)
+        return out < self.request.per_source and self._takes(guest)
+
+    def _takes(self, guest: ZoneMove) -> bool:
+        heading = guest.heading
+        if heading is None or heading in self._closed(guest):
+            return True
+        into = [other for other in self.active if other is not guest and _zoned(other).heading == heading]
+        # One by one, as long as nothing says that they arrive there.
+        trusted = guest.cold or not self.past.failures.get(heading)
+        trusted = trusted and (not guest.live or (guest.source, heading) in self.proven)
+        return len(into) < (self.request.per_destination if trusted else 1)
+
+    def _ask(self, guest: Move, server: Json) -> None:
+        """Ask, unless the host that it was given since has its hands full, or is to be tried from its source first."""
+        if self._untried(_zoned(guest), self.method(guest, server["status"])):
+            self.postponed.append(_zoned(guest))
+        elif self._takes(_zoned(guest)):
+            super()._ask(guest, server)
+            self.sent = self.sent or guest.target is not None
+            _zoned(guest).begun = _zoned(guest).begun or guest.target is not None
+
+    def _untried(self, guest: ZoneMove, method: t.Optional[str]) -> bool:
+        pair = (str(guest.source), guest.candidates[0])
+        return method == LIVE and self.judged is not None and pair not in self.judged | self.proven
+
+    def is_away(self, guest: Move, host: t.Optional[str]) -> bool:
+        """Whether it has left."""
+        return host != _zoned(guest).source
+
+    def method(self, guest: Move, status: str) -> t.Optional[str]:
+        """How it moves, as it was asked for."""
+        found = checks.method_of(status, self.request)
+        if found == LIVE and status == "ACTIVE" and _zoned(guest).cold:
+            return COLD
+        return found
+
+    def find_host(self, guest: Move) -> bool:
+        """Whether there is a host to try: that of its seat, then others by what is left."""
+        guest = _zoned(guest)
+        if guest.lost is not None:
+            return False
+        guest.candidates = [host for host in guest.candidates if host not in self._closed(guest)]
+        if guest.candidates:
+            return True
+        host, why = self.seats.again(guest.uuid, guest.tried, self._closed(guest))
+        if host is None and self._falls_back(guest):
+            self.systems.remark(f"{guest.name}: Nova does not move it live: cold, it is stopped meanwhile")
+            guest.cold, guest.live, guest.tried = True, False, {}
+            host, why = self.seats.again(guest.uuid, guest.tried, self._closed(guest))
+        if host is None:
+            guest.reasons.append(why)
+            return False
+        guest.candidates.append(host)
+        return True
+
+    def _closed(self, guest: ZoneMove) -> t.Mapping[str, str]:
+        # What Nova could not move live says nothing of the hosts' cold migrations.
+        return {} if guest.cold else self.past.closed
+
+    def _falls_back(self, guest: ZoneMove) -> bool:
+        wanted = self.request.live and self.request.cold == COLD_FALLBACK
+        return wanted and bool(guest.tried) and not guest.cold
+
+    def note_refusal(self, guest: Move, target: str, said: str) -> None:
+        """Note that it is not to be sent there again."""
+        super().note_refusal(guest, target, said)
+        _zoned(guest).tried[target] = said
+        self.past.tried.setdefault(guest.uuid, {})[target] = said
+
+    def _note_failure(self, guest: Move, server: Json) -> None:
+        """It was sent and did not arrive: its destination may be why."""
+        target = str(guest.target)
+        super()._note_failure(guest, server)
+        open_before = target not in self.past.closed
+        self.past.failed(guest.uuid, target, _zoned(guest).tried[target])
+        if server["status"] == "ERROR":
+            self.past.doubtful[guest.uuid] = target
+        if open_before and target in self.past.closed:
+            self.systems.remark(f"nobody else is sent to {target}: {self.past.closed[target]}")
+        self.keep(self.past)
+
+    def _cannot(self, guest: Move, status: str) -> bool:
+        """One that its move left in ERROR is examined first."""
+        if guest.uuid in self.past.doubtful:
+            self.systems.remark(f"{guest.name}: ERROR: where its QEMU runs is looked at before anybody else is sent")
+            return True
+        return super()._cannot(guest, status)
+
+    def _arrived(self, guest: Move, server: Json, host: str, number: str) -> bool:
+        """Compare its zone before anything else: a stray is never confirmed."""
+        guest = _zoned(guest)
+        if server.get("OS-EXT-SRV-ATTR:host") is None:
+            self.gone.append(guest.name)
+            self.systems.remark(f"{guest.name}: {server['status']}, on no host: its owner did that meanwhile")
+            return True
+        looked_at = guest.uuid in self.past.doubtful or self.past.settled.get(guest.uuid) == host
+        if server["status"] == "ERROR" and guest.begun and not looked_at:
+            self.past.doubtful[guest.uuid] = host
+            self.keep(self.past)
+            return self._cannot(guest, "ERROR")
+        zone = self._zone(host)
+        remedy = "Move it back into its zone; see its events for who moved it (openstack server event list)."
+        item = zone_checks.landed(reads.server_of(server), guest.zone or "(unread)", zone, remedy)
+        if item is None:
+            if guest.source is not None and server["status"] != "ERROR":
+                self.proven.add((guest.source, host))
+            return super()._arrived(guest, server, host, number)
+        if guest.lost is None:
+            self.findings.append(item)
+            guest.lost = f"SG407 landed-outside-zone: on {host} in {zone}, not in {guest.zone}"
+            guest.reasons.append(guest.lost)
+            guest.reverting = server["status"] == "VERIFY_RESIZE" and self._revert(guest)
+        if guest.reverting and server["status"] == "VERIFY_RESIZE":
+            return self._wait(guest, server)
+        return self._fail(guest, "is outside its zone")
+
+    def _zone(self, host: str) -> t.Optional[str]:
+        """The zone of a host: hundreds that arrived before are looked at in a row, so that it is asked now and then."""
+        now = self.systems.monotonic()
+        with as_step_error():
+            if self.zones is None or now - self.zones[0] > ZONES_HOLD:
+                self.zones = now, zones.zones_of_hosts(self.systems.cloud)
+            # One that is not among them may be of a cell that does not answer just now: that is an error, no stray.
+            known = self.zones[1]
+            return known[host] if host in known else zones.zone_of_host(self.systems.cloud, host)
+
+    def _revert(self, guest: ZoneMove) -> bool:
+        """Have Nova bring it back to where it came from, where this is a migration and not its owner's resize."""
+        with as_step_error():
+            migration = server_moves.last_migration(self.systems.cloud, guest.uuid) or {}
+        if migration.get("migration_type") != "migration":
+            return False
+        self.systems.remark(f"{guest.name}: {guest.lost}: reverted, not confirmed")
+        try:
+            server_moves.revert(self.systems.cloud, guest.uuid)
+        except ApiError as error:
+            # 409: it is being reverted or confirmed just now; the next look shows.
+            if error.data.get("status") not in (400, 409):
+                raise StepError(f"{guest.name}: {error}") from error
+        return True
+
+    def _fail(self, guest: Move, reason: str) -> bool:
+        host = _zoned(guest).source
+        said = "".join(f"; {text}" for text in dict.fromkeys(guest.reasons))
+        self.stayed[guest.uuid] = (guest.name, host, f"{reason}{said}")
+        self.systems.remark(f"{guest.name}: {reason}{said}")
+        return super()._fail(guest, reason)
+
+
+class MoveServers:
+    """Move every server that was asked for, or all of a host."""
+
+    def __init__(self, systems: Systems, context: Context) -> None:
+        self.systems = systems
+        self.context = context
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Look where all of them are, choose hosts for those that have not left, and send them."""
+        outcome, request = self.context.outcome, self.context.request
+        known = {entry["uuid"]: entry for entry in params["servers"]}
+        past = Past.of(memory)
+        evidence, decision, errors = self._judged(params, known, past)
+        outcome.decision = decision
+        here = {server.id: server for server in decision.servers}
+        reached = checks.reached(evidence, decision, request, self.context.probes, past.failures, self.context.able)
+        if reached.missing:
+            raise ProbeError(evidence.bundle, reached.missing)
+        outcome.unchecked = checks.unreached(reached)
+        seats = Seats(evidence, decision, request)
+        judged = reached.proven | set(reached.unknown) if self.context.able else None
+        mover = ZoneMover(self.systems, request, seats, past, reached.proven, self.context.keep, judged)
+        outcome.findings, outcome.stayed, outcome.explained = mover.findings, mover.stayed, mover.errors
+        outcome.findings += [failed_move.restored(uuid, *entry) for uuid, entry in sorted(past.restored.items())]
+        self._errors(errors, mover)
+        self._stay(decision, mover)
+        going = [
+            ZoneMove(
+                uuid,
+                here[uuid].name if uuid in here else known[uuid]["name"],
+                mover.seats.host(uuid),
+                source=here[uuid].host if uuid in here else known[uuid]["host"],
+                zone=decision.zones[uuid] if uuid in here else known[uuid]["zone"],
+                live=uuid in here and checks.method_of(here[uuid].status, request) == LIVE,
+                begun=uuid not in here or here[uuid].task_state is not None,
+                tried=dict(past.tried.get(uuid, {})),
+            )
+            for uuid in self._order(decision, known)
+            if uuid not in mover.stayed
+        ]
+        # Those that have left already last, lest they use up the time.
+        waiting = mover.work([guest for guest in going if guest.uuid in here])
+        mover.until = float("inf")
+        mover.work([guest for guest in going if guest.uuid not in here])
+        outcome.moved.update(mover.moved)
+        outcome.gone += [name for name in mover.gone if name not in outcome.gone]
+        waiting = [*waiting, *mover.postponed]
+        if past.doubtful:
+            raise AgainError(f"{count(len(past.doubtful), 'server')} in ERROR after a move: the hosts are read again")
+        if waiting:
+            raise AgainError(f"{count(len(waiting), 'server')} left: the hosts are measured again")
+        # One that has left and is there again is no more expected than a stranger.
+        self._nobody_came(params, {*here, *known} - set(mover.moved))
+        self._none_hidden(params, mover)
+        return self._told(mover, params)
+
+    def _judged(
+        self, params: Params, known: t.Mapping[str, Json], past: Past
+    ) -> t.Tuple[checks.Evidence, checks.Decision, t.Dict[str, Finding]]:
+        sources = sorted({str(entry["host"]) for entry in known.values() if entry["host"]} | self._drained(params))
+        with as_step_error():
+            evidence = self.context.collect(sources, None if params["host"] else set(known))
+        # One that has left may be on another's host: it is not sent once more.
+        found = [
+            server
+            for server in evidence.zones.servers or []
+            if server.id not in known or server.host == known[server.id]["host"]
+        ]
+        found, errors = self._examined(evidence, found, known, past)
+        evidence = dataclasses.replace(evidence, zones=dataclasses.replace(evidence.zones, servers=found))
+        # One with a task is waited for: whoever began it, it ends.
+        busy = {server.id for server in found if server.task_state is not None}
+        request, overrides = self.context.request, self.context.overrides
+        decision = checks.preflight(evidence, request, overrides, busy, past.tried, past.closed)
+        reached = checks.reached(evidence, decision, request, self.context.probes, past.failures, self.context.able)
+        if reached.closed:
+            # What does not answer takes nobody else in this run.
+            for host, why in reached.closed.items():
+                past.closed.setdefault(host, why)
+                self.systems.remark(f"nobody is sent to {host}: {past.closed[host]}")
+            self.context.keep(past)
+            decision = checks.preflight(evidence, request, overrides, busy, past.tried, past.closed)
+        problems = [
+            item
+            for item in standing(decision.checked.findings, self.context.overrides)
+            if item.object.kind not in ("instance", "migration")
+        ]
+        if problems:
+            raise StepError(f"nobody else is sent:\n{findings_text(Checked(tuple(problems)))}")
+        # What was examined here counts, not what the hosts alone say.
+        kept = [
+            item for item in decision.checked.findings if item.code != failed_move.CODE or item.object.id not in errors
+        ]
+        checked = Checked((*kept, *errors.values()), decision.checked.unchecked)
+        return evidence, dataclasses.replace(decision, checked=checked), errors
+
+    # --- those in ERROR
+
+    def _examined(
+        self,
+        evidence: checks.Evidence,
+        found: t.Sequence[ApiServer],
+        known: t.Mapping[str, Json],
+        past: Past,
+    ) -> t.Tuple[t.List[ApiServer], t.Dict[str, Finding]]:
+        """Look where the QEMU of each server runs that a move left in ERROR; make it ACTIVE where that is right."""
+        servers = {server.id: server for server in found}
+        errors: t.Dict[str, Finding] = {}
+        wanted = {uuid for uuid, server in servers.items() if server.status == "ERROR" and uuid in known}
+        for uuid in sorted(wanted | set(past.doubtful)):
+            with as_step_error():
+                server = servers.get(uuid) or server_moves.server_as_listed(self.systems.cloud, uuid)
+                migration = server_moves.last_migration(self.systems.cloud, uuid) or {}
+            past.doubtful.pop(uuid, None)
+            if server is None or server.status != "ERROR" or migration.get("status") not in failed_move.FAILED:
+                if server is not None and server.status == "ERROR":
+                    past.settled[uuid] = str(server.host)
+                continue
+            where = {str(host) for host in (migration.get("source_compute"), migration.get("dest_compute")) if host}
+            was = known[uuid].get("status") if uuid in known else None
+            state = failed_move.examine(evidence.bundle, server, {*where, *past.tried.get(uuid, {})}, was)
+            why = self._restored(state) if state.right and self.context.request.restore_state else "not done"
+            if why is None:
+                past.restored[uuid] = [server.name, str(server.host)]
+                if uuid in servers:
+                    servers[uuid] = dataclasses.replace(server, status="ACTIVE", vm_state="active")
+            else:
+                errors[uuid] = failed_move.told(state)
+                # Another one may end like it, and stay so.
+                for host in sorted(where - {server.host} if server.host in where else where):
+                    past.closed.setdefault(host, f"{server.name} is in ERROR since its move there")
+        self.context.keep(past)
+        return list(servers.values()), errors
+
+    def _restored(self, state: failed_move.State) -> t.Optional[str]:
+        """Make a server ACTIVE, unless it is no longer as it was read; return why not."""
+        server, cloud = state.server, self.systems.cloud
+        try:
+            now = server_moves.server_as_listed(cloud, server.id)
+            if now is None or (now.status, now.task_state, now.host) != ("ERROR", None, server.host):
+                return "it has changed meanwhile"
+            server_moves.reset_state(cloud, server.id)
+            now = server_moves.server_as_listed(cloud, server.id)
+        except ApiError as error:
+            return str(error)
+        if now is None or now.status != "ACTIVE":
+            return "Nova did not make it ACTIVE"
+        self.systems.remark(f"{server.name}: was ERROR, its QEMU runs on {server.host}: made ACTIVE again")
+        return None
+
+    def _errors(self, errors: t.Mapping[str, Finding], mover: ZoneMover) -> None:
+        """Those that stay in ERROR; the findings are among what was judged."""
+        for uuid, item in errors.items():
+            name, host = str(item.object.name), item.object.host
+            why = f"SG711 error-after-move. {item.remedy}"
+            mover.stayed[uuid] = (name, host, why)
+            mover.failed.append(f"{name} ({uuid}) {why}")
+            mover.errors.add(uuid)
+            self.systems.remark(f"{name}: {why}")
+
+    @staticmethod
+    def _drained(params: Params) -> t.Set[str]:
+        return {str(params["host"])} if params["host"] else set()
+
+    @staticmethod
+    def _order(decision: checks.Decision, known: t.Mapping[str, Json]) -> t.List[str]:
+        """As they were given their seats."""
+        here = sorted(server.id for server in decision.servers)
+        return list(dict.fromkeys([*(guest.uuid for guest in decision.guests), *here, *known]))
+
+    def _stay(self, decision: checks.Decision, mover: ZoneMover) -> None:
+        """Those that have no seat, or that a finding keeps where they are."""
+        by_uuid = {server.id: server for server in decision.servers}
+        reasons = {entry.uuid: f"{entry.code}: {checks.why_not(entry)}" for entry in decision.seating.unseated}
+        reasons.update({uuid: ", ".join(codes) for uuid, codes in decision.barred.items()})
+        fallback = self.context.request.live and self.context.request.cold == COLD_FALLBACK
+        for uuid, why in reasons.items():
+            server = by_uuid[uuid]
+            if fallback and uuid not in decision.barred and mover.past.tried.get(uuid):
+                # It failed live in an earlier round: cold is left.
+                continue
+            if server.task_state is None and uuid not in mover.stayed:
+                mover.stayed[uuid] = (server.name, server.host, why)
+                mover.failed.append(f"{server.name} ({uuid}) {why}")
+                self.systems.remark(f"{server.name}: stays on {server.host}: {why}")
+
+    def _nobody_came(self, params: Params, seen: t.Container[str]) -> None:
+        if not params["host"]:
+            return
+        with as_step_error():
+            found = server_moves.servers_on(self.systems.cloud, params["host"])
+        late = [server.name for server in found if server.id not in seen]
+        if late:
+            raise AgainError(f"came to {params['host']} meanwhile: {', '.join(late)}")
+
+    def _none_hidden(self, params: Params, mover: ZoneMover) -> None:
+        """Ask placement, too: a cell that does not answer lists no server."""
+        if not params["host"]:
+            return
+        passed = {entry.object for entry in self.context.overrides if entry.code == "SG709"}
+        until = self.systems.monotonic() + FORGET
+        while True:
+            with as_step_error():
+                provider = params.get("provider") or getattr(
+                    server_moves.find_node(self.systems.cloud, params["host"]), "id", None
+                )
+                held = server_moves.provider_consumers(self.systems.cloud, provider) if provider else None
+                there = server_moves.servers_on(self.systems.cloud, params["host"])
+            hidden = None if held is None else checks.unlisted(held, there, ())
+            hidden = None if hidden is None else [uuid for uuid in hidden if uuid not in passed]
+            if hidden == []:
+                return
+            # nova-compute takes what has left off a little later.
+            if self.systems.monotonic() >= until:
+                break
+            self.systems.sleep(POLL)
+        for uuid in hidden or []:
+            item = checks.not_listed(uuid, params["host"])
+            mover.findings.append(item)
+            mover.errors.add(uuid)
+            mover.stayed[uuid] = (uuid, params["host"], f"SG709 evidence-missing. {item.remedy}")
+        if hidden is None:
+            raise StepError(
+                f"SG709 evidence-missing: placement does not say who is on {params['host']}: perhaps it is not empty"
+            )
+
+    @staticmethod
+    def _told(mover: ZoneMover, params: Params) -> Done:
+        gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
+        if mover.stayed:
+            names = "; ".join(f"{name} on {host}: {why}" for name, host, why in mover.stayed.values())
+            raise StayError(f"{count(len(mover.moved), 'server')} moved{gone}, {len(mover.stayed)} not: {names}")
+        return Done(f"{count(len(mover.moved), 'server')} moved{gone}", {"moved": mover.moved})
+
+    def undo(self, params: Params) -> None:
+        """Servers stay where they are: each move is whole. One that is not is ended: see :func:`drain.settle`."""
+        settle(
+            self.systems,
+            [(entry["uuid"], entry["name"], str(entry["host"])) for entry in params["servers"]],
+            params,
+        )

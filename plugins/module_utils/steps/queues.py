@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What waits in RabbitMQ for a host that is renamed: nothing when nova-compute stops, nothing for a later host.
+
+Messages are never moved to the new name: a request carries the instance with its old host, and some of nova-compute's
+methods decide by that. So far none is proven safe: each that is left is reported as lost, and goes with its queue.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import queues
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import BrokerError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems, noted
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.broker.queues import Broker
+
+Params = t.Mapping[str, t.Any]
+Memory = t.Mapping[str, t.Any]
+
+
+def preflight(systems: Systems, old: str, new: str) -> Checked:
+    """Return what the queues of both names say against a rename, as they are now."""
+    if not systems.options.get("rabbit_url"):
+        return Checked(unchecked=(queues.without_access(new),))
+    try:
+        with _broker(systems) as broker:
+            found = {name: broker.queue(name) for name in (*queues.names_of(old), *queues.names_of(new))}
+    except BrokerError as error:
+        return Checked((queues.not_asked(old, error.message),))
+    return Checked(tuple(queues.preflight(old, new, found)))
+
+
+def _broker(systems: Systems) -> Broker:
+    url = systems.options.get("rabbit_url")
+    if not url:
+        raise BrokerError("rename_rabbit_url is not set")
+    return Broker(str(url))
+
+
+class DrainQueues:
+    """While nova-compute still runs, wait until no request waits for the host. What comes later is reported."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Wait for empty queues; what does not end in time, or cannot be seen, puts everything back."""
+        busy: t.List[str] = []
+        begun = self.systems.monotonic()
+
+        def seen() -> t.Optional[str]:
+            found = [broker.queue(name) for name in queues.names_of(params["old"])]
+            waiting = [queue for queue in found if queue is not None and queue.messages]
+            busy[:] = [f"{queue.name}: {count(queue.messages, 'request')}" for queue in waiting]
+            if not any(queue.consumers for queue in found if queue is not None):
+                raise StepError(f"no nova-compute reads the queues of {params['old']}", changed_meanwhile=True)
+            if busy and self.systems.monotonic() - begun > params["timeout"]:
+                told = f"requests wait in RabbitMQ ({', '.join(busy)}): not taken within {params['timeout']} s"
+                raise StepError(told, changed_meanwhile=True)
+            return None if busy else "no request waits"
+
+        try:
+            with _broker(self.systems) as broker:
+                # The timeout is judged above: a lock that was lost while waiting must put nothing back.
+                return Done(self.systems.wait(lambda: f"queues ({', '.join(busy)})", params["timeout"] + 60, seen))
+        except BrokerError as error:
+            raise StepError(error.message, changed_meanwhile=True) from None
+
+    def undo(self, params: Params) -> None:
+        """The old nova-compute runs again: the new name's queues go, where nothing is in them."""
+        for name in queues.names_of(params["new"]):
+            try:
+                with _broker(self.systems) as broker:
+                    why = broker.remove(name, ())
+            except BrokerError as error:
+                why = error.message
+            if why:
+                self.systems.remark(findings_text(Checked((queues.left(name, why),))))
+
+
+class OldRequests:
+    """What was left in the queues of the old name: reported, each request, before anything is removed."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Look, and leave everything where it is. Noted: the ids of the messages that are reported, by queue."""
+        told = _reported(memory.get("lost_requests") or {})
+        findings: t.List[Finding] = []
+        unchecked: t.List[Unchecked] = []
+        ids: t.Dict[str, t.List[str]] = {}
+        for name in queues.names_of(params["old"]):
+            try:
+                with _broker(self.systems) as broker:
+                    queue = broker.queue(name)
+                    if queue is not None and queue.consumers:
+                        findings.append(queues.left(name, f"{count(queue.consumers, 'consumer')} read it"))
+                    elif queue is not None:
+                        waiting = broker.waiting(name)
+                        findings += queues.requests(waiting, told, params["old"])
+                        ids[name] = [request.id for request in waiting]
+            except BrokerError as error:
+                unchecked.append(queues.undecided(name, error.message))
+        found = Checked(tuple(findings), tuple(unchecked))
+        if findings or unchecked:
+            self.systems.remark(findings_text(found, self.systems.overrides))
+        total = sum(len(entries) for entries in ids.values())
+        return Done(f"{count(total, 'request')} left", {**noted(found, self.systems.overrides), "ids": ids})
+
+    def undo(self, params: Params) -> None:
+        """Nothing was changed."""
+
+
+class RemoveQueues:
+    """Remove the queues of the old name, with the requests that are reported and no other."""
+
+    def __init__(self, systems: Systems) -> None:
+        self.systems = systems
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Remove each; one in which something else is, or that is read, is left and reported."""
+        ids = (memory.get("old_requests") or {}).get("ids") or {}
+        findings: t.List[Finding] = []
+        unchecked: t.List[Unchecked] = []
+        for name in sorted(ids):
+            try:
+                with _broker(self.systems) as broker:
+                    why = broker.remove(name, ids[name])
+            except BrokerError as error:
+                unchecked.append(queues.undecided(name, error.message))
+            else:
+                findings += [queues.left(name, why)] if why else []
+        found = Checked(tuple(findings), tuple(unchecked))
+        if findings or unchecked:
+            self.systems.remark(findings_text(found, self.systems.overrides))
+        gone = len(ids) - len(findings) - len(unchecked)
+        return Done(f"{count(gone, 'queue')} removed", noted(found, self.systems.overrides))
+
+    def undo(self, params: Params) -> None:
+        """Nothing: a nova-compute that starts under the name declares its queues."""
+
+
+def _reported(told: t.Mapping[str, t.Any]) -> t.Set[str]:
+    """The ids of requests that an earlier step has reported by their action."""
+    entries = (entry["evidence"].get("request") for entry in told.get("findings") or () if entry["code"] == "SG121")
+    return {str(entry) for entry in entries if entry}
+
+
+def actions(systems: Systems) -> t.Dict[str, Action]:
+    """Return every action of this file, by the name that plans use."""
+    return {
+        "drain_queues": DrainQueues(systems),
+        "old_requests": OldRequests(systems),
+        "remove_queues": RemoveQueues(systems),
+    }

@@ -1,0 +1,328 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs a plan, step by step, with a journal that lives on the compute host.
+
+A step is marked ``applying`` before anything of it is done and ``done`` after it was verified. So a run that is
+killed at any instant leaves a journal that says, for each step, "not begun", "perhaps begun" or "done"; every
+action is idempotent and guarded by the values that were read, so "perhaps begun" is simply carried out again, or
+taken back. Running the same command again therefore ends with everything new; C(rollback) with everything old.
+
+The runner knows neither Ansible nor Nova. It talks to a :class:`Host` (requests carried out on the compute host,
+several in one round trip) and to :class:`Actions` (databases and APIs, on the controller). What they raise as
+:class:`StepError` stops the run where it is, with the journal open.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import HOST, Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+
+Request = t.Dict[str, t.Any]
+Result = t.Dict[str, t.Any]
+
+
+class StepError(Exception):
+    """A step that failed. ``changed_meanwhile``: what was read before is no longer so, and the step changed nothing."""
+
+    #: Why, where findings say it: they belong in the report.
+    checked = Checked()
+
+    def __init__(self, message: str, changed_meanwhile: bool = False, checked: t.Optional[Checked] = None) -> None:
+        super().__init__(message)
+        self.changed_meanwhile = changed_meanwhile
+        if checked is not None:
+            self.checked = checked
+
+
+@dataclasses.dataclass(frozen=True)
+class Done:
+    """How a controller step ended: a remark for people, and what later steps need to know (plain data)."""
+
+    remark: t.Optional[str] = None
+    memory: t.Optional[t.Mapping[str, t.Any]] = None
+
+
+class Host(t.Protocol):
+    """The compute host. Requests are carried out in order; the first that fails ends them with a StepError."""
+
+    def call(self, requests: t.Sequence[Request]) -> t.List[Result]:
+        """Carry out requests and return their results in the same order."""
+
+
+class Action(t.Protocol):
+    """What one kind of controller step does. All of it idempotent, all of it guarded."""
+
+    def apply(self, params: t.Mapping[str, t.Any], memory: t.Mapping[str, t.Any]) -> Done:
+        """Do it and prove it. ``memory``: what earlier steps noted, by step name."""
+
+    def undo(self, params: t.Mapping[str, t.Any]) -> t.Optional[Done]:
+        """Take it back, whether it was done wholly, partly or not at all. Returns what there is to tell of it."""
+
+
+@t.runtime_checkable
+class Repeatable(t.Protocol):
+    """An action that has something to do before it is carried out again, by a run that resumes."""
+
+    def again(self, params: t.Mapping[str, t.Any], memory: t.Mapping[str, t.Any]) -> None:
+        """Make ready for another try."""
+
+
+class Voice(t.Protocol):
+    """Progress, for people."""
+
+    def begin(self, number: int, total: int, title: str, undo: bool) -> None:
+        """Say that a step begins."""
+
+    def remark(self, text: str) -> None:
+        """Say something about the step in progress."""
+
+    def end(self, text: str) -> None:
+        """Say how the step ended."""
+
+
+#: Steps that change nothing Nova could stumble over if the host rebooted now: undone at once when a later one refuses.
+QUIET_ACTIONS = (
+    *("service_status", "stop_units", "ports_home", "lock_guests", "settle", "no_evacuation"),
+    *("drain_queues", "guests"),
+)
+
+
+class Runner:
+    """Carries out one plan. ``now`` returns an ISO 8601 time; it is only written down, never decided by."""
+
+    def __init__(
+        self,
+        host: Host,
+        actions: t.Mapping[str, Action],
+        voice: Voice,
+        now: t.Callable[[], str],
+        still_ours: t.Callable[[], None] = lambda: None,
+        poll: t.Callable[[], None] = lambda: None,
+        revise: t.Callable[[Plan], Plan] = lambda plan: plan,
+        run: t.Optional[t.Mapping[str, t.Any]] = None,
+    ) -> None:
+        self.host = host
+        self.actions = actions
+        self.voice = voice
+        self.now = now
+        self.still_ours = still_ours
+        self.poll = poll
+        self.revise = revise
+        #: Who carries the plan out, with a token; None: the operation excludes a second run by other means.
+        self.run = run
+
+    # --- what an operator asks for
+
+    def start(self, plan: Plan, about: t.Mapping[str, t.Any], ended: t.Optional[int] = None) -> t.Dict[str, t.Any]:
+        """Open the journal, with the whole plan in it, and carry the plan out. Returns the closed journal.
+
+        ``ended``: how many operations had ended on the host when it was read; see :func:`journal.open_new`.
+        """
+        journal = new_journal(plan, about, self.now())
+        if self.run is not None:
+            journal["run"] = dict(self.run)
+        opening: Request = {"op": "journal_open", "journal": journal}
+        self.host.call([opening if ended is None else {**opening, "ended": ended}])
+        return self.forward(journal)
+
+    def forward(self, journal: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        """Carry on with every step that is not done."""
+        plan = self._known(journal)
+        if journal["state"] == journals.FINISHED:
+            # Killed between the last write and the journal's way to the closed ones: nothing is left to do.
+            return self._close(journal, journals.FINISHED)
+        if journal["state"] != journals.OPEN:
+            raise StepError(
+                f"operation {plan.operation_id} is {journal['state']}: only a rollback can carry on with it"
+            )
+        for number, step in enumerate(plan.steps, 1):
+            if journal["steps"].get(step.name) == journals.DONE:
+                continue
+            try:
+                journal = self._apply(journal, step, number, len(plan.steps))
+            except StepError as error:
+                if error.changed_meanwhile and _only_quiet_steps(plan, journal):
+                    self.voice.end("changed meanwhile")
+                    self.voice.remark("nothing was renamed yet: everything is put back")
+                    self.backward(journal)
+                    raise StepError(f"{error}. Nothing was renamed; everything is as before. Run it again.") from error
+                raise
+        return self._close(journal, journals.FINISHED)
+
+    def backward(self, journal: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        """Take back every step that was begun, the last one first."""
+        plan = self._known(journal)
+        journal = self._note(journal, state=journals.ROLLING_BACK)
+        begun = [
+            step
+            for step in plan.steps
+            if journal["steps"].get(step.name) not in (None, journals.PENDING, journals.UNDONE)
+        ]
+        for number, step in enumerate(reversed(begun), 1):
+            self.voice.begin(number, len(begun), step.title, undo=True)
+            journal, told = self._undo(journal, step)
+            self.voice.end(told or "taken back")
+        return self._close(journal, journals.ROLLED_BACK)
+
+    def _known(self, journal: t.Mapping[str, t.Any]) -> Plan:
+        """Return the journal's plan. Raises StepError for one that another version of the collection made."""
+        plan = self.revise(plan_of(journal))
+        unknown = sorted({step.action for step in plan.steps if step.where != HOST} - set(self.actions))
+        if unknown:
+            raise StepError(
+                f"operation {plan.operation_id} was begun by another version of this collection, whose steps this one "
+                f"does not know ({', '.join(unknown)}): nothing was done. Use that version to end the operation"
+            )
+        return plan
+
+    # --- one step
+
+    def _apply(self, journal: t.Dict[str, t.Any], step: Step, number: int, total: int) -> t.Dict[str, t.Any]:
+        self.still_ours()
+        self.voice.begin(number, total, step.title, undo=False)
+        begin = self._event(step=step.name, step_state=journals.APPLYING)
+        begun_before = journal["steps"].get(step.name) == journals.APPLYING
+        journal = journals.noted(journal, begin)
+        if step.where == HOST:
+            remark, end = self._apply_on_host(journal, step, begin)
+        else:
+            self.host.call([self._mark(journal, begin)])
+            action = self.actions[step.action]
+            if begun_before and isinstance(action, Repeatable):
+                action.again(step.params, journal.get("memory", {}))
+            done = action.apply(step.params, journal.get("memory", {}))
+            remark = done.remark
+            end = self._event(step=step.name, step_state=journals.DONE, text=remark, memory=done.memory)
+            self.host.call([self._mark(journal, end)])
+        self.voice.end(remark or "done")
+        return journals.noted(journal, end)
+
+    def _apply_on_host(
+        self, journal: t.Dict[str, t.Any], step: Step, begin: Request
+    ) -> t.Tuple[t.Optional[str], Request]:
+        """Mark, act, prove and mark again: one round trip, except for a stop, which may take minutes."""
+        what = {"action": step.action, "params": step.params}
+        verify: Request = {"op": "verify", **what}
+        if step.action == "stop_units":
+            self.host.call([self._mark(journal, begin), {"op": "stop_begin", **what}])
+            self._wait_for_stop(what)
+            # Where the log stands now, its next line is the next start's: also after a crash and a resume.
+            results = self.host.call([verify, *self._log_mark(step)])
+            end = self._event(step=step.name, step_state=journals.DONE, memory=results[-1].get("mark"))
+            self.host.call([self._mark(journal, end)])
+            return _remark(results), end
+        end = self._event(step=step.name, step_state=journals.DONE)
+        results = self.host.call(
+            [self._mark(journal, begin), {"op": "apply", **what}, verify, self._mark(journal, end)]
+        )
+        return _remark(results), end
+
+    def _wait_for_stop(self, what: t.Mapping[str, t.Any]) -> None:
+        said = 0
+        while True:
+            (result,) = self.host.call([{"op": "stop_poll", **what}])
+            if result["stopped"]:
+                return
+            seconds = int(result.get("seconds", 0))
+            if seconds > int(what["params"]["timeout"]):
+                raise StepError(f"still not stopped after {seconds} s: {result.get('state')}")
+            if seconds >= said + 10:
+                said = seconds
+                self.voice.remark(f"waiting for it to stop: {seconds} s ({result.get('state')})")
+                # The connection that holds the lock must not look idle to a balancer.
+                self.still_ours()
+            self.poll()
+
+    @staticmethod
+    def _log_mark(step: Step) -> t.List[Request]:
+        if "log_file" not in step.params:
+            return []
+        units = step.params["units"]
+        unit = units[0]["name"] if units else None
+        return [{"op": "log_mark", "log_file": step.params["log_file"], "unit": unit}]
+
+    def _undo(self, journal: t.Dict[str, t.Any], step: Step) -> t.Tuple[t.Dict[str, t.Any], t.Optional[str]]:
+        self.still_ours()
+        told: t.Optional[str] = None
+        begin = self._event(step=step.name, step_state=journals.UNDOING)
+        journal = journals.noted(journal, begin)
+        end = self._event(step=step.name, step_state=journals.UNDONE)
+        if step.where == HOST:
+            undo = {"op": "undo", "action": step.action, "params": step.params}
+            self.host.call([self._mark(journal, begin), undo, self._mark(journal, end)])
+        else:
+            self.host.call([self._mark(journal, begin)])
+            done = self.actions[step.action].undo(step.params)
+            if done is not None:
+                told = done.remark
+                end = self._event(step=step.name, step_state=journals.UNDONE, text=told, memory=done.memory)
+            self.host.call([self._mark(journal, end)])
+        return journals.noted(journal, end), told
+
+    # --- the journal
+
+    def _event(self, **fields: t.Any) -> Request:
+        return {"at": self.now(), **{key: value for key, value in fields.items() if value is not None}}
+
+    @staticmethod
+    def _mark(journal: t.Mapping[str, t.Any], event: Request) -> Request:
+        return {"op": "journal_mark", "kind": journal["kind"], "operation_id": journal["operation_id"], "note": event}
+
+    def _note(self, journal: t.Dict[str, t.Any], **fields: t.Any) -> t.Dict[str, t.Any]:
+        event = self._event(**fields)
+        self.host.call([self._mark(journal, event)])
+        return journals.noted(journal, event)
+
+    def _close(self, journal: t.Dict[str, t.Any], state: str) -> t.Dict[str, t.Any]:
+        journal = journals.noted(journal, self._event(state=state))
+        self.host.call([{"op": "journal_close", "journal": journal}])
+        return journal
+
+
+def new_journal(plan: Plan, about: t.Mapping[str, t.Any], at: str) -> t.Dict[str, t.Any]:
+    """Return the journal of a plan of which nothing is done. The plan in it is what a rollback works from."""
+    return {
+        "schema": journals.SCHEMA,
+        "kind": plan.kind,
+        "operation_id": plan.operation_id,
+        "subject": plan.subject,
+        "state": journals.OPEN,
+        "started_at": at,
+        "updated_at": at,
+        "about": dict(about),
+        "plan": to_plain(plan),
+        "steps": {step.name: journals.PENDING for step in plan.steps},
+        "history": [{"at": at, "text": "opened"}],
+    }
+
+
+def plan_of(journal: t.Mapping[str, t.Any]) -> Plan:
+    """Return the plan that a journal keeps."""
+    return from_plain(Plan, journal["plan"], "journal.plan")
+
+
+def progress(journal: t.Mapping[str, t.Any]) -> t.List[t.Dict[str, str]]:
+    """Return each step's name, title and state, in order: what C(status) shows."""
+    states = journal["steps"]
+    return [
+        {"name": step.name, "title": step.title, "state": states.get(step.name, journals.PENDING)}
+        for step in plan_of(journal).steps
+    ]
+
+
+def _remark(results: t.Sequence[Result]) -> t.Optional[str]:
+    remarks = [str(result["remark"]) for result in results if result.get("remark")]
+    return remarks[-1] if remarks else None
+
+
+def _only_quiet_steps(plan: Plan, journal: t.Mapping[str, t.Any]) -> bool:
+    """Whether nothing but quiet steps is done; the failed step itself says that it changed nothing."""
+    done = [step for step in plan.steps if journal["steps"].get(step.name) == journals.DONE]
+    return all(step.action in QUIET_ACTIONS for step in done)

@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One way to call an OpenStack API: an explicit microversion, every answer checked, every page followed.
+
+The adapters of an openstacksdk connection do the work. Its resource classes are not used: they send the highest
+microversion both sides know, which changes what calls mean.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import urls
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+
+try:
+    from keystoneauth1 import exceptions as auth_exceptions
+    from openstack import exceptions as sdk_exceptions
+except ImportError:
+    OPENSTACK = False  # reported by the module, see connection.py
+
+Params = t.Mapping[str, t.Any]
+
+COMPUTE = "compute"
+PLACEMENT = "placement"
+NETWORK = "network"
+HA = "instance_ha"
+
+#: Nova's [api] max_limit and neutron's usual pagination_max_limit; a server that allows less gives less.
+PAGE = 1000
+#: More pages than any cloud has: a server that repeats itself must not hold us for ever.
+MAX_PAGES = 100_000
+
+
+#: Times a read is asked again where the connection was lost. What changes something is sent once.
+GET_RETRIES = 4
+
+
+def call(
+    connection: t.Any,
+    service: str,
+    method: str,
+    path: str,
+    microversion: t.Optional[str] = None,
+    *,
+    params: t.Optional[Params] = None,
+    body: t.Optional[Params] = None,
+    headers: t.Optional[t.Mapping[str, str]] = None,
+) -> t.Dict[str, t.Any]:
+    """Send one request and return the JSON object it answers with (empty where there is no content).
+
+    Raises :class:`ApiError` with the service's own message; C(status) is None where no answer came.
+    """
+    arguments: t.Dict[str, t.Any] = {"microversion": microversion, "params": params, "headers": dict(headers or {})}
+    if body is not None:
+        arguments["json"] = body
+    if method == "GET":
+        # A server, or a balancer before it, may drop an idle connection in the moment it is used again.
+        arguments["connect_retries"] = GET_RETRIES
+    try:
+        # The SDK can be configured to cache answers; nothing here may ever come from a cache.
+        response = getattr(connection, service).request(path, method, skip_cache=True, **arguments)
+    except (sdk_exceptions.SDKException, auth_exceptions.ClientException) as error:
+        status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
+        raise ApiError(f"{method} {service} {path}: {_plain(str(error))}", status=status, service=service) from None
+    if response.status_code >= 400:
+        text = _message(response)
+        raise ApiError(
+            f"{method} {service} {path}: {response.status_code}: {text}", status=response.status_code, service=service
+        )
+    return _json(response, f"{method} {service} {path}")
+
+
+def _json(response: t.Any, what: str) -> t.Dict[str, t.Any]:
+    if not response.content:
+        return {}
+    try:
+        answer = response.json()
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise ApiError(f"{what}: the answer is not a JSON object", status=response.status_code)
+    return answer
+
+
+def _message(response: t.Any) -> str:
+    """Find the sentence in an error answer: Nova, neutron and placement each wrap it in their own way."""
+    try:
+        answer = response.json()
+    except ValueError:
+        return _plain(response.text or response.reason or "")
+    values = list(answer.values()) if isinstance(answer, dict) else []
+    first = values[0] if values else None
+    if isinstance(first, list) and first and isinstance(first[0], dict):
+        first = first[0]
+    if isinstance(first, dict):
+        first = first.get("message") or first.get("detail") or first
+    return _plain(str(first if first is not None else answer))
+
+
+def _plain(text: str) -> str:
+    return urls.redact(" ".join(text.split()))[:1000]
+
+
+def pages(
+    connection: t.Any,
+    service: str,
+    path: str,
+    key: str,
+    microversion: t.Optional[str] = None,
+    params: t.Optional[Params] = None,
+    marker: str = "id",
+    links: t.Optional[str] = None,
+) -> t.Iterator[t.Dict[str, t.Any]]:
+    """Yield every item of a paged list. ``marker``: the field that names an item to the next request.
+
+    ``links``: the field that says whether there are more, where it is not ``KEY_links``.
+
+    Raises :class:`ApiError`, also where the server repeats a page.
+    """
+    asked: t.Dict[str, t.Any] = {**(params or {}), "limit": PAGE}
+    for _page in range(MAX_PAGES):
+        answer = call(connection, service, "GET", path, microversion, params=asked)
+        page = _list(answer, key, f"GET {service} {path}")
+        yield from page
+        more = any(link.get("rel") == "next" for link in answer.get(links or f"{key}_links") or ())
+        if not page or not more:
+            return
+        last = str(page[-1].get(marker))
+        if last == asked.get("marker"):
+            raise ApiError(f"GET {service} {path}: the server repeats the page after {last}")
+        asked = {**asked, "marker": last}
+    raise ApiError(f"GET {service} {path}: more than {MAX_PAGES} pages")
+
+
+def items(
+    connection: t.Any,
+    service: str,
+    path: str,
+    key: str,
+    microversion: t.Optional[str] = None,
+    params: t.Optional[Params] = None,
+) -> t.List[t.Dict[str, t.Any]]:
+    """Return a list that the API does not page. Raises :class:`ApiError`."""
+    answer = call(connection, service, "GET", path, microversion, params=params)
+    return _list(answer, key, f"GET {service} {path}")
+
+
+def _list(answer: t.Mapping[str, t.Any], key: str, what: str) -> t.List[t.Dict[str, t.Any]]:
+    found = answer.get(key)
+    if not isinstance(found, list):
+        raise ApiError(f"{what}: no {key} in the answer")
+    return found
+
+
+def max_microversion(connection: t.Any, service: str) -> str:
+    """Return the highest microversion a service offers, such as ``2.104``. Raises :class:`ApiError`."""
+    try:
+        data = getattr(connection, service).get_endpoint_data()
+    except (sdk_exceptions.SDKException, auth_exceptions.ClientException) as error:
+        raise ApiError(f"{service}: {_plain(str(error))}", service=service) from None
+    if data is None or not data.max_microversion:
+        raise ApiError(f"{service}: no endpoint, or it offers no microversion", service=service)
+    return ".".join(str(number) for number in data.max_microversion)

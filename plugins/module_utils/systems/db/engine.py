@@ -1,0 +1,386 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Connections: read-only snapshots, guarded write transactions, advisory locks, and errors without secrets.
+
+SQLAlchemy 2 Core over PyMySQL (MySQL, MariaDB, Galera) or psycopg 3 (PostgreSQL). The statements sent as text here
+are constants that no dialect-neutral construct exists for; none is built from a name or a value.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import time
+import traceback
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import urls
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
+
+try:
+    import sqlalchemy as sa
+    from sqlalchemy import exc, pool
+except ImportError:
+    SQLALCHEMY_ERROR: t.Optional[str] = traceback.format_exc()
+else:
+    SQLALCHEMY_ERROR = None
+
+#: Seconds.
+CONNECT_TIMEOUT = 10
+STATEMENT_TIMEOUT = 300
+LOCK_TIMEOUT = 20
+#: The driver gives up on a silent server somewhat later than the server gives up on a statement.
+SOCKET_TIMEOUT = STATEMENT_TIMEOUT + 30
+#: A write transaction whose client says nothing for so long (it was stopped, its network was cut) is rolled back by the
+#: server, and its locks are gone.
+IDLE_TIMEOUT = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What bounds a write transaction, in seconds. ``whole``: no statement is begun later than this after the first."""
+
+    lock: int
+    statement: int
+    idle: int
+    whole: t.Optional[int] = None
+
+
+#: For transactions that lock rows which a running nova-compute writes: its heartbeat (each 10 s by default) waits for
+#: them, and Nova calls it down after 60 s.
+BRIEF = Limits(lock=3, statement=5, idle=5, whole=15)
+
+#: Server error codes that say "somebody else is changing this": deadlock, lock wait timeout, and MariaDB's
+#: "record has changed since last read" (innodb_snapshot_isolation).
+_MYSQL_BUSY = (1020, 1205, 1213)
+_POSTGRES_BUSY = ("40001", "40P01", "55P03")
+#: Access denied for a table, a column, a database; to PostgreSQL: insufficient privilege.
+_MYSQL_DENIED = (1044, 1142, 1143, 1227)
+_POSTGRES_DENIED = ("42501",)
+#: What Percona XtraDB Cluster answers to GET_LOCK while pxc_strict_mode is ENFORCING or MASTER.
+_PXC_PROHIBITED = 1105
+
+
+def engine(url: str) -> sa.Engine:
+    """Return an engine that opens one connection at a time and keeps none. Raises :class:`DatabaseError`."""
+    normal = urls.normalise(url)
+    try:
+        return _engine(normal)
+    except ImportError as error:
+        raise DatabaseError(f"the driver of a {normal.partition(':')[0]} URL is not installed: {error}") from None
+    except (exc.SQLAlchemyError, ValueError, TypeError) as error:
+        raise DatabaseError(f"the URL of a database is not understood: {urls.redact(str(error), url)}") from None
+
+
+def _engine(url: str) -> sa.Engine:
+    parsed = sa.engine.make_url(url)
+    arguments: t.Dict[str, t.Any] = {"connect_timeout": CONNECT_TIMEOUT}
+    if parsed.get_backend_name() == "mysql":
+        for name in ("read_timeout", "write_timeout"):
+            if name not in parsed.query:
+                arguments[name] = SOCKET_TIMEOUT
+    else:
+        arguments["application_name"] = "stackguard"
+    # hide_parameters: values stay out of messages; NullPool: nothing stays open behind our back.
+    return sa.create_engine(parsed, poolclass=pool.NullPool, connect_args=arguments, hide_parameters=True)
+
+
+def reason(error: BaseException, *database_urls: t.Optional[str]) -> str:
+    """Return what the server or driver said, on one line, without statement, parameters or secrets."""
+    origin = getattr(error, "orig", None) or error
+    code = _mysql_code(error)
+    text = str(origin.args[1]) if code is not None and len(origin.args) > 1 else str(origin)
+    text = " ".join(text.split()) or type(origin).__name__
+    return urls.redact(f"{text} ({code})" if code is not None else text, *database_urls)
+
+
+def _mysql_code(error: BaseException) -> t.Optional[int]:
+    arguments = getattr(getattr(error, "orig", None), "args", ())
+    return arguments[0] if arguments and isinstance(arguments[0], int) else None
+
+
+def _sqlstate(error: BaseException) -> t.Optional[str]:
+    return getattr(getattr(error, "orig", None), "sqlstate", None)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether the server says that another transaction was in the way. Nothing was changed then."""
+    return _mysql_code(error) in _MYSQL_BUSY or _sqlstate(error) in _POSTGRES_BUSY
+
+
+def is_denied(error: BaseException) -> bool:
+    """Whether the server says that the user may not do this."""
+    return _mysql_code(error) in _MYSQL_DENIED or _sqlstate(error) in _POSTGRES_DENIED
+
+
+def translate(error: BaseException, url: str) -> t.Union[DatabaseError, Conflict]:
+    """Return our exception for a driver's: a duplicate name or a busy row is a conflict, the rest an error."""
+    text = f"database {urls.location(url)}: {reason(error, url)}"
+    if isinstance(error, exc.IntegrityError) or is_busy(error):
+        return Conflict(text)
+    return DatabaseError(text)
+
+
+def _errors(error: BaseException, url: str) -> t.NoReturn:
+    # "from None": the driver's own exception may hold the URL, and tracebacks are printed.
+    raise translate(error, url) from None
+
+
+@contextlib.contextmanager
+def snapshot(url: str) -> t.Iterator[sa.Connection]:
+    """A read-only transaction that sees one moment of the whole database. Raises :class:`DatabaseError`."""
+    try:
+        with engine(url).connect() as plain, _read_only(plain) as connection:
+            yield connection
+    except exc.SQLAlchemyError as error:
+        _errors(error, url)
+
+
+@contextlib.contextmanager
+def _read_only(connection: sa.Connection) -> t.Iterator[sa.Connection]:
+    mysql = connection.dialect.name == "mysql"
+    options: t.Dict[str, t.Any] = {"isolation_level": "REPEATABLE READ"}
+    if not mysql:
+        options["postgresql_readonly"] = True
+    connection = connection.execution_options(**options)
+    with connection.begin() as transaction:
+        _timeouts(connection, STATEMENT_TIMEOUT, LOCK_TIMEOUT)
+        _newest(connection)
+        if mysql:
+            connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        try:
+            yield connection
+        finally:
+            transaction.rollback()
+
+
+@contextlib.contextmanager
+def transaction(url: str, limits: t.Optional[Limits] = None) -> t.Iterator[sa.Connection]:
+    """A write transaction: committed at the end, rolled back on any exception.
+
+    READ COMMITTED: each statement sees the newest committed rows, and rows that are only looked at are not locked;
+    what guards is SELECT ... FOR UPDATE. Raises :class:`DatabaseError` or :class:`Conflict` with nothing changed;
+    where the connection is lost during the commit, a DatabaseError with C(unknown_outcome).
+
+    Nothing but SQL belongs inside: the server ends a transaction whose client is silent for long (C(limits)).
+    """
+    limits = limits or Limits(LOCK_TIMEOUT, STATEMENT_TIMEOUT, IDLE_TIMEOUT)
+    committing = False
+    try:
+        with engine(url).connect() as plain:
+            connection = plain.execution_options(isolation_level="READ COMMITTED")
+            begun = connection.begin()
+            _timeouts(connection, limits.statement, limits.lock)
+            _newest(connection)
+            _bound_silence(connection, limits.idle)
+            if limits.whole is not None:
+                _bound_whole(connection, limits.whole, url)
+            try:
+                yield connection
+            except BaseException:
+                _quiet_rollback(begun)
+                raise
+            committing = True
+            begun.commit()
+            committing = False
+    except exc.SQLAlchemyError as error:
+        if committing and not (isinstance(error, exc.IntegrityError) or is_busy(error)):
+            raise DatabaseError(
+                f"database {urls.location(url)}: the connection was lost while committing; "
+                f"whether the change was made must be read again: {reason(error, url)}",
+                unknown_outcome=True,
+            ) from None
+        _errors(error, url)
+
+
+@contextlib.contextmanager
+def rehearsal(url: str) -> t.Iterator[sa.Connection]:
+    """A transaction like :func:`transaction` that is always rolled back: for finding out what would be allowed."""
+    try:
+        with engine(url).connect() as plain:
+            connection = plain.execution_options(isolation_level="READ COMMITTED")
+            begun = connection.begin()
+            try:
+                _timeouts(connection, STATEMENT_TIMEOUT, LOCK_TIMEOUT)
+                _bound_silence(connection, IDLE_TIMEOUT)
+                yield connection
+            finally:
+                _quiet_rollback(begun)
+    except exc.SQLAlchemyError as error:
+        _errors(error, url)
+
+
+def _quiet_rollback(begun: sa.RootTransaction) -> None:
+    # The first error is the one to tell; a connection that cannot roll back is dropped, and the server rolls back.
+    with contextlib.suppress(exc.SQLAlchemyError):
+        begun.rollback()
+
+
+def _timeouts(connection: sa.Connection, statement: int, lock: int) -> None:
+    """Bound statements and lock waits on the server, for this session only."""
+    dialect = connection.dialect
+    if dialect.name != "mysql":
+        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {statement * 1000:d}")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {lock * 1000:d}")
+        return
+    connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {lock:d}")
+    if getattr(dialect, "is_mariadb", False):
+        connection.exec_driver_sql(f"SET SESSION max_statement_time = {statement:d}")
+    else:
+        # MySQL bounds statements that only read; one that writes is bounded by its lock waits.
+        connection.exec_driver_sql(f"SET SESSION max_execution_time = {statement * 1000:d}")
+
+
+def _bound_silence(connection: sa.Connection, seconds: int) -> None:
+    """Let the server end the session, and so the transaction, where the client says nothing for so long."""
+    dialect = connection.dialect
+    if dialect.name != "mysql":
+        connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = {seconds * 1000:d}")
+        return
+    # MySQL has no such bound for transactions: the one for sessions does it, since this session has but one of them.
+    connection.exec_driver_sql(f"SET SESSION wait_timeout = {seconds:d}")
+    if getattr(dialect, "is_mariadb", False):
+        # Where the administrator has set these, they count, and not wait_timeout.
+        for name in ("idle_transaction_timeout", "idle_write_transaction_timeout", "idle_readonly_transaction_timeout"):
+            connection.exec_driver_sql(f"SET SESSION {name} = {seconds:d}")
+
+
+def _bound_whole(connection: sa.Connection, seconds: int, url: str) -> None:
+    """Begin no further statement after so long: many slow ones add up, each within its own bound."""
+    end = time.monotonic() + seconds
+
+    def in_time(*_arguments: t.Any) -> None:
+        if time.monotonic() > end:
+            raise Conflict(f"database {urls.location(url)}: the transaction took longer than {seconds} s: rolled back")
+
+    sa.event.listen(connection, "before_cursor_execute", in_time)
+
+
+def is_cluster(connection: sa.Connection) -> bool:
+    """Whether this is a node of a Galera cluster: row locks hold on this node only, and others are written, too."""
+    if connection.dialect.name != "mysql":
+        return False
+    row = connection.exec_driver_sql("SHOW VARIABLES LIKE 'wsrep_on'").first()
+    return row is not None and str(row[1]).upper() in ("ON", "1")
+
+
+def _newest(connection: sa.Connection) -> None:
+    """On a node of a Galera cluster, see all that other nodes had committed when a statement begins."""
+    if is_cluster(connection):
+        connection.exec_driver_sql("SET SESSION wsrep_sync_wait = 7")
+
+
+def utc_now(connection: sa.Connection) -> sa.ColumnElement[t.Any]:
+    """Return the expression for the server's own clock, in UTC without a zone, as neutron writes its heartbeats."""
+    if connection.dialect.name == "mysql":
+        return sa.func.utc_timestamp()
+    return sa.func.timezone("utc", sa.func.clock_timestamp())
+
+
+# --- operation lock -------------------------------------------------------------------------------------------
+
+
+class AdvisoryLock:
+    """A named lock held by one open connection; gone when that is. See :func:`advisory_lock`.
+
+    ``local``: it keeps out whoever asks the same server, and the database has others (Galera).
+    """
+
+    def __init__(self, connection: sa.Connection, key: t.Any, local: bool) -> None:
+        self._connection = connection
+        self._key = key
+        self.local = local
+
+    def still_held(self) -> bool:
+        """Ask the server whether this very connection still holds the lock. False also when it does not answer."""
+        try:
+            with self._connection.begin():
+                return bool(self._connection.execute(_held(self._connection, self._key)).scalar())
+        except exc.SQLAlchemyError:
+            return False
+
+
+@contextlib.contextmanager
+def advisory_lock(url: str, name: str) -> t.Iterator[AdvisoryLock]:
+    """Hold an operation lock for as long as the block runs: MySQL GET_LOCK, PostgreSQL pg_try_advisory_lock.
+
+    It needs no table and no grant, and a killed process leaves none behind. On Galera it holds on one node only. Raises
+    :class:`Conflict` where another holds it; :class:`DatabaseError` where the database does not answer, and with
+    C(lock_refused) where it has no such lock.
+    """
+    try:
+        with engine(url).connect() as connection:
+            key = _key(connection, name)
+            try:
+                with connection.begin():
+                    local = _is_one_of_several(connection)
+                    taken = connection.execute(_take(connection, key)).scalar()
+            except exc.DBAPIError as error:
+                if _mysql_code(error) == _PXC_PROHIBITED and "GET_LOCK" in str(error.orig):
+                    text = f"database {urls.location(url)}: {reason(error, url)}"
+                    raise DatabaseError(text, lock_refused=True) from None
+                raise
+            if not taken:
+                raise Conflict(f"another operation holds the lock {name}", lock=name)
+            try:
+                yield AdvisoryLock(connection, key, local)
+            finally:
+                _release(connection, key)
+    except exc.SQLAlchemyError as error:
+        _errors(error, url)
+
+
+def _key(connection: sa.Connection, name: str) -> t.Any:
+    """MySQL takes names up to 64 characters and compares them without case; PostgreSQL takes a signed 64-bit number."""
+    digest = hashlib.sha256(name.encode()).digest()
+    if connection.dialect.name == "mysql":
+        return f"stackguard:{digest.hex()[:48]}"
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def _is_one_of_several(connection: sa.Connection) -> bool:
+    """Whether the server is a node of Galera: its variable is not known to others, or is OFF."""
+    if connection.dialect.name != "mysql":
+        return False
+    row = connection.exec_driver_sql("SHOW VARIABLES LIKE 'wsrep_on'").first()
+    return row is not None and str(row[1]).upper() in ("ON", "1")
+
+
+def _take(connection: sa.Connection, key: t.Any) -> sa.Select[t.Any]:
+    if connection.dialect.name == "mysql":
+        return sa.select(sa.func.get_lock(key, 0))
+    return sa.select(sa.func.pg_try_advisory_lock(sa.cast(key, sa.BigInteger)))
+
+
+def _held(connection: sa.Connection, key: t.Any) -> sa.Select[t.Any]:
+    if connection.dialect.name == "mysql":
+        return sa.select(sa.func.is_used_lock(key) == sa.func.connection_id())
+    locks = sa.table(
+        "pg_locks", *[sa.column(name) for name in ("locktype", "pid", "classid", "objid", "objsubid", "granted")]
+    )
+    return (
+        sa.select(sa.func.count())
+        .select_from(locks)
+        .where(
+            locks.c.locktype == "advisory",
+            locks.c.pid == sa.func.pg_backend_pid(),
+            sa.cast(locks.c.classid, sa.BigInteger) == (key >> 32) & 0xFFFFFFFF,
+            sa.cast(locks.c.objid, sa.BigInteger) == key & 0xFFFFFFFF,
+            locks.c.objsubid == 1,
+            locks.c.granted,
+        )
+    )
+
+
+def _release(connection: sa.Connection, key: t.Any) -> None:
+    release = (
+        sa.func.release_lock(key)
+        if connection.dialect.name == "mysql"
+        else sa.func.pg_advisory_unlock(sa.cast(key, sa.BigInteger))
+    )
+    # Closing the connection, which follows, releases it too.
+    with contextlib.suppress(exc.SQLAlchemyError), connection.begin():
+        connection.execute(sa.select(release))

@@ -1,0 +1,387 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Guarded changes of database rows: compare and swap, in one transaction, all or nothing.
+
+The rows are locked and read by key, compared in Python byte for byte (the database's own comparison does not tell
+``compute1`` from ``COMPUTE1``), and only then changed, many rows with one statement. A row that is neither as it was
+read nor as it shall be is a :class:`Conflict`, and nothing is changed at all.
+
+Only the tables and columns that C(systems/db/schema.py) names can be changed, whatever a plan or a journal says.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, schema
+
+try:
+    import sqlalchemy as sa
+except ImportError:
+    SQLALCHEMY = False  # reported by the module, see systems/db/engine.py
+
+#: Keys in one statement.
+CHUNK = 1000
+#: Rows that a conflict lists; it always says how many there are.
+LISTED = 20
+
+BEFORE = "before"
+AFTER = "after"
+GONE = "gone"
+MIXED = "mixed"
+CONFLICT = "conflict"
+
+
+@dataclasses.dataclass(frozen=True)
+class Completeness:
+    """What must not exist beside the planned rows: anything else that bears the old names.
+
+    In a cell: live nova-compute services, compute nodes and instances of ``host`` or ``node``, and migrations that are
+    not finished (but for ``known_migrations``, ids that the preflight saw and passed, and for evacuations of the
+    instances ``elsewhere`` that have arrived). In the API database: host mappings and aggregate memberships of
+    ``host``.
+    """
+
+    host: str
+    node: t.Optional[str] = None
+    known_migrations: t.Tuple[int, ...] = ()
+    elsewhere: t.Tuple[str, ...] = ()
+
+    @property
+    def names(self) -> t.List[str]:
+        """Both names, once each."""
+        return sorted({name for name in (self.host, self.node) if name})
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """Rows changed now, rows that were as wanted already, and labels of rows deleted meanwhile (instances only)."""
+
+    changed: int
+    already: int
+    gone: t.List[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Compared:
+    change: RowChange
+    #: before, after, gone, or conflict.
+    state: str
+    found: t.Optional[t.Dict[str, t.Any]]
+
+
+# --- changing -------------------------------------------------------------------------------------------------
+
+
+def apply_row_changes(
+    url: str,
+    changes: t.Sequence[RowChange],
+    complete: t.Optional[Completeness] = None,
+    before_commit: t.Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Change rows of one database from ``before`` to ``after``; rows already at ``after`` stay.
+
+    ``before_commit``: the last word, while the rows are locked. What it raises rolls everything back.
+
+    Raises :class:`Conflict` (nothing changed) where a row is neither, where ``complete`` finds a row that is not
+    planned, where the new name is taken, or where another transaction holds a row for too long;
+    :class:`DatabaseError` where the database fails (C(unknown_outcome): only while committing);
+    ValueError for a change that this collection never makes.
+    """
+    kind = _kind(changes)
+    with engine.transaction(url) as connection:
+        compared = _compare(connection, kind, changes, lock=True)
+        _refuse_conflicts(compared)
+        if complete is not None:
+            _refuse_strangers(connection, kind, changes, complete)
+        moving = [entry.change for entry in compared if entry.state == BEFORE]
+        _update(connection, kind, moving)
+        before_commit()
+    gone = [entry.change.label for entry in compared if entry.state == GONE]
+    return Outcome(len(moving), len(compared) - len(moving) - len(gone), gone)
+
+
+def rows_state(url: str, changes: t.Sequence[RowChange]) -> str:
+    """Say where all rows stand: ``before``, ``after``, ``mixed`` (some of each) or ``conflict`` (any is neither).
+
+    Rows deleted meanwhile do not count; where nothing else is left, there is nothing to do: ``after``.
+    Raises :class:`DatabaseError`; ValueError as :func:`apply_row_changes`.
+    """
+    kind = _kind(changes)
+    with engine.snapshot(url) as connection:
+        states = {entry.state for entry in _compare(connection, kind, changes, lock=False)} - {GONE}
+    if CONFLICT in states:
+        return CONFLICT
+    if states == {BEFORE, AFTER}:
+        return MIXED
+    return BEFORE if states == {BEFORE} else AFTER
+
+
+def _kind(changes: t.Sequence[RowChange]) -> str:
+    names = {change.database for change in changes}
+    if len(names) != 1:
+        raise ValueError(f"changes of one database expected, not of {sorted(names)}")
+    kind = names.pop().partition(":")[0]
+    for change in changes:
+        allowed = schema.UPDATES.get(kind, {}).get(change.table, ())
+        strange = (set(change.after) - set(allowed)) | (set(change.after) - set(change.before))
+        unknown = set(change.before) - set(schema.COLUMNS.get(kind, {}).get(change.table, ()))
+        if change.key_column != "id" or not change.after or strange or unknown:
+            raise ValueError(f"{change.database} {change.table}: not a change this collection makes: {change.label}")
+    return kind
+
+
+def _compare(connection: sa.Connection, kind: str, changes: t.Sequence[RowChange], lock: bool) -> t.List[_Compared]:
+    compared: t.List[_Compared] = []
+    for name in sorted({change.table for change in changes}):
+        mine = sorted((change for change in changes if change.table == name), key=lambda change: change.key)
+        columns = sorted(
+            {column for change in mine for column in (*change.before, *change.after)} | _liveness(kind, name)
+        )
+        rows = _rows_by_key(connection, schema.table(kind, name), columns, [change.key for change in mine], lock)
+        compared += [_Compared(change, _state(change, rows.get(change.key)), rows.get(change.key)) for change in mine]
+    return compared
+
+
+def _liveness(kind: str, name: str) -> t.Set[str]:
+    return {"deleted"} & set(schema.COLUMNS[kind][name])
+
+
+def _rows_by_key(
+    connection: sa.Connection, source: sa.TableClause, columns: t.Sequence[str], keys: t.Sequence[t.Any], lock: bool
+) -> t.Dict[t.Any, t.Dict[str, t.Any]]:
+    found: t.Dict[t.Any, t.Dict[str, t.Any]] = {}
+    for chunk in _chunks(keys):
+        statement = sa.select(source.c.id, *[source.c[column].label(f"v_{column}") for column in columns])
+        statement = statement.where(source.c.id.in_(chunk)).order_by(source.c.id)
+        if lock:
+            statement = statement.with_for_update()
+        for row in connection.execute(statement):
+            found[row[0]] = dict(zip(columns, row[1:]))
+    return found
+
+
+def _chunks(keys: t.Sequence[t.Any]) -> t.Iterator[t.Sequence[t.Any]]:
+    for start in range(0, len(keys), CHUNK):
+        yield keys[start : start + CHUNK]
+
+
+def _state(change: RowChange, row: t.Optional[t.Dict[str, t.Any]]) -> str:
+    if change.table == "instances" and (row is None or row["deleted"] != 0):
+        # Deleted by its owner, perhaps archived or purged since: nothing that bears a name is left.
+        return GONE
+    if row is None:
+        return CONFLICT
+    if all(row[column] == value for column, value in {**change.before, **change.after}.items()):
+        return AFTER
+    if all(row[column] == value for column, value in change.before.items()):
+        return BEFORE
+    return CONFLICT
+
+
+def _refuse_conflicts(compared: t.Sequence[_Compared]) -> None:
+    problems = [problem for entry in compared if entry.state == CONFLICT for problem in _problems(entry)]
+    if problems:
+        first = problems[0]
+        raise Conflict(
+            f"{first['table']} id={first['key']} ({first['label']}): {first['column']} is {first['found']!r}, "
+            f"expected {first['expected']!r}" + (f", and {len(problems) - 1} more" if len(problems) > 1 else ""),
+            count=len(problems),
+            rows=problems[:LISTED],
+        )
+
+
+def _problems(entry: _Compared) -> t.List[t.Dict[str, t.Any]]:
+    change, row = entry.change, entry.found
+    about = {"table": change.table, "key": change.key, "label": change.label}
+    if row is None:
+        return [{**about, "column": change.key_column, "expected": change.key, "found": None}]
+    return [
+        {**about, "column": column, "expected": value, "found": row[column]}
+        for column, value in change.before.items()
+        if row[column] != value and not (column in change.after and row[column] == change.after[column])
+    ] or [{**about, "column": ", ".join(change.after), "expected": change.before, "found": row}]
+
+
+def _update(connection: sa.Connection, kind: str, changes: t.Sequence[RowChange]) -> None:
+    """One statement for all rows that make the same change (in chunks), its row count asserted."""
+    groups: t.Dict[t.Tuple[t.Any, ...], t.List[RowChange]] = {}
+    for change in changes:
+        groups.setdefault(_group(change), []).append(change)
+    for members in groups.values():
+        for chunk in _chunks(members):
+            _update_alike(connection, schema.table(kind, chunk[0].table), chunk)
+
+
+def _guards(change: RowChange) -> t.Dict[str, t.Any]:
+    # A uuid guards its one row only, and has been compared under the row lock; the rest is repeated in the statement.
+    return {column: value for column, value in change.before.items() if column != "uuid"}
+
+
+def _group(change: RowChange) -> t.Tuple[t.Any, ...]:
+    return (change.table, tuple(sorted(change.after.items())), repr(sorted(_guards(change).items())))
+
+
+def _update_alike(connection: sa.Connection, source: sa.TableClause, changes: t.Sequence[RowChange]) -> None:
+    first = changes[0]
+    guards = [source.c[column] == value for column, value in _guards(first).items()]
+    statement = sa.update(source).where(source.c.id.in_([change.key for change in changes]), *guards)
+    # The server counts rows found, not rows changed: SQLAlchemy asks MySQL for that (CLIENT.FOUND_ROWS).
+    result = connection.execute(statement.values(first.after))
+    if result.rowcount != len(changes):
+        raise Conflict(
+            f"{first.table}: {result.rowcount} rows would change, expected {len(changes)}",
+            table=first.table,
+            expected=len(changes),
+            found=result.rowcount,
+        )
+
+
+# --- nothing forgotten ----------------------------------------------------------------------------------------
+
+
+def _refuse_strangers(
+    connection: sa.Connection, kind: str, changes: t.Sequence[RowChange], complete: Completeness
+) -> None:
+    planned: t.Dict[str, t.Set[t.Any]] = {}
+    for change in changes:
+        planned.setdefault(change.table, set()).add(change.key)
+    searches = _cell_searches(connection, complete) if kind == schema.CELL else _api_searches(connection, complete)
+    strangers = [
+        {"table": name, "key": row[0], "label": str(row[1])}
+        for name, statement in searches
+        for row in connection.execute(statement)
+        if row[0] not in planned.get(name, ())
+    ]
+    if strangers:
+        first = strangers[0]
+        raise Conflict(
+            f"{first['table']} id={first['key']} ({first['label']}) bears the name {complete.host}, and is not in "
+            "the plan: it appeared meanwhile" + (f", and {len(strangers) - 1} more" if len(strangers) > 1 else ""),
+            count=len(strangers),
+            rows=strangers[:LISTED],
+        )
+
+
+_Searches = t.List[t.Tuple[str, "sa.Select[t.Any]"]]
+
+
+def _cell_searches(connection: sa.Connection, complete: Completeness) -> _Searches:
+    """What is found by host is locked (its index leads to few rows); what is found by node is only looked at."""
+    services = schema.table(schema.CELL, "services").c
+    searches: _Searches = [
+        (
+            "services",
+            sa.select(services.id, services.uuid)
+            .where(
+                services.deleted == 0,
+                services.binary == "nova-compute",
+                schema.named(connection, [complete.host], services.host),
+            )
+            .with_for_update(),
+        )
+    ]
+    nodes, instances = (schema.table(schema.CELL, name) for name in ("compute_nodes", "instances"))
+    for source in (nodes, instances):
+        live = sa.select(source.c.id, source.c.uuid).where(source.c.deleted == 0)
+        locked = live.where(schema.named(connection, [complete.host], source.c.host)).with_for_update()
+        searches.append((source.name, locked))
+    if complete.node:
+        by_node = schema.named(connection, [complete.node], nodes.c.hypervisor_hostname)
+        searches.append(("compute_nodes", sa.select(nodes.c.id, nodes.c.uuid).where(nodes.c.deleted == 0, by_node)))
+        wanted = schema.live_instances(connection, [], [complete.node]).subquery()
+        searches.append(("instances", sa.select(wanted.c.id, sa.literal(f"on node {complete.node}"))))
+    migrations = schema.table(schema.CELL, "migrations").c
+    open_ones = sa.select(migrations.id, migrations.uuid).where(schema.unfinished(connection, complete.names))
+    if complete.known_migrations:
+        open_ones = open_ones.where(migrations.id.not_in(list(complete.known_migrations)))
+    if complete.elsewhere:
+        # Only the source has still to clean up after it, and that bears another name from now on.
+        arrived = sa.and_(migrations.instance_uuid.in_(list(complete.elsewhere)), migrations.status == "done")
+        open_ones = open_ones.where(sa.not_(arrived))
+    return [*searches, ("migrations", open_ones)]
+
+
+def _api_searches(connection: sa.Connection, complete: Completeness) -> _Searches:
+    searches: _Searches = []
+    for name in ("host_mappings", "aggregate_hosts"):
+        c = schema.table(schema.API, name).c
+        where = schema.named(connection, [complete.host], c.host)
+        searches.append((name, sa.select(c.id, c.host).where(where).with_for_update()))
+    return searches
+
+
+# --- neutron's agents -----------------------------------------------------------------------------------------
+
+
+def rename_agents(
+    url: str, ids: t.Sequence[str], before: str, after: str, before_commit: t.Callable[[], None] = lambda: None
+) -> Outcome:
+    """Give neutron's agents a new host and a fresh heartbeat (the database's clock), so that they count as alive.
+
+    Agents that bear the new host already get the heartbeat only. Raises :class:`Conflict` (nothing changed) where an
+    agent is gone, bears another host, or the new name is taken; :class:`DatabaseError`.
+    """
+    agents = schema.table(schema.NEUTRON, "agents")
+    with engine.transaction(url) as connection:
+        hosts = _agent_hosts(connection, ids, lock=True)
+        for agent in ids:
+            if hosts.get(agent) not in (before, after):
+                raise Conflict(
+                    f"network agent {agent}: host is {hosts.get(agent)!r}, expected {before!r}",
+                    rows=[
+                        {
+                            "table": "agents",
+                            "key": agent,
+                            "column": "host",
+                            "expected": before,
+                            "found": hosts.get(agent),
+                        }
+                    ],
+                )
+        values = {"host": after, "heartbeat_timestamp": engine.utc_now(connection)}
+        _expect(connection.execute(sa.update(agents).where(agents.c.id.in_(list(ids))).values(values)), ids)
+        before_commit()
+    changed = sum(1 for agent in ids if hosts[agent] == before and before != after)
+    return Outcome(changed, len(ids) - changed)
+
+
+def beat_agents(url: str, ids: t.Sequence[str], host: str) -> None:
+    """Give neutron's agents a fresh heartbeat, provided that all of them bear this host.
+
+    Raises :class:`Conflict` (nothing changed) where one does not; :class:`DatabaseError`.
+    """
+    agents = schema.table(schema.NEUTRON, "agents")
+    with engine.transaction(url) as connection:
+        statement = sa.update(agents).where(agents.c.id.in_(list(ids)), agents.c.host == host)
+        _expect(connection.execute(statement.values(heartbeat_timestamp=engine.utc_now(connection))), ids)
+
+
+def agent_hosts(url: str, ids: t.Sequence[str]) -> t.Dict[str, str]:
+    """Return the host of each agent that exists. Raises :class:`DatabaseError`."""
+    with engine.snapshot(url) as connection:
+        return _agent_hosts(connection, ids, lock=False)
+
+
+def _agent_hosts(connection: sa.Connection, ids: t.Sequence[str], lock: bool) -> t.Dict[str, str]:
+    agents = schema.table(schema.NEUTRON, "agents")
+    statement = sa.select(agents.c.id, agents.c.host).where(agents.c.id.in_(list(ids))).order_by(agents.c.id)
+    if lock:
+        statement = statement.with_for_update()
+    return {row[0]: row[1] for row in connection.execute(statement)}
+
+
+def _expect(result: sa.CursorResult[t.Any], ids: t.Sequence[str]) -> None:
+    if result.rowcount != len(ids):
+        raise Conflict(f"network agents: {result.rowcount} rows would change, expected {len(ids)}")
+
+
+#: For other guarded changes: see C(steps/link_rows.py).
+compare = _compare
+problems = _problems
+update = _update

@@ -1,0 +1,337 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reads everything about one compute host in one go: :func:`read_host`.
+
+Every part is read by itself. A part that cannot be read is None and leaves an :class:`Unread` with the reason; no
+part's failure touches another, and none is ever taken for "there is none".
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import datetime
+import glob
+import ipaddress
+import json
+import os
+import re
+import socket
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    ComputeIdFile,
+    GuestDefinition,
+    HostFacts,
+    HostsLine,
+    HugePages,
+    Libvirt,
+    Memory,
+    NameUsers,
+    NovaConf,
+    OpenOperation,
+    RbdFacts,
+    Resolution,
+    Unit,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+    commands,
+    compute_id,
+    libvirt,
+    name_spaces,
+    name_users,
+    network_agent,
+    nova_compute,
+    processes,
+    units,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import Parts, ReadError
+
+COMPUTE_UNITS = ("nova-compute", "openstack-nova-compute", "devstack@n-cpu")
+AGENT_UNITS = (
+    "neutron-openvswitch-agent",
+    "neutron-linuxbridge-agent",
+    "neutron-sriov-nic-agent",
+    "neutron-macvtap-agent",
+    "neutron-ovn-metadata-agent",
+    "neutron-ovn-agent",
+    "neutron-dhcp-agent",
+    "neutron-l3-agent",
+    "neutron-metadata-agent",
+    "devstack@q-agt",
+    "devstack@q-ovn-agent",
+)
+STATE_DIR = "/var/lib/stackguard"
+_PATIENCE = 30
+
+
+@dataclasses.dataclass(frozen=True)
+class HostOptions:
+    """What the operator may say about where to look."""
+
+    inventory_name: str
+    nova_conf_files: t.Tuple[str, ...] = ()
+    nova_config_dirs: t.Tuple[str, ...] = ()
+    libvirt_uri: str = "qemu:///system"
+    resolve_names: t.Tuple[str, ...] = ()
+    state_dir: str = STATE_DIR
+    compute_units: t.Tuple[str, ...] = COMPUTE_UNITS
+    agent_units: t.Tuple[str, ...] = AGENT_UNITS
+    #: Whether Ceph is asked at all; for which instances' disks (empty: all of the pool), and for the blocklist.
+    rbd: bool = False
+    rbd_instances: t.Tuple[str, ...] = ()
+    rbd_blocklist: bool = False
+    #: False: images are listed by name only. Details: what a fence by the blocklist needs. Volumes, and where they are.
+    rbd_open: bool = True
+    rbd_details: bool = False
+    rbd_volumes: t.Tuple[str, ...] = ()
+    rbd_volume_pools: t.Tuple[str, ...] = ()
+    #: Instead of what nova.conf says; words put before rbd and ceph.
+    rbd_user: t.Optional[str] = None
+    rbd_conf: t.Optional[str] = None
+    ceph_command: t.Tuple[str, ...] = ()
+    #: Whether the guests' definitions are read.
+    definitions: bool = False
+    #: Whether to look for what else goes by the host's name.
+    name_users: bool = False
+
+
+def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) -> HostFacts:
+    """Return all facts of this host. Never raises for a part that cannot be read.
+
+    ``texts``: takes each guest's XML by its SHA-256, where definitions are read.
+    """
+    parts = Parts()
+    read_at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    service = nova_compute.find_service("nova-compute", options.compute_units)
+    conf, nova = _nova(parts, options, service)
+    about = parts.read("libvirt", lambda: libvirt.read_identity(options.libvirt_uri))
+    kernel = host_names.kernel_name()
+    agent = parts.read("neutron_host", lambda: network_agent.agent_host(options.agent_units)) or (None, [])
+    return HostFacts(
+        inventory_name=options.inventory_name,
+        read_at=read_at,
+        kernel_hostname=kernel,
+        static_hostname=parts.read("static_hostname", host_names.static_name),
+        fqdn=parts.read("fqdn", lambda: resolve(kernel).canonical),
+        addresses=parts.read("addresses", addresses),
+        machine_id=parts.read("machine_id", lambda: _text("/etc/machine-id")),
+        dmi_uuid=parts.read("dmi_uuid", dmi_uuid),
+        compute_id_files=parts.read("compute_id_files", lambda: _identities(conf, nova, service)),
+        nova_conf=nova,
+        libvirt=about,
+        domains=parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri)),
+        memory=parts.read("memory", memory),
+        hugepages=parts.read("hugepages", hugepages),
+        units=parts.read("units", lambda: _units(options)),
+        resolutions=parts.read("resolutions", lambda: _resolutions(options, kernel, nova, about)),
+        etc_hosts=parts.read("etc_hosts", etc_hosts),
+        ovs_external_ids=parts.read("ovs_external_ids", host_names.ovs_external_ids),
+        open_operations=parts.read("open_operations", lambda: open_operations(options.state_dir)),
+        nova_version=parts.read("nova_version", lambda: nova_compute.nova_version(service)),
+        neutron_host=agent[0],
+        neutron_host_lines=agent[1],
+        rbd=parts.read("rbd", lambda: _rbd(options, nova)) if options.rbd else None,
+        unread=parts.unread,
+        definitions=parts.read("definitions", lambda: _definitions(options, read_at, texts))
+        if options.definitions
+        else None,
+        qemu_processes=parts.read("qemu_processes", qemu_processes),
+        boot_id=parts.read("boot_id", lambda: _text("/proc/sys/kernel/random/boot_id")),
+        # After libvirt was asked: its daemon may have been started by that.
+        name_users=parts.read("name_users", lambda: _name_users(kernel, conf, nova, about))
+        if options.name_users
+        else None,
+        name_spaces=parts.read("name_spaces", lambda: name_spaces.read(options.compute_units)),
+    )
+
+
+def _identities(
+    conf: t.Optional[nova_compute.Loaded], nova: t.Optional[NovaConf], service: nova_compute.Service
+) -> t.List[ComputeIdFile]:
+    return compute_id.compute_id_files(conf, nova, compute_id.reader_of(service))
+
+
+def qemu_processes() -> t.Dict[str, int]:
+    """Return domain uuid to the first QEMU that runs here for it: of the kernel, where libvirt is silent too."""
+    return {uuid: min(pids) for uuid, pids in processes.qemu_by_uuid().items()}
+
+
+def _definitions(options: HostOptions, read_at: str, texts: t.Optional[t.Dict[str, str]]) -> t.List[GuestDefinition]:
+    found, written = libvirt.read_definitions(options.libvirt_uri, read_at)
+    if texts is not None:
+        texts.update(written)
+    return found
+
+
+def _nova(
+    parts: Parts, options: HostOptions, service: nova_compute.Service
+) -> t.Tuple[t.Optional[nova_compute.Loaded], t.Optional[NovaConf]]:
+    def read() -> t.Tuple[nova_compute.Loaded, NovaConf]:
+        loaded = nova_compute.load(options.nova_conf_files, options.nova_config_dirs, service)
+        return loaded, nova_compute.nova_facts(loaded, service)
+
+    conf, nova = parts.read("nova_conf", read) or (None, None)
+    if conf is not None:
+        nova_compute.note_odd_options(parts, conf)
+    return conf, nova
+
+
+def _name_users(
+    kernel: str,
+    conf: t.Optional[nova_compute.Loaded],
+    nova: t.Optional[NovaConf],
+    about: t.Optional[Libvirt],
+) -> NameUsers:
+    own = [kernel, host_names.static_name(), nova.host if nova else None, about.hostname if about else None]
+    names = [name for name in own if name]
+    both = dict.fromkeys([*names, *(name.split(".", 1)[0] for name in names)])
+    return name_users.read(list(both), conf.config if conf else None)
+
+
+def _rbd(options: HostOptions, nova: t.Optional[NovaConf]) -> RbdFacts:
+    if nova is None:
+        raise ReadError("nova.conf was not read: the pool is not known")
+    if nova.images_type != "rbd" or not nova.images_rbd_pool:
+        raise ReadError(f"images_type is {nova.images_type}: this host keeps no disks in Ceph")
+    where = rbd.RbdOptions(
+        pool=nova.images_rbd_pool,
+        user=options.rbd_user or nova.rbd_user,
+        conf=options.rbd_conf or nova.images_rbd_ceph_conf,
+        command=options.ceph_command,
+    )
+    more = rbd.More(options.rbd_open, options.rbd_details, options.rbd_volumes, options.rbd_volume_pools)
+    return rbd.read_rbd(where, options.rbd_instances, options.rbd_blocklist, more)
+
+
+# --- the host itself --------------------------------------------------------------------------------------------
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read().strip()
+    if not text:
+        raise ReadError(f"{path} is empty")
+    return text
+
+
+def dmi_uuid(classes: str = "/sys/class") -> str:
+    """Return the machine's uuid as its firmware says, in lower case; an empty string: this machine has no DMI.
+
+    The kernel makes the directory wherever there are DMI tables (drivers/firmware/dmi-id.c): none on s390x, on arm64
+    without SMBIOS, in some containers. Raises OSError and ReadError where it is there and unreadable, or where sysfs
+    is not mounted, so that nothing is known.
+    """
+    if not os.listdir(classes):
+        raise ReadError(f"{classes} is empty: is sysfs mounted?")
+    if not os.path.lexists(os.path.join(classes, "dmi")):
+        return ""
+    return _text(os.path.join(classes, "dmi", "id", "product_uuid")).lower()
+
+
+def addresses() -> t.List[str]:
+    """Return the addresses of all interfaces: all but loopback and IPv6 link-local ones.
+
+    What is put on the interface C(lo) for routing counts.
+    """
+    done = commands.run(["ip", "-json", "address", "show"], _PATIENCE)
+    if done.returncode:
+        raise ReadError(f"ip -json address show: {done.stderr.decode('utf-8', 'replace').strip()}")
+    found = [
+        str(entry["local"])
+        for interface in json.loads(done.stdout or b"[]")
+        for entry in interface.get("addr_info", [])
+        if "local" in entry
+    ]
+    return [address for address in dict.fromkeys(found) if not _of_no_use(ipaddress.ip_address(address))]
+
+
+def _of_no_use(address: t.Any) -> bool:
+    # Every tap of a guest has a link-local IPv6 address; no name resolves to one.
+    return bool(address.is_loopback or (address.version == 6 and address.is_link_local))
+
+
+def memory(path: str = "/proc/meminfo") -> Memory:
+    """Return real memory, MiB."""
+    with open(path, encoding="ascii") as stream:
+        sizes = {key: value for key, _sign, value in (line.partition(":") for line in stream)}
+    names = ("MemTotal", "MemAvailable", "MemFree", "SwapFree")
+    total, available, free, swap = (int(sizes[name].split()[0]) // 1024 for name in names)
+    return Memory(total, available, free, swap)
+
+
+def hugepages(root: str = "/sys") -> t.List[HugePages]:
+    """Return huge pages by size, for each NUMA node where the kernel tells them apart."""
+    result = []
+    whole = sorted(glob.glob(f"{root}/kernel/mm/hugepages/hugepages-*kB"))
+    # Pages that a process has been promised and not yet touched still count as free; only the whole host's are told.
+    promised = {os.path.basename(folder): int(_text(os.path.join(folder, "resv_hugepages"))) for folder in whole}
+    for folder in sorted(glob.glob(f"{root}/devices/system/node/node[0-9]*/hugepages/hugepages-*kB")):
+        match = re.search(r"/node/node(\d+)/", folder)
+        node = int(match.group(1)) if match else None
+        result.append(_hugepages(folder, node, promised.get(os.path.basename(folder), 0)))
+    return result or [_hugepages(folder, None, promised[os.path.basename(folder)]) for folder in whole]
+
+
+def _hugepages(folder: str, node: t.Optional[int], reserved: int) -> HugePages:
+    size = int(os.path.basename(folder)[len("hugepages-") : -len("kB")])
+    total, free = (int(_text(os.path.join(folder, name))) for name in ("nr_hugepages", "free_hugepages"))
+    return HugePages(size, total, free, node, reserved)
+
+
+def etc_hosts(path: str = "/etc/hosts") -> t.List[HostsLine]:
+    """Return the lines with an address and at least one name."""
+    result = []
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as stream:
+        for number, raw in enumerate(stream, 1):
+            text = raw.rstrip("\r\n")
+            words = text.split("#", 1)[0].split()
+            if len(words) > 1:
+                # What is not UTF-8 cannot travel as JSON; a guarded edit of such a line fails, as it should.
+                shown = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+                names = [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in words[1:]]
+                result.append(HostsLine(number, words[0], names, shown))
+    return result
+
+
+def resolve(name: str) -> Resolution:
+    """Ask this host's own resolver for a name."""
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME)
+    except (OSError, UnicodeError) as error:
+        return Resolution(name, [], None, str(error))
+    canonical = next((entry[3] for entry in found if entry[3]), None)
+    return Resolution(name, list(dict.fromkeys(str(entry[4][0]) for entry in found)), canonical)
+
+
+def _resolutions(
+    options: HostOptions, kernel: str, nova: t.Optional[NovaConf], about: t.Optional[Libvirt]
+) -> t.List[Resolution]:
+    """Resolve the names asked for and this host's own, side by side: an unreachable name server takes its time."""
+    own = [kernel, nova.host if nova else None, about.hostname if about else None]
+    names = list(dict.fromkeys(name for name in [*options.resolve_names, *own] if name))
+    with concurrent.futures.ThreadPoolExecutor(max_workers=8) as pool:
+        return list(pool.map(resolve, names))
+
+
+def open_operations(state_dir: str) -> t.List[OpenOperation]:
+    """Return the journals of unfinished runs on this host."""
+    return [
+        OpenOperation(
+            str(entry["operation_id"]),
+            str(entry["kind"]),
+            str(entry["state"]),
+            str(entry.get("started_at", "")),
+            str(entry.get("subject", "")),
+        )
+        for entry in journal.list_open(state_dir)
+    ]
+
+
+def _units(options: HostOptions) -> t.List[Unit]:
+    return units.read_units([*options.compute_units, *options.agent_units], options.state_dir)

@@ -1,0 +1,206 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""libvirt on a compute host, through its Python binding and, but for :func:`end_domain`, a read-only connection.
+
+One call lists all domains, one fetches each domain's XML: nothing here starts a process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+import xml.etree.ElementTree as ET
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain, GuestDefinition, Libvirt
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import processes
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError, within
+
+#: Seconds for all that is asked of libvirt at once. A libvirtd that waits for a storage that is gone never answers.
+PATIENCE = 60
+#: virDomainState.
+_STATES = ("nostate", "running", "blocked", "paused", "shutdown", "shutoff", "crashed", "pmsuspended")
+
+
+class LibvirtError(HostError):
+    """libvirt cannot be reached or refused: its own words."""
+
+
+@contextlib.contextmanager
+def connection(uri: str, write: bool = False) -> t.Iterator[t.Any]:
+    """Open a connection (read-only unless ``write``), and close it.
+
+    Raises :class:`LibvirtError`, also for what is asked within.
+    """
+    try:
+        import libvirt
+    except ImportError as error:
+        raise LibvirtError("the Python binding of libvirt is missing on this host: install python3-libvirt") from error
+    # Without a handler the binding prints every error to standard error.
+    libvirt.registerErrorHandler(lambda _context, _error: None, None)
+    opened = None
+    try:
+        opened = libvirt.open(uri) if write else libvirt.openReadOnly(uri)
+        yield opened
+    except libvirt.libvirtError as error:
+        raise LibvirtError(f"{uri}: {error}") from error
+    finally:
+        if opened is not None:
+            with contextlib.suppress(libvirt.libvirtError):
+                opened.close()
+
+
+def read_identity(uri: str) -> Libvirt:
+    """Return who libvirt says it is. Raises :class:`LibvirtError`, or ReadError where it does not answer."""
+
+    def read() -> Libvirt:
+        with connection(uri) as opened:
+            return identity(opened, uri)
+
+    return within(PATIENCE, uri, read)
+
+
+def identity(opened: t.Any, uri: str) -> Libvirt:
+    """Return who an open connection says it is. ``hostname`` is what Nova takes for C(hypervisor_hostname)."""
+    number = opened.getLibVersion()
+    version = f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}"
+    capabilities = ET.fromstring(opened.getCapabilities())  # noqa: S314 - libvirt's own output
+    return Libvirt(uri, version, opened.getHostname(), capabilities.findtext("host/uuid"))
+
+
+def hostname(uri: str) -> str:
+    """Return the host name that libvirt reports now. Raises as :func:`read_identity` does."""
+
+    def read() -> str:
+        with connection(uri) as opened:
+            return str(opened.getHostname())
+
+    return within(PATIENCE, uri, read)
+
+
+def read_domains(uri: str, proc: str = "/proc") -> t.List[Domain]:
+    """Return every domain, active or not, sorted by uuid. Raises as :func:`read_identity` does."""
+
+    def read() -> t.List[Domain]:
+        with connection(uri) as opened:
+            return domains(opened, proc)
+
+    return within(PATIENCE, uri, read)
+
+
+def domains(opened: t.Any, proc: str = "/proc") -> t.List[Domain]:
+    """Return every domain of an open connection, sorted by uuid.
+
+    A domain that vanishes between listing and reading is left out, as if it had been listed a moment later; any
+    other error fails the whole list, since a list with holes would read as "there is none".
+    """
+    import libvirt
+
+    guests = processes.qemu_by_uuid(proc)
+    result = []
+    for handle in opened.listAllDomains(0):
+        try:
+            result.append(_domain(handle, guests, proc))
+        except libvirt.libvirtError as error:
+            if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
+                raise
+    return sorted(result, key=lambda domain: domain.uuid)
+
+
+def read_definitions(uri: str, read_at: str) -> t.Tuple[t.List[GuestDefinition], t.Dict[str, str]]:
+    """Return every guest's live and inactive definition, sorted by uuid, and each XML by its SHA-256.
+
+    Raises as :func:`read_identity` does.
+    """
+
+    def read() -> t.Tuple[t.List[GuestDefinition], t.Dict[str, str]]:
+        with connection(uri) as opened:
+            return definitions(opened, read_at)
+
+    return within(PATIENCE, uri, read)
+
+
+def definitions(opened: t.Any, read_at: str) -> t.Tuple[t.List[GuestDefinition], t.Dict[str, str]]:
+    """Return the definitions of an open connection. A domain that vanishes meanwhile is left out."""
+    import libvirt
+
+    texts: t.Dict[str, str] = {}
+    found = []
+    for handle in opened.listAllDomains(0):
+        try:
+            live = handle.XMLDesc(0) if handle.isActive() else None
+            inactive = handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE) if handle.isPersistent() else None
+            parts = [None if xml is None else domain_xml.definition(xml) for xml in (live, inactive)]
+            for part, xml in zip(parts, (live, inactive)):
+                if part is not None and xml is not None:
+                    texts[part.sha256] = domain_xml.recorded(xml)
+            found.append(GuestDefinition(handle.UUIDString(), handle.name(), read_at, *parts))
+        except libvirt.libvirtError as error:
+            if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
+                raise
+    return sorted(found, key=lambda entry: entry.uuid), texts
+
+
+def end_domain(uri: str, uuid: str) -> None:
+    """Destroy a domain where it is active, and undefine it where it is defined. Its disks, NVRAM and TPM state stay.
+
+    One that is not there is no error. Raises as :func:`read_identity` does.
+    """
+
+    def end() -> None:
+        import libvirt
+
+        with connection(uri, write=True) as opened:
+            try:
+                handle = opened.lookupByUUIDString(uuid)
+                persistent = handle.isPersistent()
+                if handle.isActive():
+                    handle.destroy()
+                if persistent:
+                    # Older libvirts know no flag for the TPM, and keep its state.
+                    keep = libvirt.VIR_DOMAIN_UNDEFINE_KEEP_NVRAM | getattr(libvirt, "VIR_DOMAIN_UNDEFINE_KEEP_TPM", 0)
+                    handle.undefineFlags(keep)
+            except libvirt.libvirtError as error:
+                if error.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
+                    raise
+
+    within(PATIENCE, f"{uri}: end of {uuid}", end)
+
+
+def _domain(handle: t.Any, guests: t.Mapping[str, t.Sequence[int]], proc: str) -> Domain:
+    uuid, name = handle.UUIDString(), handle.name()
+    state, maximum, _memory, vcpus, _time = handle.info()
+    xml = handle.XMLDesc(0)
+    root = domain_xml.parse(xml)
+    nova = domain_xml.nova_metadata(root)
+    pid = _pid(uuid, name, guests) if handle.isActive() else None
+    return Domain(
+        uuid=uuid,
+        name=name,
+        state=_STATES[state] if state < len(_STATES) else f"state {state}",
+        persistent=bool(handle.isPersistent()),
+        pid=pid,
+        pid_start=None if pid is None else processes.start_time(pid, proc),
+        memory_mib=maximum // 1024,
+        vcpus=vcpus,
+        nova_name=nova.name,
+        nova_flavor=nova.flavor,
+        nova_project=nova.project,
+        machine_type=domain_xml.machine_type(root),
+        disks=domain_xml.disks(root),
+        interfaces=domain_xml.interfaces(root),
+        xml_digest=domain_xml.digest(xml),
+        rss_mib=None if pid is None else processes.resident_mib(pid, proc),
+        hugepage_kib=domain_xml.hugepage_kib(root),
+    )
+
+
+def _pid(uuid: str, name: str, guests: t.Mapping[str, t.Sequence[int]]) -> t.Optional[int]:
+    """Take the one QEMU whose arguments bear the uuid; where there are several, the one that libvirt noted."""
+    found = guests.get(uuid, ())
+    if len(found) == 1:
+        return found[0]
+    noted = processes.noted_pid(name)
+    return noted if noted in found else None

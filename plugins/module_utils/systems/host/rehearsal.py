@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What libvirt will call this host after a rename: tried beforehand, in private UTS and mount namespaces.
+
+Nova takes libvirt's host name for C(hypervisor_hostname). libvirt makes it of the kernel's name and of what the
+resolver answers for that. A fresh process gets the new name and the planned F(/etc/hosts) for itself alone, and asks
+as libvirt does. The host's own name is never touched.
+
+What answers from outside these namespaces still knows the old name: it is named, and what it would say then is not
+known.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Rehearsal
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+    commands,
+    line_edits,
+    names,
+    private_names,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError, ReadError
+
+HOSTS = "/etc/hosts"
+#: glibc asks the daemon behind this before it asks anything else (nscd/nscd-client.h).
+NSCD = "/var/run/nscd"
+NSSWITCH = "/etc/nsswitch.conf"
+#: nss-resolve asks here; without it, it is as if it were not configured.
+RESOLVED = "/run/systemd/resolve/io.systemd.Resolve"
+#: Seconds. A name server that does not answer is asked several times.
+_PATIENCE = 60
+
+
+def rehearse(name: str, lines: t.Sequence[line_edits.LineEdit], state_dir: str) -> Rehearsal:
+    """Return what libvirt would call this host under a name and with these lines changed. Never raises."""
+    try:
+        files = line_edits.planned(lines, state_dir)
+        with tempfile.TemporaryDirectory(prefix="stackguard-") as folder:
+            binds = _binds(name, files, folder)
+            answer = _ask(name, binds)
+            now = _ask(None, [])
+        return Rehearsal(
+            name=name,
+            hostname=str(answer["hostname"]),
+            unresolved=answer["unresolved"],
+            now=str(now["hostname"]),
+            undecided=undecided(name, files),
+        )
+    except (HostError, OSError) as error:
+        return Rehearsal(name=name, hostname=None, reason=str(error))
+
+
+def _binds(name: str, files: t.Mapping[str, bytes], folder: str) -> t.List[t.Tuple[str, str]]:
+    """Write what takes the place of the host's files, and return it with what it replaces."""
+    planned = {**files, **({names.STATIC: f"{name}\n".encode()} if os.path.exists(names.STATIC) else {})}
+    binds = []
+    for number, (path, content) in enumerate(sorted(planned.items())):
+        source = os.path.join(folder, str(number))
+        with open(source, "wb") as stream:
+            stream.write(content)
+        os.chmod(source, 0o644)
+        binds.append((source, path))
+    if os.path.isdir(NSCD):
+        empty = os.path.join(folder, "nothing")
+        os.mkdir(empty)
+        binds.append((empty, NSCD))
+    return binds
+
+
+def _ask(name: t.Optional[str], binds: t.Sequence[t.Tuple[str, str]]) -> t.Mapping[str, t.Any]:
+    """Run private_names as a process of its own. Raises :class:`ReadError`."""
+    request = json.dumps({"name": name, "binds": [list(pair) for pair in binds]})
+    try:
+        done = commands.run([sys.executable, "-I", "-c", inspect.getsource(private_names), request], _PATIENCE)
+    except subprocess.TimeoutExpired:
+        raise ReadError(f"the resolver did not answer within {_PATIENCE} s") from None
+    try:
+        answer = dict(json.loads(done.stdout))
+    except (ValueError, TypeError):
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise ReadError(f"the rehearsal ended without an answer: {said[-1] if said else done.returncode}") from None
+    if "error" in answer:
+        raise ReadError(str(answer["error"]))
+    return answer
+
+
+# --- what lives outside ---------------------------------------------------------------------------------------
+
+
+def undecided(name: str, files: t.Mapping[str, bytes]) -> t.List[str]:
+    """Return what may answer otherwise once the host has its new name: why, one sentence each."""
+    if "." in name:
+        return []  # libvirt asks nobody
+    found = []
+    if os.path.exists(os.path.join(NSCD, "socket")):
+        found.append("nscd runs: for a while it may answer what it has cached under the old name")
+    if _asks_resolved(name, _services(), files.get(HOSTS)):
+        found.append(
+            f"{NSSWITCH} asks systemd-resolved before {HOSTS} answers: it knows this machine by its old name until the "
+            "rename, and answers for its own name by itself"
+        )
+    return found
+
+
+def _services() -> t.List[str]:
+    """Return the sources of host names in their order (nsswitch.conf(5))."""
+    try:
+        with open(NSSWITCH, encoding="utf-8", errors="replace") as stream:
+            lines = stream.read().splitlines()
+    except FileNotFoundError:
+        return ["dns", "files"]
+    given = [line.partition("#")[0] for line in lines if re.match(r"\s*hosts\s*:", line)]
+    return re.sub(r"\[[^]]*\]", " ", given[-1].partition(":")[2]).split() if given else ["dns", "files"]
+
+
+def _asks_resolved(name: str, services: t.Sequence[str], planned: t.Optional[bytes]) -> bool:
+    for service in services:
+        # myhostname answers for the name that its own process sees, which is the new one.
+        if service == "myhostname" or (service == "files" and _in_hosts(name, planned)):
+            return False
+        if service == "resolve" and os.path.exists(RESOLVED):
+            return True
+    return False
+
+
+def _in_hosts(name: str, planned: t.Optional[bytes]) -> bool:
+    if planned is None:
+        try:
+            with open(HOSTS, "rb") as stream:
+                planned = stream.read()
+        except FileNotFoundError:
+            return False
+    lines = planned.decode("utf-8", "replace").splitlines()
+    return any(name.casefold() in line.partition("#")[0].casefold().split()[1:] for line in lines)

@@ -1,0 +1,670 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a plan's steps do on the compute host: requests in, results out, in order, up to the first that fails.
+
+Every action can be carried out again and taken back, whether it was done wholly, partly or not at all; each is
+guarded by the values that were read when the plan was made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+import subprocess
+import time
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.records import batches, journal
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
+    commands,
+    compute_id,
+    libvirt,
+    line_edits,
+    logs,
+    probes,
+    processes,
+    rehearsal,
+    units,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
+
+Params = t.Mapping[str, t.Any]
+Result = t.Dict[str, t.Any]
+
+#: What a stop must leave no process of, where the operator's own commands stop it.
+PROGRAMS = ("nova-compute",)
+#: Seconds that verifying a start of one unit may take.
+START_TIMEOUT = 120
+
+
+class StepError(Exception):
+    """A request that failed. ``changed_meanwhile``: a guard did not hold, and the request changed nothing."""
+
+    def __init__(self, message: str, changed_meanwhile: bool = False) -> None:
+        super().__init__(message)
+        self.changed_meanwhile = changed_meanwhile
+
+
+_ERRORS = (HostError, journal.JournalError, OSError)
+
+
+class Action(t.Protocol):
+    """One kind of step."""
+
+    def is_done(self, params: Params) -> Result:
+        """Return ``{"done": bool}``."""
+
+    def apply(self, params: Params) -> Result:
+        """Do it."""
+
+    def verify(self, params: Params) -> Result:
+        """Prove that it is done, or raise."""
+
+    def undo(self, params: Params) -> Result:
+        """Take it back."""
+
+
+# --- units ------------------------------------------------------------------------------------------------------
+
+
+class _UnitAction:
+    """What stopping and starting share: the units, or the operator's own commands in their place."""
+
+    def __init__(
+        self, state_dir: str, systemctl: units.Systemctl, sleep: t.Callable[[float], None] = time.sleep
+    ) -> None:
+        self.state_dir = state_dir
+        self.systemctl = systemctl
+        self.sleep = sleep
+
+    def stop_begin(self, params: Params) -> Result:
+        """Keep everything from starting, then ask it to stop. Units are not waited for; the operator's command is."""
+        if _commands(params):
+            units.mark("command", self.state_dir)
+            _command(params.get("mask_command"), params)
+            _command(params["stop_command"], params)
+            return {}
+        for name in _names(params):
+            units.block(name, self.state_dir, self.systemctl)
+        for name in _names(params):
+            units.stop(name, self.systemctl)
+        return {}
+
+    def stop_poll(self, params: Params, settle: bool = True) -> Result:
+        """Return ``{"stopped", "seconds", "state"}``. What is stopped is locked for good (``settle``)."""
+        if _commands(params):
+            left = _left(params)
+            seconds = units.seconds_since("command", self.state_dir)
+            return {"stopped": not left, "seconds": seconds, "state": _left_text(left) if left else "no process left"}
+        names = _names(params)
+        shown = dict(zip(names, self.systemctl.show(names)))
+        pending = [name for name in names if not units.is_stopped(shown[name])]
+        if settle:
+            for name in names:
+                if name not in pending:
+                    units.settle(name, self.systemctl)
+        state = ", ".join(f"{name} {units.state_text(shown[name])}" for name in pending or names)
+        seconds = max((units.seconds_since(name, self.state_dir) for name in names), default=0)
+        return {"stopped": not pending, "seconds": seconds, "state": state}
+
+    def _stop(self, params: Params) -> Result:
+        self.stop_begin(params)
+        while True:
+            answer = self.stop_poll(params)
+            if answer["stopped"]:
+                return {}
+            if answer["seconds"] > int(params["timeout"]):
+                raise StepError(f"still not stopped after {answer['seconds']} s: {answer['state']}")
+            self.sleep(1)
+
+    def _verify_stopped(self, params: Params) -> Result:
+        if _commands(params):
+            left = _left(params)
+            if left:
+                raise StepError(_left_text(left))
+            return {"remark": "no process left"}
+        names = _names(params)
+        for name, shown in zip(names, self.systemctl.show(names)):
+            if not units.is_blocked(name, shown, self.state_dir):
+                raise StepError(f"{name} is not kept from starting")
+            if not units.is_stopped(shown):
+                raise StepError(
+                    f"{name} is not stopped: {units.state_text(shown)}, main process {shown.get('MainPID')}"
+                )
+        return {"remark": f"stopped and kept from starting: {', '.join(names)}"}
+
+    def _start(self, params: Params) -> Result:
+        if _commands(params):
+            _command(params.get("unmask_command"), params)
+            _command(params["start_command"], params)
+            units.unmark("command", self.state_dir)
+            return {}
+        for name in _names(params):
+            units.unblock(name, self.state_dir, self.systemctl)
+        for name in _active_names(params):
+            units.start(name, self.systemctl)
+        return {}
+
+    def _verify_started(self, params: Params) -> Result:
+        if _commands(params):
+            return {"remark": "started by the operator's own command"}
+        states = [
+            f"{name} {units.wait_started(name, START_TIMEOUT, self.systemctl, self.sleep)}"
+            for name in _active_names(params)
+        ]
+        return {"remark": ", ".join(states) or "was not active before, so not started"}
+
+    def _is_started(self, params: Params) -> bool:
+        names = _names(params)
+        wanted = set(_active_names(params))
+        return all(
+            not units.is_blocked(name, shown, self.state_dir)
+            and (name not in wanted or shown.get("ActiveState") == "active")
+            for name, shown in zip(names, self.systemctl.show(names))
+        )
+
+    def _is_stopped(self, params: Params) -> bool:
+        try:
+            self._verify_stopped(params)
+        except StepError:
+            return False
+        return True
+
+
+class StopUnits(_UnitAction):
+    """Stop units and keep them from starting; undone by letting those that were active start."""
+
+    def is_done(self, params: Params) -> Result:
+        """Whether all are stopped and kept from starting."""
+        return {"done": self._is_stopped(params)}
+
+    def apply(self, params: Params) -> Result:
+        """Stop, and wait as long as the plan allows."""
+        return self._stop(params)
+
+    def verify(self, params: Params) -> Result:
+        """Prove that nothing runs and nothing can start."""
+        return self._verify_stopped(params)
+
+    def undo(self, params: Params) -> Result:
+        """Start what was active, and see it active."""
+        self._start(params)
+        return self._verify_started(params)
+
+
+class StartUnits(_UnitAction):
+    """Let units start and start those that were active; undone by stopping them."""
+
+    def is_done(self, params: Params) -> Result:
+        """Whether all may start, and all that were active are; never known of the operator's own commands."""
+        return {"done": not _commands(params) and self._is_started(params)}
+
+    def apply(self, params: Params) -> Result:
+        """Start, without waiting."""
+        return self._start(params)
+
+    def verify(self, params: Params) -> Result:
+        """See them active. It proves little of nova-compute: another step looks for its proofs."""
+        return self._verify_started(params)
+
+    def undo(self, params: Params) -> Result:
+        """Stop, and wait as long as the plan allows."""
+        self._stop(params)
+        return self._verify_stopped(params)
+
+
+class RestartUnits:
+    """Start units anew that run, or that gave up. Nothing to prove here, and nothing to take back."""
+
+    def __init__(self, systemctl: units.Systemctl) -> None:
+        self.systemctl = systemctl
+
+    def is_done(self, params: Params) -> Result:
+        """Never: it is asked for where the last start did not do."""
+        return {"done": False}
+
+    def apply(self, params: Params) -> Result:
+        """Restart each."""
+        for name in params["units"]:
+            units.restart(units.full_name(str(name)), self.systemctl)
+        return {}
+
+    def verify(self, params: Params) -> Result:
+        """The proofs are another step's."""
+        return {}
+
+    def undo(self, params: Params) -> Result:
+        """Nothing was changed."""
+        return {}
+
+
+def _commands(params: Params) -> bool:
+    given = bool(params.get("stop_command") and params.get("start_command"))
+    if not given and not params["units"]:
+        raise StepError("neither a unit nor the operator's own commands: there is nothing to stop or to start")
+    return given
+
+
+def _names(params: Params) -> t.List[str]:
+    return [units.full_name(str(unit["name"])) for unit in params["units"]]
+
+
+def _active_names(params: Params) -> t.List[str]:
+    return [units.full_name(str(unit["name"])) for unit in params["units"] if unit["active"]]
+
+
+def _left(params: Params) -> t.List[int]:
+    programs = params.get("process_patterns") or PROGRAMS
+    return sorted({pid for program in programs for pid in processes.running(str(program))})
+
+
+def _left_text(pids: t.Sequence[int]) -> str:
+    return f"processes are left: {', '.join(map(str, pids))}"
+
+
+def _command(line: t.Optional[str], params: Params) -> None:
+    """Run one of the operator's own commands, without a shell. Its exit status decides."""
+    if not line:
+        return
+    try:
+        done = commands.run(shlex.split(line), int(params["timeout"]), merged=True)
+    except subprocess.TimeoutExpired:
+        raise StepError(f"{line}: did not end within {params['timeout']} s") from None
+    except (OSError, ValueError) as error:
+        raise StepError(f"{line}: {error}") from error
+    if done.returncode:
+        said = done.stdout.decode("utf-8", "replace").strip()[-logs.WIDTH :]
+        raise StepError(f"{line}: exit status {done.returncode}: {said}")
+
+
+# --- names ------------------------------------------------------------------------------------------------------
+
+
+class HostNames:
+    """The host's own name and the files that bear it. All of it is checked before the first of it is changed."""
+
+    def __init__(self, state_dir: str) -> None:
+        self.state_dir = state_dir
+
+    def is_done(self, params: Params) -> Result:
+        """Whether everything bears the new name."""
+        try:
+            self._prove(params, "after")
+        except StepError:
+            return {"done": False}
+        return {"done": True}
+
+    def apply(self, params: Params) -> Result:
+        """Give the new names."""
+        return self._change(params, "before", "after")
+
+    def verify(self, params: Params) -> Result:
+        """Prove that everything bears the new name, libvirt included."""
+        self._prove(params, "after")
+        return {"remark": f"libvirt says {params['libvirt']['after']}"}
+
+    def undo(self, params: Params) -> Result:
+        """Give the old names back, and prove it."""
+        self._change(params, "after", "before")
+        self._prove(params, "before")
+        return {"remark": f"libvirt says {params['libvirt']['before']}"}
+
+    def _change(self, params: Params, old: str, new: str) -> Result:
+        lines = _line_edits(params, new)
+        name, external = params.get("static_hostname"), params.get("ovs_external_ids") or {}
+        try:
+            self._check(lines, name, external)
+        except (StepError, *_ERRORS) as error:
+            raise StepError(f"nothing was changed here: {error}", changed_meanwhile=True) from error
+        line_edits.apply(lines, self.state_dir)
+        if external:
+            current = host_names.ovs_external_ids()
+            for key in sorted(key for key in external if current.get(key) != external[key][new]):
+                host_names.set_ovs_external_id(key, external[key][new])
+        if name:
+            host_names.set_name(name[new], self.state_dir)
+        return {}
+
+    def _check(self, lines: t.Sequence[line_edits.LineEdit], name: t.Optional[Params], external: Params) -> None:
+        line_edits.check(lines, self.state_dir)
+        if name:
+            for what, value in _own_names():
+                if value not in (name["before"], name["after"]):
+                    raise StepError(f"{what} is {value}, neither {name['before']} nor {name['after']}")
+        current = host_names.ovs_external_ids() if external else {}
+        for key, values in external.items():
+            if current.get(key) not in (values["before"], values["after"]):
+                raise StepError(f"Open vSwitch external_ids:{key} is {current.get(key)}, not {values['before']}")
+
+    def _prove(self, params: Params, wanted: str) -> None:
+        left = line_edits.done(_line_edits(params, wanted), self.state_dir)
+        if left:
+            raise StepError(f"lines that are not as wanted: {line_edits.describe(left)}")
+        name, external = params.get("static_hostname"), params.get("ovs_external_ids") or {}
+        for what, value in _own_names() if name else []:
+            if name and value != name[wanted]:
+                raise StepError(f"{what} is {value}, not {name[wanted]}")
+        current = host_names.ovs_external_ids() if external else {}
+        for key, values in external.items():
+            if current.get(key) != values[wanted]:
+                raise StepError(f"Open vSwitch external_ids:{key} is {current.get(key)}, not {values[wanted]}")
+        about = params["libvirt"]
+        seen = libvirt.hostname(about["uri"])
+        if seen != about[wanted]:
+            raise StepError(f"libvirt calls this host {seen}, not {about[wanted]}: what Nova would go by")
+
+
+def _line_edits(params: Params, wanted: str) -> t.List[line_edits.LineEdit]:
+    found = [
+        line_edits.LineEdit(str(item["path"]), int(item["number"]), str(item["before"]), str(item["after"]))
+        for item in params["line_edits"]
+    ]
+    return found if wanted == "after" else [edit.reversed() for edit in found]
+
+
+def _own_names() -> t.List[t.Tuple[str, str]]:
+    kernel, static = host_names.kernel_name(), host_names.static_name()
+    names = [("the kernel's host name", kernel)]
+    # None: no static name is set, so that the kernel's is all there is.
+    return names if static is None else [*names, ("the static host name", static)]
+
+
+# --- identity ---------------------------------------------------------------------------------------------------
+
+
+class IdentityFile:
+    """Put compute_id files out of Nova's sight, beside where they were: the host will get a new identity."""
+
+    def is_done(self, params: Params) -> Result:
+        """Whether each is put away."""
+        return {"done": not any(os.path.lexists(str(file["path"])) for file in params["files"])}
+
+    def apply(self, params: Params) -> Result:
+        """Rename each file that holds what it held when the plan was made."""
+        for file in params["files"]:
+            path, kept_as = str(file["path"]), str(file["kept_as"])
+            if not os.path.lexists(path) and os.path.lexists(kept_as):
+                continue
+            found = compute_id.read_compute_id(path, True)
+            if not found.exists or found.uuid != file["before"]:
+                raise StepError(f"{path} holds {found.uuid or found.error or 'nothing'}, not {file['before']}")
+            self._move(path, kept_as)
+        return {}
+
+    def verify(self, params: Params) -> Result:
+        """See them gone from where Nova looks."""
+        if not self.is_done(params)["done"]:
+            raise StepError("a compute_id file is where Nova reads it")
+        return {"remark": f"kept as {', '.join(str(file['kept_as']) for file in params['files'])}"}
+
+    def undo(self, params: Params) -> Result:
+        """Put them back; one that is there again is left alone."""
+        for file in params["files"]:
+            path, kept_as = str(file["path"]), str(file["kept_as"])
+            if os.path.lexists(kept_as) and not os.path.lexists(path):
+                self._move(kept_as, path)
+        return {}
+
+    @staticmethod
+    def _move(source: str, target: str) -> None:
+        os.rename(source, target)
+        folder = os.open(os.path.dirname(target), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+# --- guests -----------------------------------------------------------------------------------------------------
+
+
+class GuestsUnchanged:
+    """Compare every domain with what it was: process, uuid, state, definition. Changes nothing."""
+
+    def is_done(self, params: Params) -> Result:
+        """Always to be looked at anew."""
+        return {"done": False}
+
+    def apply(self, params: Params) -> Result:
+        """Nothing to do: verifying is the step."""
+        return {}
+
+    def verify(self, params: Params) -> Result:
+        """Compare. A difference is an error where the params say ``strict`` (the default), else a remark."""
+        uri = str(params.get("uri") or "qemu:///system")
+        differences = compare(params["domains"], libvirt.read_domains(uri))
+        if differences and params.get("strict", True):
+            raise StepError("guests are not what they were: " + "; ".join(differences))
+        if differences:
+            return {"remark": "changed since nova-compute runs: " + "; ".join(differences), "differences": differences}
+        return {"remark": f"{count(len(params['domains']), 'guest')} unchanged", "differences": []}
+
+    def undo(self, params: Params) -> Result:
+        """Nothing was changed."""
+        return {}
+
+
+class EndDomains:
+    """End domains whose servers live elsewhere, each guarded by the process that was seen. It cannot be taken back."""
+
+    def is_done(self, params: Params) -> Result:
+        """Whether no domain and no QEMU of them is left."""
+        return {"done": not self._left(params)}
+
+    def apply(self, params: Params) -> Result:
+        """Look at all of them first, then end one after the other."""
+        uri = str(params["uri"])
+        now = {domain.uuid: domain for domain in libvirt.read_domains(uri)}
+        planned = [item for item in params["domains"] if str(item["uuid"]) in now]
+        for item in planned:
+            found = now[str(item["uuid"])]
+            # One that was ended already, by an earlier run, has no process any more.
+            if found.pid is not None and (found.pid, found.pid_start) != (item["pid"], item["pid_start"]):
+                raise StepError(
+                    f"nothing was ended: {found.name} ({found.uuid}) has process {found.pid}, not {item['pid']}",
+                    changed_meanwhile=True,
+                )
+        for item in planned:
+            libvirt.end_domain(uri, str(item["uuid"]))
+        return {}
+
+    def verify(self, params: Params) -> Result:
+        """See that neither libvirt nor the process table has any of them."""
+        left = self._left(params)
+        if left:
+            raise StepError(f"still here: {', '.join(left)}")
+        return {"remark": f"{count(len(params['domains']), 'domain')} ended"}
+
+    def undo(self, params: Params) -> Result:
+        """Nothing can be taken back: their servers live elsewhere."""
+        raise StepError("a domain that was ended is not brought back: its server lives elsewhere")
+
+    @staticmethod
+    def _left(params: Params) -> t.List[str]:
+        wanted = {str(item["uuid"]) for item in params["domains"]}
+        known = {domain.uuid for domain in libvirt.read_domains(str(params["uri"]))}
+        return sorted(wanted & (known | set(processes.qemu_by_uuid())))
+
+
+def compare(before: t.Sequence[Params], now: t.Sequence[Domain]) -> t.List[str]:
+    """Return every difference between domains as they were and as they are, in words. Pure."""
+    current = {domain.uuid: dataclasses.asdict(domain) for domain in now}
+    result = []
+    for old in before:
+        new = current.pop(str(old["uuid"]), None)
+        label = f"{old['name']} ({old['uuid']})"
+        if new is None:
+            result.append(f"{label} is gone")
+            continue
+        for key, what in _COMPARED:
+            if new[key] != old[key]:
+                result.append(f"{label}: {what} was {old[key]}, is {new[key]}")
+    return result + [f"{item['name']} ({item['uuid']}) is new" for item in current.values()]
+
+
+_COMPARED = (
+    ("name", "name"),
+    ("state", "state"),
+    ("pid", "process"),
+    ("pid_start", "start of the process"),
+    ("xml_digest", "definition"),
+)
+
+
+# --- requests ---------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What came of a list of requests. ``error``: what the first failed one said; those after it were not begun."""
+
+    results: t.List[Result]
+    changed: bool = False
+    error: t.Optional[str] = None
+    changed_meanwhile: bool = False
+
+
+class Runner:
+    """Carries out requests. ``check_mode``: those that would change something are skipped."""
+
+    def __init__(
+        self,
+        state_dir: str,
+        check_mode: bool = False,
+        systemctl: t.Optional[units.Systemctl] = None,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.state_dir = state_dir
+        self.check_mode = check_mode
+        systemctl = systemctl or units.Systemctl()
+        self.stop = StopUnits(state_dir, systemctl, sleep)
+        self.actions: t.Dict[str, Action] = {
+            "stop_units": self.stop,
+            "start_units": StartUnits(state_dir, systemctl, sleep),
+            "restart_units": RestartUnits(systemctl),
+            "host_names": HostNames(state_dir),
+            "guests_unchanged": GuestsUnchanged(),
+            "identity_file": IdentityFile(),
+            "end_domains": EndDomains(),
+        }
+        self._reads: t.Dict[str, t.Callable[[Params], Result]] = {
+            "journal_read": lambda request: {
+                "journal": journal.read(state_dir, request["kind"]),
+                "ended": journal.count_closed(state_dir, request["kind"]),
+            },
+            # Of a run that has nothing to do here: the token is compared, and the sign of life renewed.
+            "still_ours": lambda _request: {},
+            "journal_list": lambda _request: {"journals": journal.list_open(state_dir)},
+            "journal_closed": lambda request: {"journals": journal.list_closed(state_dir, request["kind"])},
+            "batch_states": lambda request: {"states": list(batches.states(self._batches(request)).items())},
+            "batch_read": lambda request: {"rows": batches.read(self._batches(request), int(request["number"]))},
+            "is_done": lambda request: self._action(request).is_done(request["params"]),
+            "verify": lambda request: self._action(request).verify(request["params"]),
+            "stop_poll": lambda request: self.stop.stop_poll(request["params"], settle=not check_mode),
+            "log_mark": lambda request: {"mark": logs.mark(request.get("log_file"), request.get("unit"))},
+            "log_find": lambda request: {"found": logs.find(request["mark"], request["needles"])},
+            "rehearse": lambda request: {
+                "rehearsal": to_plain(
+                    rehearsal.rehearse(str(request["name"]), _line_edits(request, "after"), state_dir)
+                )
+            },
+            "probe_tcp": lambda request: {
+                "probes": probes.probe_tcp(request["targets"], float(request.get("timeout", 5)))
+            },
+        }
+        self._writes: t.Dict[str, t.Callable[[Params], t.Optional[Result]]] = {
+            "journal_open": lambda request: journal.open_new(state_dir, request["journal"], request.get("ended")),
+            "journal_write": lambda request: journal.write(state_dir, request["journal"]),
+            "journal_mark": lambda request: journal.mark(
+                state_dir, request["kind"], request["operation_id"], request["note"], _token(request)
+            ),
+            "journal_claim": lambda request: {
+                "journal": journal.claim(
+                    state_dir,
+                    request["kind"],
+                    request["operation_id"],
+                    request["run"],
+                    request["previous"],
+                    bool(request["certain"]),
+                    request["at"],
+                )
+            },
+            "journal_release": lambda request: journal.release(
+                state_dir, request["kind"], request["operation_id"], request["token"], request["at"]
+            ),
+            "journal_put": lambda request: {
+                "others": journal.put(state_dir, request["journal"], request.get("before"), request.get("counted"))
+            },
+            "journal_close": lambda request: {"path": journal.close(state_dir, request["journal"])},
+            "batch_write": lambda request: batches.write(
+                self._batches(request), int(request["number"]), request["rows"]
+            ),
+            "batch_mark": lambda request: batches.mark(
+                self._batches(request), int(request["number"]), request["state"]
+            ),
+            "stop_begin": lambda request: self.stop.stop_begin(request["params"]),
+            "apply": lambda request: self._action(request).apply(request["params"]),
+            "undo": lambda request: self._action(request).undo(request["params"]),
+        }
+
+    def _batches(self, request: Params) -> str:
+        return batches.directory(self.state_dir, request["kind"], request["operation_id"])
+
+    def run(self, requests: t.Sequence[Params]) -> Outcome:
+        """Carry out requests in order, up to the first that fails."""
+        outcome = Outcome([])
+        for number, request in enumerate(requests, 1):
+            label = f"request {number} ({_label(request)})"
+            try:
+                outcome.results.append(self._one(request, outcome))
+            except StepError as error:
+                outcome.error, outcome.changed_meanwhile = f"{label}: {error}", error.changed_meanwhile
+                return outcome
+            except _ERRORS as error:
+                outcome.error = f"{label}: {error}"
+                return outcome
+            except (KeyError, TypeError, ValueError) as error:
+                outcome.error = f"{label}: malformed request: {type(error).__name__}: {error}"
+                return outcome
+        return outcome
+
+    def _one(self, request: Params, outcome: Outcome) -> Result:
+        name = request["op"]
+        holder = request.get("holder")
+        if holder is None or self.check_mode:
+            return self._carry_out(request, outcome)
+        with journal.executing(self.state_dir, holder, _label(request), opens=name == "journal_open"):
+            return self._carry_out(request, outcome)
+
+    def _carry_out(self, request: Params, outcome: Outcome) -> Result:
+        name = request["op"]
+        if name in self._reads:
+            return {"ok": True, **self._reads[name](request)}
+        if name not in self._writes:
+            raise StepError("unknown op")
+        if self.check_mode:
+            return {"ok": True, "skipped": True}
+        # Whatever it fails at, something may have changed by then.
+        outcome.changed = True
+        return {"ok": True, **(self._writes[name](request) or {})}
+
+    def _action(self, request: Params) -> Action:
+        name = request["action"]
+        if name not in self.actions:
+            raise StepError(f"unknown action {name}")
+        return self.actions[name]
+
+
+def _token(request: Params) -> t.Optional[str]:
+    holder = request.get("holder")
+    return str(holder["token"]) if holder else None
+
+
+def _label(request: Params) -> str:
+    return " ".join(str(request[key]) for key in ("op", "action", "kind") if request.get(key))
