@@ -38,3 +38,57 @@ def test_a_proof_is_made_by_its_makers_only(gate, tmp_path, monkeypatch, line, r
 
 def test_the_collection_keeps_to_it(gate):
     assert list(gate.proofs()) == []
+
+
+# --- rooms ----------------------------------------------------------------------------------------------------
+
+_OURS = "ansible_collections.stackguard.nova.plugins.module_utils"
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "refused"),
+    [
+        ("checks/before/rename.py", f"from {_OURS}.systems.api import http", "which is above checks"),
+        ("checks/before/rename.py", "import sqlalchemy as sa", "are pure"),
+        ("checks/hazards/zones.py", f"from {_OURS}.checks.before.rename import preflight", "above checks/hazards"),
+        ("checks/before/rename.py", f"from {_OURS}.checks.hazards import zones", None),
+        ("plans/rename.py", f"from {_OURS}.checks.before import rename", None),
+        ("systems/api/http.py", f"from {_OURS}.checks.before import rename", "judge nothing"),
+        ("systems/api/http.py", f"from {_OURS}.systems.db import engine", "another system (db)"),
+        ("systems/api/http.py", f"from {_OURS}.model.errors import StackguardError", None),
+        ("steps/rename.py", f"from {_OURS}.operations import lifecycle", "above steps"),
+        ("operations/resize.py", f"from {_OURS}.operations import evacuate", "another operation"),
+        ("operations/resize.py", f"from {_OURS}.operations import lifecycle", None),
+        ("operations/resize.py", f"from {_OURS}.helpers import lines", "belongs to no room"),
+        ("helpers/lines.py", "", "belongs to no room"),
+        ("lines.py", "", "belongs to no room"),
+        ("systems/ovn/reads.py", "", "belongs to none of systems's own"),
+    ],
+)
+def test_every_file_is_in_a_room_and_no_arrow_points_upwards(gate, tmp_path, path, line, refused):
+    utils = tmp_path / "plugins" / "module_utils"
+    there = ("systems/api/http", "systems/db/engine", "checks/before/rename", "checks/hazards/zones", "model/errors")
+    for name in (*there, "operations/lifecycle", "operations/evacuate", path.removesuffix(".py")):
+        (utils / name).parent.mkdir(parents=True, exist_ok=True)
+        (utils / f"{name}.py").write_text("")
+    (utils / path).write_text(line)
+    found = list(gate.rooms(tmp_path))
+    assert [refused in problem for problem in found] == [True] if refused else found == []
+
+
+def test_the_collection_keeps_to_its_rooms(gate):
+    assert list(gate.rooms()) == []
+    names = {path.stem for path in (ROOT / gate.UTILS / "operations").glob("*.py")}
+    assert set(gate.OPERATIONS) <= names
+
+
+def test_a_program_in_a_string_imports_what_is_there(gate, tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "ROOT", tmp_path)
+    for name in ("tests", "lab", "plugins/module_utils/model"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "plugins" / "module_utils" / "model" / "facts.py").write_text("")
+    program = tmp_path / "tests" / "one.py"
+    program.write_text(f'CODE = """\nfrom {_OURS}.model import facts\nfrom {_OURS}.model.facts import Bundle\n"""')
+    assert list(gate.imports(tmp_path)) == []
+    program.write_text(f'CODE = "from {_OURS}.systems import host"')
+    assert ["systems.host" in problem for problem in gate.imports(tmp_path)] == [True]
