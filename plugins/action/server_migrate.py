@@ -52,7 +52,6 @@ class ActionModule(JournaledMove):
         "probes": {"type": "list", "elements": "dict", "default": []},
         "prefix": {"type": "str", "default": "", "choices": ["", "drain", "migrate"]},
     }
-    ACTIONS = ("apply", "resume", "status", "rollback")
 
     def _carry_on(self, args: t.Dict[str, t.Any]) -> str:
         action = f"{args['prefix']}_action" if args["prefix"] else "action"

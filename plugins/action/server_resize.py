@@ -46,7 +46,7 @@ class JournaledMove(ActionBase):
         "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
         "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
     }
-    ACTIONS: t.ClassVar[t.Tuple[str, ...]] = ("apply", "rollback")
+    ACTIONS: t.ClassVar[t.Tuple[str, ...]] = ("apply", "resume", "status", "rollback")
 
     @classmethod
     def arguments(cls) -> t.Dict[str, t.Dict[str, t.Any]]:
@@ -120,7 +120,7 @@ class ActionModule(JournaledMove):
     def _carry_on(self, args: t.Dict[str, t.Any]) -> str:
         return (
             "If the operation was begun, its journal is open: run the same command again to resume it, or with "
-            "resize_action=rollback to take it back"
+            "resize_action=rollback to undo it"
         )
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
@@ -129,7 +129,7 @@ class ActionModule(JournaledMove):
         return None
 
     def _carry_out(self, run: server_run.Run) -> t.Dict[str, t.Any]:
-        return resize.rollback(run) if run.options["action"] == "rollback" else resize.apply(run)
+        return resize.carry_out(run)
 
 
 def state_of(action: ActionBase, state_dir: str, task_vars: t.Mapping[str, t.Any]) -> Host:

@@ -19,7 +19,7 @@ description:
   - Refused before anything is changed where no host of the zone has room (SG406), and where anything that this depends
     on was not read.
   - A stopped server stays stopped.
-  - A run that was killed is carried on with by the same task, or taken back by O(action=rollback). The journal is on
+  - A run that was killed is resumed by the same task, or undone by O(action=rollback). The journal is on
     the host that the task runs on (or is delegated to), which receives no credentials.
   - Runs on the controller.
 author:
@@ -44,8 +44,12 @@ options:
   action:
     type: str
     default: apply
-    choices: [apply, rollback]
-    description: Whether to resize, or to take back what an unfinished run began. What is confirmed stays.
+    choices: [apply, resume, status, rollback]
+    description:
+      - V(apply) resizes, or resumes what an unfinished run began.
+      - V(resume) resumes only. It fails where no resize of the server is open.
+      - V(status) reports the open operation and the server. It changes nothing.
+      - V(rollback) undoes what an unfinished run began. What is confirmed stays.
   server:
     type: str
     required: true
@@ -103,8 +107,9 @@ EXAMPLES = r"""
 RETURN = r"""
 state:
   description:
-    - V(finished), or V(rolled-back) where it was taken back. V(none) where there was nothing to do, V(planned) in check
-      mode, V(refused) where nothing was changed. V(unknown) where the run broke off.
+    - V(finished), or V(rolled-back) where it was undone. V(open) or V(rolling-back) with O(action=status). V(none) where
+      there was nothing to do, V(planned) in check mode, V(refused) where nothing was changed. V(unknown) where the run
+      broke off.
   returned: always
   type: str
   sample: finished
@@ -113,6 +118,11 @@ operation_id:
   returned: when there is an operation
   type: str
   sample: 3f9a1c0b77de
+steps:
+  description: The state of each step.
+  returned: with O(action=status), when an operation is open
+  type: dict
+  sample: {pin: done, resize: applying}
 server:
   description: The server's uuid.
   returned: when it was found

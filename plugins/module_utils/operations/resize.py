@@ -18,7 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ServerFlavor, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import Run
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import resize as plans
@@ -66,8 +66,13 @@ def _identity(run: Run) -> str:
 # --- carrying out ---------------------------------------------------------------------------------------------
 
 
+def carry_out(run: Run) -> Result:
+    """Do what was asked for. Raises StackguardError and StepError."""
+    return {"apply": apply, "resume": resume, "status": status, "rollback": rollback}[run.options["action"]](run)
+
+
 def apply(run: Run) -> Result:
-    """Resize the server, or carry on with what an earlier run began. Raises StackguardError and StepError."""
+    """Resize the server, or resume what an earlier run began. Raises StackguardError and StepError."""
     identity = _identity(run)
     journal = _journal_of(run, identity)
     if journal is not None:
@@ -142,18 +147,56 @@ def _begin(run: Run, identity: str, server: t.Optional[ApiServer], flavor: t.Tup
 def _resume(run: Run, journal: Result) -> Result:
     about = journal["about"]
     run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
-    if journal["state"] == journals.OPEN and run.options["flavor"] not in (about["flavor"], about["flavor_name"]):
+    named = run.options["flavor"] or (about["flavor"] if run.options["action"] == "resume" else None)
+    if journal["state"] == journals.OPEN and named not in (about["flavor"], about["flavor_name"]):
         raise Refused(
             f"SG706 operation-open: an unfinished resize to {about['flavor_name']} is open (operation "
-            f"{journal['operation_id']}): carry on with it, or take it back (resize_action=rollback)"
+            f"{journal['operation_id']}): resume it with resize_action=resume, or undo it with resize_action=rollback"
         )
-    run.say(f"carrying on with operation {journal['operation_id']}: resize to {about['flavor_name']}")
+    run.say(f"resuming operation {journal['operation_id']}: resize to {about['flavor_name']}")
     if run.check_mode:
-        return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be carried on with"}
+        return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be resumed"}
     journal = _taken_up(run, journal)
     if journal["state"] == journals.ROLLING_BACK:
         return {**_told(journal), **_backward(run, journal, "an earlier run took it back")}
     return {**_told(journal), **_forward(run, journal)}
+
+
+def resume(run: Run) -> Result:
+    """Resume the open operation. Unlike :func:`apply` it begins nothing."""
+    journal = _journal_of(run, _identity(run))
+    if journal is None:
+        raise Refused(
+            f"nothing to resume: no resize of {run.options['server']} is open. Begin one with resize_action=apply"
+        )
+    return _resume(run, journal)
+
+
+def status(run: Run) -> Result:
+    """Report what is open, and the server as Nova has it. Nothing is changed, not even which run has the operation."""
+    identity = _identity(run)
+    journal = _journal_of(run, identity)
+    server = zones.get_server(run.systems.cloud, identity)
+    now = "deleted" if server is None else _as_it_is(server)
+    if journal is None:
+        msg = f"no resize of {run.options['server']} is open. It is {now}"
+        return {"changed": False, "state": "none", "server": identity, "msg": msg}
+    about = journal["about"]
+    run.say(lifecycle.status_text(journal, [f"{journal['subject']} is {now}"]))
+    return {
+        **_told(journal),
+        "changed": False,
+        "state": journal["state"],
+        "steps": journal["steps"],
+        "msg": f"operation {journal['operation_id']} is {journal['state']}: resize of {journal['subject']} to "
+        f"{about['flavor_name']}. The server is {now}. Resume it with resize_action=resume, or undo it with "
+        "resize_action=rollback",
+    }
+
+
+def _as_it_is(server: ApiServer) -> str:
+    task = f" ({server.task_state})" if server.task_state else ""
+    return f"{server.status}{task} on {server.host}, flavor {server.flavor.name if server.flavor else 'not read'}"
 
 
 def rollback(run: Run) -> Result:
@@ -212,8 +255,7 @@ def _backward(run: Run, journal: Result, why: str, item: t.Optional[findings.Fin
     run.say(f"it is taken back: {why}")
     _runner(run).backward(journal)
     server = zones.get_server(run.systems.cloud, str(journal["about"]["server"]))
-    flavor = server.flavor.name if server is not None and server.flavor is not None else None
-    now = "deleted" if server is None else f"{server.status} on {server.host}, flavor {flavor}"
+    now = "deleted" if server is None else _as_it_is(server)
     extra = {} if item is None else {"report": findings.report(findings.Checked((item,)), run.now(), 0, 1)}
     msg = f"{journal['subject']} was not resized as asked: {why.rstrip('.')}. It is {now}"
     return {"changed": True, "failed": True, "state": journals.ROLLED_BACK, "msg": msg, **extra}

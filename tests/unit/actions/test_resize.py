@@ -22,6 +22,7 @@ from ansible_collections.stackguard.nova.tests.unit.zoned import WEB
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Killed, Nova
 
 OPTIONS = {
+    "action": "apply",
     "server": WEB,
     "flavor": "m1.large",
     "strategy": "auto",
@@ -377,3 +378,55 @@ def test_two_runs_do_not_carry_on_with_one_operation(state):
 
 def test_there_is_nothing_to_take_back(state):
     assert resize_run.rollback(run_of(Nova(), state))["state"] == "none"
+
+
+# --- resume and status ----------------------------------------------------------------------------------------
+
+
+def carry_out(nova, state, action, **more):
+    return resize_run.carry_out(run_of(nova, state, action=action, **more))
+
+
+def test_a_resume_needs_no_flavor_and_finishes_what_was_begun(state):
+    nova = Nova()
+    assert killed(nova, state, 45)
+    assert carry_out(nova, state, "resume", flavor=None)["state"] == "finished"
+    assert is_now(nova, {**DONE, "host": "compute2"})
+    assert not state.open
+
+
+def test_a_resume_refuses_another_flavor_than_was_begun(state):
+    nova = Nova()
+    assert killed(nova, state, 45)
+    with pytest.raises(resize_run.Refused, match="SG706"):
+        carry_out(nova, state, "resume", flavor="m1.huge")
+    assert state.open
+
+
+def test_a_resume_begins_nothing(state):
+    nova = Nova()
+    with pytest.raises(resize_run.Refused, match=r"no resize of .* is open"):
+        carry_out(nova, state, "resume")
+    assert nova.calls == []
+    assert is_now(nova, BEFORE)
+
+
+def test_a_status_shows_the_open_operation_and_changes_nothing(state):
+    nova, said = Nova(), []
+    assert killed(nova, state, 45)
+    calls, before = list(nova.calls), state.open
+    elsewhere = {"controller": "there", "pid": 2, "pid_start": 3}
+    result = carry_out(nova, state, "status", flavor=None, said=said, mine=elsewhere)
+    assert (result["changed"], result["state"]) == (False, "open")
+    assert "resize_action=resume" in result["msg"]
+    assert nova.server["host"] in result["msg"]
+    assert set(result["steps"].values()) <= {"pending", "applying", "done"}
+    assert (nova.calls, state.open) == (calls, before), "the run that has the operation still has it"
+
+
+def test_a_status_without_an_operation_reports_the_server(state):
+    nova = Nova()
+    result = carry_out(nova, state, "status")
+    assert (result["changed"], result["state"]) == (False, "none")
+    assert "compute1" in result["msg"]
+    assert nova.calls == []
