@@ -18,7 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.lin
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, Bundle, FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import KIND, LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -29,7 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps
 STEP_MODULE = "stackguard.nova.compute_host_step"
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
-    "action": {"type": "str", "default": "apply", "choices": ["apply", "rollback"]},
+    "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "status", "rollback"]},
     "hosts": {"type": "list", "elements": "str", "default": []},
     "codes": {"type": "list", "elements": "str", "default": list(REPAIRABLE)},
     "batch_size": {"type": "int", "default": 1000},
@@ -90,7 +90,7 @@ class ActionModule(ActionBase):
         state = self._state(args["state_dir"])
         try:
             result = self._dispatch(args, state)
-        except repair_links.Refused as refused:
+        except lifecycle.Refused as refused:
             result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
         except (StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
             result = {"failed": True, "changed": False, "msg": str(error), **self._where_it_stands(state)}
@@ -112,10 +112,9 @@ class ActionModule(ActionBase):
             check_mode=bool(self._task.check_mode),
             overrides=findings.parse_overrides(args["overrides"]),
         )
-        if args["action"] == "rollback":
-            return repair_links.rollback(run, args["operation"])
         codes, hosts = (tuple(dict.fromkeys(args[name])) for name in ("codes", "hosts"))
-        return repair_links.apply(run, LinkRequest(hosts, codes, args["batch_size"], args["limit"]))
+        request = LinkRequest(hosts, codes, args["batch_size"], args["limit"])
+        return repair_links.carry_out(run, request, args["action"], args["operation"])
 
     @staticmethod
     def _bundle(directory: t.Optional[str]) -> Bundle:

@@ -39,8 +39,12 @@ options:
   action:
     type: str
     default: apply
-    choices: [apply, rollback]
-    description: Whether to repair, or to take a repair back.
+    choices: [apply, resume, status, rollback]
+    description:
+      - V(apply) repairs, or resumes the same repair where it was interrupted.
+      - V(resume) resumes the open repair, or the open rollback. It fails where none is open.
+      - V(status) reports the open repair. It changes nothing and reads no database.
+      - V(rollback) restores what a repair changed and nobody has changed since.
   hosts:
     type: list
     elements: str

@@ -107,9 +107,9 @@ EXAMPLES = r"""
 RETURN = r"""
 state:
   description:
-    - V(finished), or V(rolled-back) where it was undone. V(open) or V(rolling-back) with O(action=status). V(none) where
-      there was nothing to do, V(planned) in check mode, V(refused) where nothing was changed. V(unknown) where the run
-      broke off.
+    - V(finished), or V(rolled-back) where it was undone. V(none) where there was nothing to do, V(planned) in check
+      mode, V(refused) where nothing was changed. V(unknown) where the run broke off.
+    - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
   sample: finished

@@ -177,8 +177,11 @@ def test_killed_at_any_instant(mixed: World, state: State, kill: tuple[str, str]
         repair_links.apply(run(mixed.options(), state), request(batch_size=batch_size))
     state.kill = None
     if then == "resume":
-        repair_links.apply(run(mixed.options(), state), request(batch_size=batch_size))
+        shown = repair_links.status(run(mixed.options(), state))
+        assert (shown["state"], shown["changed"]) == ("open", False)
+        repair_links.resume(run(mixed.options(), state), request(batch_size=batch_size))
         assert ids(mixed) == [1, 1, 2]
+        assert repair_links.status(run(mixed.options(), state))["state"] == "none"
     repair_links.rollback(run(mixed.options(), state))
     assert mixed.rows("cell", "instances", *IDS) == before, "also what was written before the kill is taken back"
     assert nova.list_cells(mixed.options())  # the lock and the connections are gone with it
@@ -233,7 +236,8 @@ def test_a_killed_rollback_is_gone_on_with(mixed: World, state: State, kill: tup
     state.kill = None
     with pytest.raises(StackguardError, match=r"SG706.*rollback"):
         repair_links.apply(run(mixed.options(), state), request())
-    assert repair_links.rollback(run(mixed.options(), state))["state"] == "rolled-back"
+    assert repair_links.status(run(mixed.options(), state))["state"] == "rolling-back"
+    assert repair_links.resume(run(mixed.options(), state), request())["state"] == "rolled-back"
     assert mixed.rows("cell", "instances", *IDS) == before
 
 

@@ -12,6 +12,7 @@ again from what the databases hold by then.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import itertools
@@ -27,6 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import links as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -113,11 +115,54 @@ class Tally:
             self.told.append(plans.told(made, said))
 
 
-class Refused(StackguardError):  # noqa: N818 (it is what happened, not a mistake)
-    """Nothing was changed. ``data["report"]`` says why."""
-
-
 # --- repairing ------------------------------------------------------------------------------------------------
+
+
+def carry_out(run: Run, request: plans.LinkRequest, action: str, operation: t.Optional[str]) -> Result:
+    """Do what was asked for. Returns a module's result; raises :class:`Refused` and :class:`StackguardError`."""
+    if action == "rollback":
+        return rollback(run, operation)
+    if action == "status":
+        return status(run)
+    return (resume if action == "resume" else apply)(run, request)
+
+
+def resume(run: Run, request: plans.LinkRequest) -> Result:
+    """Resume the open repair, or the open rollback. Unlike :func:`apply` it begins nothing.
+
+    Hosts and codes that were not given are those of the open repair; others are refused.
+    """
+    journal = _open_journal(run)
+    if journal is None:
+        raise Refused("nothing to resume: no repair of links is open. Begin one with repair_action=apply")
+    if journal["state"] == journals.ROLLING_BACK:
+        return rollback(run)
+    about = journal["about"]
+    given = set(request.codes) != set(REPAIRABLE)
+    hosts = request.hosts or tuple(about["hosts"])
+    codes = request.codes if given else tuple(about["codes"])
+    return apply(run, dataclasses.replace(request, hosts=hosts, codes=codes))
+
+
+def status(run: Run) -> Result:
+    """Report the open repair, batch by batch. Nothing is changed, and no database is read."""
+    journal = _open_journal(run)
+    if journal is None:
+        return {"changed": False, "state": "none", "msg": "no repair of links is open"}
+    states = collections.Counter(_states(run, journal).values())
+    written = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "none was begun"
+    msg = (
+        f"operation {journal['operation_id']} ({journal['subject']}) is {journal['state']}, begun at "
+        f"{journal['started_at']}. Batches: {written}. Resume it with repair_action=resume, or restore its rows "
+        "with repair_action=rollback"
+    )
+    return {
+        "changed": False,
+        "state": journal["state"],
+        "operation_id": journal["operation_id"],
+        "batches": dict(states),
+        "msg": msg,
+    }
 
 
 def apply(run: Run, request: plans.LinkRequest) -> Result:

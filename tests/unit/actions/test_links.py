@@ -48,3 +48,53 @@ def test_a_repair_ends_before_it_judges_where_its_lock_is_out_of_reach(repair):
     with pytest.raises(StackguardError, match=r"127\.0\.0\.1:1") as raised:
         repair(False, nova_api_db_url=GONE)
     assert not isinstance(raised.value, repair_links.Refused)
+
+
+# --- resume and status ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """A run that finds an open repair of SG211 of compute1, with one batch written."""
+    state = State(tmp_path / "state")
+    nothing = Bundle(SCHEMA, "", {}, {}, None, None)
+    made = repair_links.Run({"nova_api_db_url": GONE}, nothing, state, lambda _said: None, lambda: AT, "op2")
+    journal = repair_links._journal(made, LinkRequest(("compute1",), ("SG211",), 1000, 1000))
+    state.call([{"op": "journal_open", "journal": journal}])
+    state.call([{**repair_links._batch("op2", "batch_write"), "number": 1, "rows": []}])
+    return made
+
+
+def asked(*codes, hosts=()):
+    return LinkRequest(tuple(hosts), codes or tuple(REPAIRABLE), 1000, 1000)
+
+
+def test_a_resume_begins_nothing(tmp_path):
+    nothing = Bundle(SCHEMA, "", {}, {}, None, None)
+    made = repair_links.Run({}, nothing, State(tmp_path / "state"), lambda _said: None, lambda: AT, "op1")
+    with pytest.raises(repair_links.Refused, match="no repair of links is open"):
+        repair_links.carry_out(made, asked(), "resume", None)
+    assert repair_links.carry_out(made, asked(), "status", None)["state"] == "none"
+
+
+def test_a_resume_takes_hosts_and_codes_of_the_open_repair(opened, monkeypatch):
+    taken = []
+    monkeypatch.setattr(repair_links, "apply", lambda _run, request: taken.append(request))
+    repair_links.carry_out(opened, asked(), "resume", None)
+    assert [(request.hosts, request.codes) for request in taken] == [(("compute1",), ("SG211",))]
+
+
+@pytest.mark.parametrize("request_", [asked("SG212"), asked(hosts=["compute2"])], ids=["codes", "hosts"])
+def test_a_resume_of_something_else_than_is_open_is_refused(opened, request_):
+    with pytest.raises(StackguardError, match="SG706"):
+        repair_links.carry_out(opened, request_, "resume", None)
+
+
+def test_a_status_names_the_open_repair_and_reads_no_database(opened):
+    before = opened.state.open
+    shown = repair_links.carry_out(opened, asked(), "status", None)
+    assert (shown["changed"], shown["state"], shown["operation_id"]) == (False, "open", "op2")
+    assert shown["batches"] == {"written": 1}
+    assert "SG211 of compute1" in shown["msg"]
+    assert "repair_action=resume" in shown["msg"]
+    assert opened.state.open == before
