@@ -50,8 +50,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import renam
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import guest_requests
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import queues as queue_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import registry
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename_by_drain as drain_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
@@ -462,12 +462,7 @@ class ActionModule(ActionBase):
         systems.fresh = mine.fresh
         return steps.Runner(
             host=mine,
-            actions={
-                **rename_actions.actions(systems),
-                **guest_requests.actions(systems),
-                **queue_actions.actions(systems),
-                **drain_actions.actions(systems),
-            },
+            actions=registry.of_rename(systems),
             voice=narrator,
             now=_now,
             still_ours=self._still_ours,

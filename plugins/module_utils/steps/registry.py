@@ -1,0 +1,38 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What carries out the steps of plans on the controller: one implementation for each action that a plan names.
+
+Steps of hosts are carried out there, by C(systems/host/steps.py). Steps of an evacuation and of a return need what only
+Ansible can do (fences, other hosts): :data:`BY_OPERATION` and :data:`BY_ROLE` name where.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import (
+    guest_requests,
+    queues,
+    rename,
+    rename_by_drain,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action
+
+#: Plan, and the file that advances its steps and marks each.
+BY_OPERATION = {"evacuation": "operations/evacuate.py"}
+#: Plan, and the tasks that carry its steps out. It has no journal: each run reads and judges anew.
+BY_ROLE = {"return_host": "roles/return_host/tasks/clear.yml"}
+
+
+def of_rename(systems: Systems) -> t.Dict[str, Action]:
+    """Return the controller's actions of a rename, in place and by draining. Raises ValueError for a name twice."""
+    found: t.Dict[str, Action] = {}
+    for room in (rename, guest_requests, queues, rename_by_drain):
+        for name, action in room.actions(systems).items():
+            if name in found:
+                raise ValueError(f"two implementations of {name}")
+            found[name] = action
+    return found

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every step of every plan has exactly one implementation."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import types
+
+import pytest
+import yaml
+
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves, registry, resize
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+UTILS = ROOT / "plugins" / "module_utils"
+NOBODY = types.SimpleNamespace(options={}, monotonic=lambda: 0.0)
+
+
+def steps_of(plan):
+    """(where, action) of each Step that a file of plans makes. A name that is no literal is a parameter: see CALLED."""
+    made = set()
+    for node in ast.walk(ast.parse((UTILS / "plans" / f"{plan}.py").read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Step":
+            where, action = node.args[2], node.args[3]
+            assert isinstance(where, ast.Name), ast.dump(where)
+            made.add((where.id, action.value if isinstance(action, ast.Constant) else f"({ast.unparse(action)})"))
+    return made
+
+
+#: What a parameter stands for, where a plan makes several steps by one function.
+CALLED = {("moves", "(name)"): ("hold", "leave")}
+
+
+#: What hosts can do and no plan names.
+NO_STEP = {
+    "guests_unchanged": "a step of journals that earlier versions left open (plans/rename.py, _revised)",
+    "restart_units": "what the step compute_up asks for when nova-compute has to start again (steps/rename.py)",
+}
+
+
+def controller(plan):
+    found = set()
+    for where, action in steps_of(plan):
+        if where == "CONTROLLER":
+            found |= set(CALLED[plan, action]) if action.startswith("(") else {action}
+    return found
+
+
+def host_actions():
+    return set(Runner("/nonexistent", True).actions)
+
+
+PLANS = sorted(path.stem for path in (UTILS / "plans").glob("*.py") if "Step(" in path.read_text())
+
+
+def test_no_plan_is_forgotten():
+    covered = {"rename", "rename_by_drain", "queues", "moves", "resize", *registry.BY_OPERATION, *registry.BY_ROLE}
+    assert covered == set(PLANS)
+
+
+def test_each_step_of_a_rename_on_the_controller_has_one_implementation_and_none_is_left_over():
+    wanted = controller("rename") | controller("rename_by_drain") | controller("queues")
+    assert set(registry.of_rename(NOBODY)) == wanted
+
+
+def test_a_second_implementation_is_refused(monkeypatch):
+    monkeypatch.setattr(registry.queues, "actions", lambda _systems: {"cell_rows": object()})
+    with pytest.raises(ValueError, match="two implementations of cell_rows"):
+        registry.of_rename(NOBODY)
+
+
+def test_each_step_of_a_move_and_a_resize_has_one_implementation_and_none_is_left_over():
+    assert set(resize.all_actions(NOBODY)) == controller("resize")
+    assert set(moves.all_actions(NOBODY, None)) == controller("moves")
+
+
+@pytest.mark.parametrize("plan", [plan for plan in PLANS if plan not in registry.BY_ROLE])
+def test_each_step_on_a_host_has_an_implementation_there(plan):
+    assert {action for where, action in steps_of(plan) if where == "HOST"} <= host_actions()
+
+
+def test_each_step_on_a_host_that_has_an_implementation_is_in_a_plan():
+    planned = {action for plan in PLANS for where, action in steps_of(plan) if where == "HOST"}
+    assert host_actions() - planned == set(NO_STEP)
+
+
+@pytest.mark.parametrize("plan", sorted(registry.BY_OPERATION))
+def test_an_operation_begins_and_ends_each_step_of_its_plan(plan):
+    tree = ast.parse((UTILS / registry.BY_OPERATION[plan]).read_text())
+    marked = {
+        (getattr(evacuate, node.args[0].id), node.args[1].attr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mark"
+    }
+    wanted = {action for _where, action in steps_of(plan)}
+    assert marked >= {(action, state) for action in wanted for state in ("APPLYING", "DONE")}
+    assert {action for action, _state in marked} == wanted
+
+
+@pytest.mark.parametrize("plan", sorted(registry.BY_ROLE))
+def test_a_role_carries_out_each_step_of_its_plan_once(plan):
+    modules = {"end_domains": "compute_host_step", "unblock": "rbd_blocklist", "release": "compute_service_hold"}
+    tasks = yaml.safe_load((ROOT / registry.BY_ROLE[plan]).read_text())
+    assert {action for _where, action in steps_of(plan)} == set(modules)
+    for module in modules.values():
+        assert [f"stackguard.nova.{module}" in task for task in tasks].count(True) == 1
