@@ -18,12 +18,12 @@ import sys
 import types
 
 PACKAGE = "ansible_collections.stackguard.nova.plugins.module_utils"
-FORECAST = f"{PACKAGE}.checks.forecast"
+FORECAST = f"{PACKAGE}.checks.hazards.forecast"
 #: What is made anew with a module that was changed, because it has taken names from it.
 USERS = {
-    f"{PACKAGE}.checks.recovery": (FORECAST,),
-    f"{PACKAGE}.checks.stored_names": (f"{PACKAGE}.checks.common", FORECAST),
-    f"{PACKAGE}.host_domain": (f"{PACKAGE}.names", f"{PACKAGE}.checks.common", FORECAST),
+    f"{PACKAGE}.checks.hazards.recovery": (FORECAST,),
+    f"{PACKAGE}.model.stored_names": (f"{PACKAGE}.checks.common", FORECAST),
+    f"{PACKAGE}.model.host_domain": (f"{PACKAGE}.model.names", f"{PACKAGE}.checks.common", FORECAST),
     FORECAST: (),
 }
 _LEAVES = (ast.Return, ast.Raise, ast.Continue)

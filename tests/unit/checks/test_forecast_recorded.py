@@ -122,7 +122,7 @@ UNSHOWN = {
 @pytest.mark.parametrize("module", ["recovery", "forecast"])
 def test_without_any_one_rule_a_recorded_forecast_is_wrong(module):
     """A rule that is written tomorrow needs a state that shows it, or its place in UNSHOWN."""
-    found = removed.removals(f"{removed.PACKAGE}.checks.{module}", FINDINGS)
+    found = removed.removals(f"{removed.PACKAGE}.checks.hazards.{module}", FINDINGS)
     assert {name for name, make in found if not wrong(make)} == UNSHOWN[module]
 
 
