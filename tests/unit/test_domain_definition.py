@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
-from ansible_collections.stackguard.nova.tests.unit.test_domain_xml import LIVE
+from ansible_collections.stackguard.nova.tests.unit.model.test_domain_xml import LIVE
 
 UUID = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"
 #: What the binding answers on this host: one guest, its XML from a file.

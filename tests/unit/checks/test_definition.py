@@ -16,7 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml, facts
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, healthy
-from ansible_collections.stackguard.nova.tests.unit.test_domain_xml import LIVE, RESTARTED
+from ansible_collections.stackguard.nova.tests.unit.model.test_domain_xml import LIVE, RESTARTED
 
 UUID = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"
 DISK = "vms/8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk"

@@ -318,7 +318,7 @@ def install(patch, defects):
     patch.setattr(journals, "PATIENCE", 0.15)
     patch.setattr(journals, "time", types.SimpleNamespace(sleep=lambda _seconds: HERE.actor.point("lock", waits=True)))
     patch.setattr(run_owner, "has_ended", has_ended)
-    # Whether a journal survives a power cut is proven elsewhere (tests/unit/test_journal.py).
+    # Whether a journal survives a power cut is proven elsewhere (tests/unit/records/test_journal.py).
     patch.setattr(journals.os, "fsync", lambda _descriptor: None)
     store = journals._store
 

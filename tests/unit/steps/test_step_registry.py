@@ -14,7 +14,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves, registry, resize
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 UTILS = ROOT / "plugins" / "module_utils"
 NOBODY = types.SimpleNamespace(options={}, monotonic=lambda: 0.0)
 

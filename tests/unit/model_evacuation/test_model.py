@@ -16,7 +16,7 @@ import os
 
 import pytest
 
-from ansible_collections.stackguard.nova.tests.unit.model import oracle, scenario
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation import oracle, scenario
 
 RUNS = int(os.environ.get("STACKGUARD_MODEL_RUNS", "0"))
 SEED = int(os.environ.get("STACKGUARD_MODEL_SEED", "0"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
-from ansible_collections.stackguard.nova.tests.unit.model import reading
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation import reading
 
 OPERATION = "0123456789ab"
 STEPS = ("fence", "hold_down", "guard", "evacuate", "unguard")

@@ -22,8 +22,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import ARGUMENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
-from ansible_collections.stackguard.nova.tests.unit.model import reading
-from ansible_collections.stackguard.nova.tests.unit.model.world import START, Killed
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation import reading
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation.world import START, Killed
 
 UNREACHABLE = {"unreachable": True, "msg": "timed out"}
 #: Calls of the plugin after which a run that never ends is a defect of its own.

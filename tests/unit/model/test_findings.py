@@ -26,7 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     parse_overrides,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PAGES = ROOT / "docs" / "codes"
 ABSOLUTE = sorted(code for code, entry in CATALOGUE.items() if entry.absolute)
 

@@ -28,7 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
-from ansible_collections.stackguard.nova.tests.unit.model import oracle, scenario
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation import oracle, scenario
 
 #: Scenarios until it must be found.
 MOST = 300

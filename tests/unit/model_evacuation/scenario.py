@@ -26,8 +26,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
-from ansible_collections.stackguard.nova.tests.unit.model import earlier, oracle, pump, reading, returning
-from ansible_collections.stackguard.nova.tests.unit.model.world import (
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation import earlier, oracle, pump, reading, returning
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation.world import (
     Cluster,
     Disk,
     Host,

@@ -26,8 +26,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 from ansible_collections.stackguard.nova.plugins.modules import compute_service_hold
-from ansible_collections.stackguard.nova.tests.unit.model import oracle, pump, reading
-from ansible_collections.stackguard.nova.tests.unit.model.world import Killed
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation import oracle, pump, reading
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation.world import Killed
 
 #: Runs after which a host that is never clear is a defect of its own.
 MOST_RUNS = 10

@@ -14,7 +14,7 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.tests.unit.model.world import HEADROOM, OVERHEAD, WATCH_TIMEOUT
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation.world import HEADROOM, OVERHEAD, WATCH_TIMEOUT
 
 #: Seconds that a reading takes: it is a little older than its proof says.
 SLACK = 5.0

@@ -15,7 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, reads, server_moves
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as hosts
-from ansible_collections.stackguard.nova.tests.unit.model import world as worlds
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation import world as worlds
 
 CONTROLLER = "198.51.100.9"
 
