@@ -335,10 +335,10 @@ class ActionModule(ActionBase):
         backwards = action == "rollback"
         self._operation_id = str(journal["operation_id"])
         if journal["about"].get("has_neutron_db") and not self._args["neutron_db_url"]:
-            raise steps.StepError("neutron_db_url: this operation began with it and needs it to be carried on")
+            raise steps.StepError("neutron_db_url: this operation began with it and needs it to resume")
         # A rollback only tidies with it, and says what it left.
         if journal["about"].get("has_broker") and not backwards and not self._args["rabbit_url"]:
-            raise steps.StepError("rename_rabbit_url: this operation began with it and needs it to be carried on")
+            raise steps.StepError("rename_rabbit_url: this operation began with it and needs it to resume")
         self._say(
             f"{'rolling back' if backwards else 'resuming'} operation {journal['operation_id']}: {journal['subject']}"
         )
@@ -509,8 +509,8 @@ class ActionModule(ActionBase):
         if journal is None:
             return self._closed_again()
         self._say(terminal.progress_text(journal["subject"], journal["state"], steps.progress(journal)))
-        back = "" if drain_actions.only_forward(journal) else ", or with -e rename_action=rollback to take it back"
-        self._say(f"The operation is open. Run the same command again to carry on with it{back}.")
+        back = "" if drain_actions.only_forward(journal) else ", or with -e rename_action=rollback to undo it"
+        self._say(f"The operation is open. Run the same command again to resume it{back}.")
         return {"state": journal["state"], "operation_id": journal["operation_id"], "progress": steps.progress(journal)}
 
     def _closed_again(self) -> t.Dict[str, t.Any]:

@@ -148,8 +148,8 @@ class ActionModule(ActionBase):
         if journal is None:
             return {"state": "none"}
         Display().display(
-            f"Operation {journal['operation_id']} is open. Run the same command again to go on with it, or with "
-            "-e repair_action=rollback to take it back."
+            f"Operation {journal['operation_id']} is open. Run the same command again to resume it, or with "
+            "-e repair_action=rollback to undo it."
         )
         return {"state": journal["state"], "operation_id": journal["operation_id"]}
 

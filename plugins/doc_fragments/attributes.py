@@ -14,9 +14,9 @@ class ModuleDocFragment:
 options: {}
 attributes:
   check_mode:
-    description: Can run in check mode and tell what it would change without changing anything.
+    description: Can run in check mode and report what it would change without changing anything.
   diff_mode:
-    description: Tells in diff mode what changed, or would change, before and after.
+    description: Shows in diff mode what changed, or would change, before and after.
   idempotent:
     description: When run twice in a row outside check mode, with the same arguments, the second run changes nothing.
 """

@@ -16,7 +16,7 @@ options:
     type: bool
     default: false
     description:
-      - Carry on with an operation that was begun on another controller, of which only you know that it has ended.
+      - Take over an operation of another controller. Only you know that it has ended there.
   overrides:
     type: list
     elements: dict

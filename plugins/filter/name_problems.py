@@ -10,7 +10,7 @@ DOCUMENTATION = r"""
 name: name_problems
 author: stackguard.nova contributors
 version_added: 0.1.0
-short_description: Tell what is wrong with names that somebody typed
+short_description: Report what is wrong with names in variables
 description:
   - Returns a sentence for each name that cannot be one, which says the variable, what is wrong with its value, and what
     is accepted. The value is shown as JSON, so that it reaches a terminal or a page as nothing but text.
@@ -24,7 +24,7 @@ options:
     description:
       - V(host) is a name that Nova can have for a compute host, V(hosts) a list of them. V(name) is a name or id of a
         server or flavor, which may have anything in it that can be printed on one line. V(text) is any such text
-        of any length, of which a finding tells later what is wrong.
+        of any length; a finding reports later what is wrong with it.
     type: str
     choices: [host, hosts, name, text]
     default: host
@@ -32,7 +32,7 @@ positional: kind
 """
 
 EXAMPLES = r"""
-- name: Refuse what is no name of a compute host
+- name: Refuse an invalid name of a compute host
   ansible.builtin.assert:
     that: problems | length == 0
     fail_msg: "{{ problems | join(' ') }}"

@@ -39,7 +39,7 @@ options:
     elements: str
     default: []
     description:
-      - Hosts that were to be read. One that left no trace in O(evidence_dir) or O(evidence) is told as not read.
+      - Hosts that were to be read. One that left no trace in O(evidence_dir) or O(evidence) is reported as not read.
   sources:
     type: list
     elements: str
@@ -77,7 +77,7 @@ options:
   links_listed:
     type: int
     default: 1000
-    description: Wrong links of one code that are listed one by one. The rest is counted, and told as undecided.
+    description: Wrong links of one code that are listed one by one. The rest is counted, and reported as undecided.
   overrides:
     type: list
     elements: dict
@@ -136,7 +136,7 @@ generated_at:
   type: str
   sample: "2026-11-21T02:10:44+00:00"
 summary:
-  description: What was told, line by line; the first 40.
+  description: What was reported, line by line; the first 40.
   returned: when the evidence could be read
   type: list
   elements: str

@@ -27,7 +27,7 @@ options:
     elements: str
     default: []
     description:
-      - Names of compute hosts to narrow down to. Rows that bear one of them as their host or as their node are read,
+      - Names of compute hosts to narrow down to. Rows that have one of them as their host or as their node are read,
         case variants included. Where it is empty, everything is read.
   instance_uuids:
     type: list

@@ -35,7 +35,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Choose who looks into Ceph
+- name: Choose the hosts that read Ceph
   stackguard.nova.ceph_readers:
     evidence_dir: /run/stackguard-evidence
     exclude: [compute1]

@@ -12,13 +12,13 @@ version_added: 0.1.0
 description:
   - With O(strategy=in_place), names change in the cell database, the API database, placement, neutron and on the host;
     ids and uuids never do, and guests keep running. With O(strategy=drain), the guests move to other hosts, and the
-    host registers anew under its new name.
+    host registers again under its new name.
   - Nova does not support a rename in place. Its administrator guide says that "the compute node's hostname may not be
     changed after the initial registration". What is done instead, and what is checked before, is in the guide of the
     role P(stackguard.nova.rename_host#role), which is the way to use this module.
   - Every reason against is reported at once and nothing is changed then. The plan is made from the evidence in
     O(evidence_dir), kept in a journal on the compute host before its first step, and that very plan is carried out.
-  - A run that was killed is carried on with by the same task, or taken back with O(action=rollback).
+  - Run the same task again to resume a run that was killed, or undo it with O(action=rollback).
   - Two runs of one operation exclude each other on the compute host, whatever their inventories call it and whatever
     the database is. A second run is refused with SG707.
   - Credentials stay on the controller; the compute host receives none.
@@ -38,7 +38,7 @@ attributes:
     description: Shows every row, name and line before and after.
   idempotent:
     support: full
-    description: A host that bears the new name already, everywhere, is left alone.
+    description: A host that has the new name already, everywhere, is left alone.
 options:
   rename_from:
     type: str
@@ -58,8 +58,8 @@ options:
     default: apply
     choices: [apply, resume, rollback, status]
     description:
-      - V(apply) begins, or carries on where the same rename is open.
-      - V(resume) only carries on; V(rollback) takes every begun step back; V(status) tells where it stands.
+      - V(apply) begins, or resumes the same rename if one is open.
+      - V(resume) only resumes; V(rollback) undoes every begun step; V(status) reports where it stands.
   evidence_dir:
     type: path
     description:
@@ -88,14 +88,14 @@ options:
     description:
       - V(in_place) changes the names under the running guests.
       - V(drain) moves the guests away within their zone, deletes the compute service through the API, renames the host
-        and lets it register anew. For release 26 it is the only one. An open operation keeps the strategy that it
+        and lets it register again. For release 26 it is the only one. An open operation keeps the strategy that it
         began with.
   drain_return:
     type: bool
     description:
       - With O(strategy=drain), whether the guests come back at the end. Unset means no.
-      - With O(action=rollback), whether those that moved already come back. V(false) given when an open operation is
-        carried on with ends it with the guests where they are.
+      - With O(action=rollback), whether those that moved already come back. V(false) given on a resume
+        ends the operation with the guests where they are.
   drain_parallel:
     type: int
     default: 1
@@ -139,7 +139,7 @@ options:
   nova_conf_files:
     type: list
     elements: str
-    description: The nova.conf files of nova-compute, where they cannot be told from its command line.
+    description: The nova.conf files of nova-compute, if its command line does not name them.
   stop_timeout:
     type: int
     default: 400
@@ -194,7 +194,7 @@ EXAMPLES = r"""
     evidence_dir: /run/stackguard-evidence
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
 
-- name: Tell where an interrupted rename stands
+- name: Report where an interrupted rename stands
   stackguard.nova.compute_host_rename:
     cloud: production
     rename_from: compute1
@@ -229,7 +229,7 @@ plan:
   sample: {kind: rename, subject: compute1 -> cn-rack7.example, steps: []}
 needs:
   description:
-    - What somebody must do before the operation can be carried on with. V(discover_hosts) is to be run on a controller.
+    - What is needed before the operation can be resumed. V(discover_hosts) is to be run on a controller.
   returned: when a drain waits for the new host to be mapped to its cell
   type: str
   sample: discover_hosts

@@ -62,7 +62,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: See whether an operation is open on this host (compute_host_info tells it, too)
+- name: Read whether an operation is open on this host (compute_host_info reports it, too)
   stackguard.nova.compute_host_step:
     requests:
       - op: journal_list

@@ -11,10 +11,10 @@ short_description: Give a compute host the compute_id file that its records call
 version_added: 0.1.0
 description:
   - Writes C(compute_id), the file by which nova-compute knows its own compute node since release 27 (2023.1), after a
-    host was installed anew or before an upgrade from release 26.
+    host was installed again or before an upgrade from release 26.
   - The uuid is that of the host's compute node in the databases. Nothing is generated and nothing is guessed. The task
-    fails, and says why, unless exactly one live row of all cells bears both the host name that nova-compute uses and
-    libvirt's host name, and nobody else has its uuid.
+    fails, and says why, unless exactly one live row of all cells has both the host name that nova-compute uses and
+    libvirt's host name, and no other host has its uuid.
   - A file that is there is never overwritten. With the right uuid it is left as it is, with any other the task fails
     and names both.
   - Where nova-compute has no such file and there are no records, leave it to nova-compute to make one.
@@ -40,7 +40,7 @@ options:
     description:
       - Directory on the controller, with what M(stackguard.nova.cell_info) read of all cells and, to find copies of the
         same uuid, what M(stackguard.nova.compute_host_info) read of the other hosts.
-      - This host is read anew.
+      - This host is read again.
   path:
     type: path
     description:
@@ -63,7 +63,7 @@ options:
     elements: str
     default: []
     description:
-      - The configuration files of nova-compute, where they cannot be told from its command line.
+      - The configuration files of nova-compute, if its command line does not name them.
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -90,7 +90,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Give a host that was installed anew its identity back
+- name: Restore the identity of a host that was installed again
   stackguard.nova.compute_id_file:
     evidence_dir: /run/stackguard-evidence
 """

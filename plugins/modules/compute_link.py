@@ -13,11 +13,11 @@ description:
   - Looks at C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
     writes what is right where that is certain. What is wrong and not certain stays a finding.
   - Certain is what host and node names lead to, if they lead to exactly one live row (what nova-compute itself would
-    write), and, where id and names contradict one another, what the hosts in O(evidence_dir) bear witness to.
+    write), and, where id and names contradict one another, what the hosts in O(evidence_dir) prove.
   - Rows are changed in batches, each one transaction. A row that changed after it was read, or on which something is in
     progress, is left alone. Before a batch is committed, what was there is in a journal on the host that the task runs
     on (or is delegated to); O(action=rollback) restores the rows that are still as they were repaired.
-  - A run that was killed is gone on with by the same task.
+  - Run the same task again to resume a run that was killed.
   - The databases are reached from the controller. The host with the journal receives no credentials.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -44,7 +44,7 @@ options:
       - V(apply) repairs, or resumes the same repair where it was interrupted.
       - V(resume) resumes the open repair, or the open rollback. It fails where none is open.
       - V(status) reports the open repair. It changes nothing and reads no database.
-      - V(rollback) restores what a repair changed and nobody has changed since.
+      - V(rollback) restores what a repair changed, unless it was changed again since.
   hosts:
     type: list
     elements: str
@@ -65,7 +65,7 @@ options:
     description: Refuse where more rows than this would change.
   operation:
     type: str
-    description: With O(action=rollback), the id of the repair to take back. Where it is not given, the last one.
+    description: With O(action=rollback), the id of the repair to undo. By default the last one.
   evidence_dir:
     type: path
     description:

@@ -12,7 +12,7 @@ version_added: 0.1.0
 description:
   - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
     and no other operation takes the host. A service that another operation holds is refused.
-  - Fence the host first. This tells Nova that it is dead; it does not make it so.
+  - Fence the host first. This marks it as dead in Nova; it does not power it off.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -23,7 +23,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Tells what would change.
+    description: Reports what would change.
   diff_mode:
     support: full
     description: Shows status, reason and force before and after.
@@ -56,13 +56,13 @@ options:
     type: list
     elements: str
     default: []
-    description: Reasons of operations that have ended. A service held by one of them may be held anew.
+    description: Reasons of operations that have ended. A service held by one of them may be held again.
 seealso:
   - module: stackguard.nova.server_evacuate
 """
 
 EXAMPLES = r"""
-- name: Tell Nova that compute1 is dead
+- name: Mark compute1 as dead in Nova
   stackguard.nova.compute_service_hold:
     cloud: production
     host: compute1

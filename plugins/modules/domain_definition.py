@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: domain_definition
-short_description: Record the definitions of the guests of a compute host, and tell what changed
+short_description: Record the definitions of the guests of a compute host, and report what changed
 version_added: 0.1.0
 description:
   - Reads the XML of guests on a compute host, as they run and as their next start through libvirt would take them, and
@@ -60,7 +60,7 @@ EXAMPLES = r"""
   stackguard.nova.domain_definition:
     definitions_dir: /var/lib/stackguard/definitions
 
-- name: Afterwards, tell what a guest finds elsewhere
+- name: Afterwards, report what a guest finds elsewhere
   stackguard.nova.domain_definition:
     definitions_dir: /var/lib/stackguard/definitions
     guests: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
@@ -74,7 +74,7 @@ findings:
   returned: with O(definitions_dir)
   type: list
   elements: dict
-  sample: [{code: SG601, slug: address-drift, severity: warning, evidence: {}, remedy: Tell its owner.}]
+  sample: [{code: SG601, slug: address-drift, severity: warning, evidence: {}, remedy: Inform its owner.}]
 guests:
   description: Each guest with its devices.
   returned: success

@@ -58,8 +58,8 @@ options:
     type: int
     default: 157680000
     description:
-      - Seconds until Ceph takes the entries off by itself. The default is five years, since nobody shall write again
-        because time passed. An entry of which less than nine tenths of this is left is prolonged.
+      - Seconds until Ceph takes the entries off by itself. The default is five years: time alone must not let a client
+        there write again. An entry of which less than nine tenths of this is left is prolonged.
   infrastructure:
     type: list
     elements: str
@@ -144,7 +144,7 @@ listed:
 covered:
   description:
     - With O(state=absent), entries that still refuse an address. They are ranges of more than one address, which
-      somebody else has put there, and are left alone. A warning names them.
+      are not this operation's, and are left alone. A warning names them.
   returned: success
   type: list
   elements: dict

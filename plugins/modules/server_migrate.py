@@ -14,13 +14,13 @@ description:
     Each stays in the zone that its host is in.
   - The host is chosen by the planner of evacuations, from memory that was measured on the hosts. It is named to Nova
     and checked by the scheduler, never forced. A host that was not read is no destination.
-  - Where each lands is compared. A cold migration is confirmed after that; a stray is reverted, or told where it
+  - Where each lands is compared. A cold migration is confirmed after that; a stray is reverted, or reported if it
     cannot be.
-  - Everything that stands against it is told at once, and then nothing is changed. A server that fails on one host is
+  - A refusal reports every reason at once and changes nothing. A server that fails on one host is
     tried on others; a run in which one did not arrive fails.
   - A host that is emptied is disabled with the operation's id as reason, and stays disabled, unless
     O(enable_after=true).
-  - A run that was killed is carried on with by the same task, or ended by O(action=rollback). The journal is on the
+  - Run the same task again to resume a run that was killed, or end it with O(action=rollback). The journal is on the
     host that the task runs on (or is delegated to), which receives no credentials. One move is open at a time, since
     two would count on the same memory.
   - Runs on the controller.
@@ -188,13 +188,13 @@ RETURN = r"""
 state:
   description:
     - V(finished), or V(incomplete) where some servers stay and the operation is over. V(open) where it is to be
-      carried on with, V(rolled-back) where it was ended. V(none) where there was nothing to do, V(planned) in check
+      resumed, V(rolled-back) where it was ended. V(none) where there was nothing to do, V(planned) in check
       mode, V(refused) where nothing was changed. V(unknown) where the run broke off.
   returned: always
   type: str
   sample: finished
 again:
-  description: Whether the hosts are to be read anew and the task repeated.
+  description: Whether the hosts are to be read again and the task repeated.
   returned: when something was carried out
   type: bool
   sample: false

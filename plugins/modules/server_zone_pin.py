@@ -10,12 +10,12 @@ module: server_zone_pin
 short_description: Pin servers to the availability zones that they are in
 version_added: 0.1.0
 description:
-  - Nova keeps a server in its zone only if its request spec bears that zone. A server that was created without one may
+  - Nova keeps a server in its zone only if its request spec has that zone. A server that was created without one may
     land in another zone at its next resize, migration or evacuation. This module writes the zone that each is in.
   - A pin to a zone that no aggregate carries counts as none, and is replaced where O(nova_api_db_url) is given.
   - With one server that cannot be pinned nothing is changed, unless O(partial) is V(true).
   - In the database only the zone in the stored request spec is changed, by compare and swap on the row; no other
-    character of it is written anew. It is done only while no task of the server is in progress.
+    character of it is written again. It is done only while no task of the server is in progress.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -73,7 +73,7 @@ options:
     type: list
     elements: dict
     description:
-      - RV(changes) of an earlier run, to be taken back. Pins that somebody has changed since are left alone.
+      - RV(changes) of an earlier run, to be undone. Pins that were changed since are left alone.
   partial:
     type: bool
     default: false
@@ -82,7 +82,7 @@ options:
     type: bool
     default: false
     description:
-      - Resume or take back an operation that was begun on another controller, of which only you know that it has ended.
+      - Take over an operation of another controller. Only you know that it has ended there.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -113,7 +113,7 @@ EXAMPLES = r"""
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
   register: pinned
 
-- name: Take back what a killed run has changed
+- name: Undo what a killed run has changed
   stackguard.nova.server_zone_pin:
     cloud: production
     action: rollback

@@ -142,7 +142,7 @@ def test_without_tags_nothing_is_refused_for_them(run):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("evacuate_host", ("--start-at-task", "Look at the host and its servers")),
+        ("evacuate_host", ("--start-at-task", "Read the host and its servers")),
         ("migrate_server", ("--start-at-task", "Begin to count the rounds")),
         ("audit", ("--start-at-task", "Publish the outcome to the workflow")),
         ("drain_host", ("--step",)),

@@ -84,9 +84,9 @@ class Run:
 
     def _refuse_another(self, opened: Result, asked: Result) -> None:
         run_owner.refuse_while_it_runs(opened, self._journal.mine, self.options["take_over"])
-        ways = "resume it by the same task, or take it back with action=rollback"
+        ways = "resume it by the same task, or undo it with action=rollback"
         if opened["state"] == journals.ROLLING_BACK:
-            ways = "it is being taken back: end that with action=rollback"
+            ways = "it is being undone: finish that with action=rollback"
         elif opened["about"] == asked:
             return
         raise StackguardError(
@@ -133,7 +133,7 @@ class Run:
     def _rollback(self, opened: t.Optional[Result]) -> Result:
         """Give every pin back that was written down and is still as this operation left it."""
         if opened is None:
-            return {"changed": False, "msg": "no change of pins is open: there is nothing to take back"}
+            return {"changed": False, "msg": "no change of pins is open: there is nothing to undo"}
         run_owner.refuse_while_it_runs(opened, self._journal.mine, self.options["take_over"])
         rows = self._journal.changes(opened)
         restore = {uuid: (row.before, row.after) for uuid, row in rows.items()}
@@ -165,7 +165,7 @@ class Run:
             return {"changed": False, "msg": "no change of pins is open"}
         rows = self._journal.changes(opened)
         head = f"operation {opened['operation_id']} is {opened['state']}: {count(len(rows), 'pin')} written down"
-        msg = f"{head}. Resume it with action=resume, or take it back with action=rollback"
+        msg = f"{head}. Resume it with action=resume, or undo it with action=rollback"
         changes = facts.to_plain(list(rows.values()))
         return {"changed": False, "operation_id": opened["operation_id"], "changes": changes, "msg": msg}
 

@@ -247,7 +247,7 @@ def _rehearse(run: Run, request: plans.LinkRequest, journal: t.Optional[Result])
     for batch in plans.batches(links, plan, request.batch_size):
         tally.add(link_rows.BatchOutcome(changed=batch), "would be repaired")
     report["counts"].update(repairable=len(plan))
-    going_on = f" (operation {journal['operation_id']} would be gone on with)" if journal else ""
+    going_on = f" (operation {journal['operation_id']} would be resumed)" if journal else ""
     did = f"{count(len(plan), 'row')} would be repaired{going_on}"
     told = _with_limits(_what_remains(did, run, request, links, report, plan), _not_guaranteed(run, plan))
     return {**_result(tally, "planned" if plan else "none"), **told}
@@ -471,7 +471,7 @@ def _refuse_another(journal: t.Optional[Result], request: plans.LinkRequest) -> 
         raise StackguardError(
             f"SG706 operation-open: an unfinished repair {operation} is open, of hosts "
             f"{journal['about']['hosts'] or 'all'} and codes {journal['about']['codes']}: run it again with these, or "
-            "take it back with repair_action=rollback"
+            "undo it with repair_action=rollback"
         )
 
 

@@ -122,7 +122,7 @@ def _begin(run: Run, identity: str, server: t.Optional[ApiServer], flavor: t.Tup
     problem = findings.standing(decision.checked.findings, run.overrides)
     choice = decision.choice
     if problem or found is None or decision.zone is None or choice is None or choice.method is None:
-        codes = ", ".join(sorted({item.code for item in problem})) or "what is not read cannot be passed over"
+        codes = ", ".join(sorted({item.code for item in problem})) or "what is not read cannot be overridden"
         raise Refused(f"refused, and nothing was changed: {codes}", report=findings.refused(report))
     plan = plans.plan(request, found, decision.zone, decision.pin, choice.method, choice.why)
     about = {"server": identity, "flavor": flavor[0], "flavor_name": flavor[1].name, "zone": decision.zone}
@@ -206,13 +206,13 @@ def rollback(run: Run) -> Result:
         return {"changed": False, "state": "none", "msg": "no resize of this server is open: there is nothing to do"}
     run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
     if run.check_mode:
-        return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be taken back"}
+        return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be undone"}
     journal = _taken_up(run, journal)
     result = {**_told(journal), **_backward(run, journal, "it was asked for")}
     server = zones.get_server(run.systems.cloud, str(journal["about"]["server"]))
     name = server.flavor.name if server is not None and server.flavor is not None else None
     if name == journal["about"]["flavor_name"]:
-        msg = f"{journal['subject']} was confirmed before it could be taken back: it stays resized. {result['msg']}"
+        msg = f"{journal['subject']} was confirmed before it could be undone: it stays resized. {result['msg']}"
         return {**result, "msg": msg}
     return {**result, "failed": False}
 
@@ -252,7 +252,7 @@ def _forward(run: Run, journal: Result) -> Result:
 
 
 def _backward(run: Run, journal: Result, why: str, item: t.Optional[findings.Finding] = None) -> Result:
-    run.say(f"it is taken back: {why}")
+    run.say(f"undoing it: {why}")
     _runner(run).backward(journal)
     server = zones.get_server(run.systems.cloud, str(journal["about"]["server"]))
     now = "deleted" if server is None else _as_it_is(server)

@@ -80,7 +80,7 @@ def _row(bundle: Bundle, host: str, node: str) -> t.Tuple[CellFacts, ComputeNode
     if any(row.hypervisor_type == "ironic" for _cell, row in own):
         raise IdentityError(f"host {host} has nodes of ironic: their uuids are not in a compute_id file")
     if len(related) > 1:
-        raise IdentityError(f"{len(related)} live compute nodes bear the name {host} or {node}: {_list(related)}")
+        raise IdentityError(f"{len(related)} live compute nodes have the name {host} or {node}: {_list(related)}")
     cell, row = own[0]
     if row.hypervisor_hostname != node:
         raise IdentityError(

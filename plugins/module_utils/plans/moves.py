@@ -39,7 +39,7 @@ def plan(
     ``servers``: all that were asked for, also those that stay; ``methods`` and ``zones``: by uuid.
     """
     move = _move(request, servers, seating, {guest.uuid: guest for guest in guests}, methods, zones, provider)
-    subject = request.drain_host or ", ".join(sorted(server.name for server in servers)) or "nobody"
+    subject = request.drain_host or ", ".join(sorted(server.name for server in servers)) or "no server"
     notes = [f"{entry.name} ({entry.uuid}) stays where it is: {entry.code}" for entry in seating.unseated]
     if any(methods.get(guest.uuid) == "cold" and guest.status == "ACTIVE" for guest in guests):
         notes.append("Servers that run are stopped for their cold migration, and started on the new host.")

@@ -511,7 +511,7 @@ def _agents_can_follow(context: Context) -> None:
     if ovn:
         raise PlanError(
             f"{', '.join(ovn)}: agents of OVN are no rows that could be renamed, and ports bind only to a chassis that "
-            "bears the host's name already. An override of SG305 does not change that: use rename_strategy=drain"
+            "has the host's name already. An override of SG305 does not change that: use rename_strategy=drain"
         )
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return
@@ -575,13 +575,13 @@ def _agents_register_anew(context: Context) -> bool:
     strange = sorted({agent.agent_type for agent in agents if agent.agent_type not in L2_AGENTS})
     if strange:
         raise PlanError(
-            f"network agents of this host need neutron_db_url: {', '.join(strange)} would not register anew under the "
+            f"network agents of this host need neutron_db_url: {', '.join(strange)} would not register under the "
             "new name by a restart. An override of SG305 does not change that"
         )
     dead = sorted(agent.agent_type for agent in agents if not agent.alive)
     if dead or not agent_units_of(context):
         raise PlanError(
-            "without neutron_db_url the ports follow an agent that registers anew, and here "
+            "without neutron_db_url the ports follow an agent that registers again, and here "
             + (f"{', '.join(dead)} is not alive" if dead else "no unit of such an agent is known")
             + ": nothing would bind them"
         )
@@ -607,7 +607,7 @@ def _port_params(context: Context) -> t.Dict[str, t.Any]:
 
 def _ports_home(context: Context) -> Step:
     params = _port_params(context)
-    title = f"note where {count(len(params['ports']), 'port')} must be bound to if this is taken back"
+    title = f"note where {count(len(params['ports']), 'port')} must be bound to if this is undone"
     return Step("ports_home", title, CONTROLLER, "ports_home", params)
 
 
@@ -621,7 +621,7 @@ def _ports(context: Context) -> Step:
 def new_agents(host: str, agents: t.Sequence[ApiAgent], timeout: int) -> Step:
     """Wait until agents of the same kinds have registered under the new name."""
     params = {"host": host, "binaries": sorted({agent.binary for agent in agents}), "timeout": timeout}
-    return Step("new_agents", "see the L2 agent alive under the new name", CONTROLLER, "new_agents", params)
+    return Step("new_agents", "wait for the L2 agent under the new name", CONTROLLER, "new_agents", params)
 
 
 def delete_agents(host: str, agents: t.Sequence[ApiAgent]) -> Step:
@@ -713,7 +713,7 @@ def _agents_alive(context: Context) -> Step:
         "new": context.after.host,
         "timeout": context.request.agent_timeout,
     }
-    return Step("agents_alive", "see the L2 agent alive under the new name", CONTROLLER, "agents_alive", params)
+    return Step("agents_alive", "wait for the L2 agent under the new name", CONTROLLER, "agents_alive", params)
 
 
 def _compute_up(context: Context) -> Step:
@@ -726,7 +726,7 @@ def _compute_up(context: Context) -> Step:
         "timeout": context.request.start_timeout,
         "pass_interval": context.host.nova_conf.update_resources_interval if context.host.nova_conf else None,
     }
-    return Step("compute_up", "see nova-compute prove itself", CONTROLLER, "compute_up", params)
+    return Step("compute_up", "verify that nova-compute started correctly", CONTROLLER, "compute_up", params)
 
 
 def _guests_settled(context: Context) -> Step:
@@ -759,7 +759,7 @@ def _audit(context: Context) -> Step:
         ),
         "allocations": context.provider.allocations,
     }
-    return Step("audit", "read everything once more", CONTROLLER, "audit", params)
+    return Step("audit", "verify that the old name is gone everywhere", CONTROLLER, "audit", params)
 
 
 def _notes(context: Context) -> t.List[str]:

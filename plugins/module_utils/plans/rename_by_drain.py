@@ -170,7 +170,9 @@ def _empty_params(drain: _Drain) -> t.Dict[str, t.Any]:
 
 def _empty(drain: _Drain) -> Step:
     params = {**_empty_params(drain), "timeout": 120}
-    return Step("host_empty", "see the host empty: API, databases, libvirt", CONTROLLER, "host_empty", params)
+    return Step(
+        "host_empty", "verify that the host is empty: API, databases, libvirt", CONTROLLER, "host_empty", params
+    )
 
 
 def _delete(drain: _Drain) -> Step:
@@ -257,7 +259,7 @@ def _audit(drain: _Drain) -> Step:
         "aggregates": [entry["id"] for entry in _memberships(drain)],
         "guests": [guest.uuid for guest in drain.guests],
     }
-    return Step("audit", "read everything once more", CONTROLLER, "drain_audit", params)
+    return Step("audit", "verify that the old name is gone everywhere", CONTROLLER, "drain_audit", params)
 
 
 def _enable(drain: _Drain) -> Step:
@@ -284,7 +286,7 @@ def _return(drain: _Drain) -> Step:
 def _notes(drain: _Drain) -> t.List[str]:
     notes = [
         "Guests that run are migrated live; stopped ones are moved by a cold migration that is confirmed at once.",
-        "The host gets a new service, node and provider: what refers to the old uuids outside Nova must be told.",
+        "The host gets a new service, node and provider: update what refers to the old uuids outside Nova.",
     ]
     base = drain.base
     if base.host.nova_conf is not None and base.host.nova_conf.images_type != "rbd" and drain.guests:

@@ -49,12 +49,12 @@ def plan(
     old_name = before.name if before else "(unread)"
     flavors = [Change(where, "flavor", str(old_name), request.flavor_name)]
     steps.append(Step("resize", f"resize it to {request.flavor_name}", CONTROLLER, "resize", move, flavors))
-    steps.append(Step("compare", f"see that it is in {zone}, revert it if not", CONTROLLER, "compare", move))
+    steps.append(Step("compare", f"verify that it is in {zone}, revert it if not", CONTROLLER, "compare", move))
     if request.confirm:
         steps.append(Step("confirm", "confirm the resize", CONTROLLER, "confirm", move))
     if pins and not request.keep_pin:
         told = [Change(where, "pinned availability zone", zone, str(pin))]
-        steps.append(Step("unpin", "give it its old pin back", CONTROLLER, "unpin", change, told))
+        steps.append(Step("unpin", "restore its old pin", CONTROLLER, "unpin", change, told))
     notes = [f"it is kept in {zone} by {method}: {why}"]
     if not request.confirm:
         notes.append("it is left in VERIFY_RESIZE: confirm or revert it (resize_confirm=false)")

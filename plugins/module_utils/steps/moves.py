@@ -351,7 +351,7 @@ class ZoneMover(Mover):
         if server["status"] == "ERROR":
             self.past.doubtful[guest.uuid] = target
         if open_before and target in self.past.closed:
-            self.systems.remark(f"nobody else is sent to {target}: {self.past.closed[target]}")
+            self.systems.remark(f"no further server is sent to {target}: {self.past.closed[target]}")
         self.keep(self.past)
 
     def _cannot(self, guest: Move, status: str) -> bool:
@@ -501,7 +501,7 @@ class MoveServers:
             # What does not answer takes nobody else in this run.
             for host, why in reached.closed.items():
                 past.closed.setdefault(host, why)
-                self.systems.remark(f"nobody is sent to {host}: {past.closed[host]}")
+                self.systems.remark(f"no server is sent to {host}: {past.closed[host]}")
             self.context.keep(past)
             decision = checks.preflight(evidence, request, overrides, busy, past.tried, past.closed)
         problems = [
@@ -510,7 +510,7 @@ class MoveServers:
             if item.object.kind not in ("instance", "migration")
         ]
         if problems:
-            raise StepError(f"nobody else is sent:\n{findings_text(Checked(tuple(problems)))}")
+            raise StepError(f"no further server is sent:\n{findings_text(Checked(tuple(problems)))}")
         # What was examined here counts, not what the hosts alone say.
         kept = [
             item for item in decision.checked.findings if item.code != failed_move.CODE or item.object.id not in errors

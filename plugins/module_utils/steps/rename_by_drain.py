@@ -91,7 +91,9 @@ class Mover:
         if self.failed:
             told = "; ".join(self.failed)
             left = f" ({count(len(waiting), 'guest')} not begun)" if waiting else ""
-            raise StepError(f"{told}{left}. Every guest runs on where it is; run the same command again to carry on")
+            raise StepError(
+                f"{told}{left}. Every guest keeps running where it is; run the same command again to resume"
+            )
 
     def work(self, guests: t.Sequence[Move]) -> t.List[Move]:
         """Move as many as may begin, and return the others."""
@@ -278,7 +280,7 @@ class GuestsAtHome:
             _come_home(self.systems, params)
         except StepError as error:
             raise StepError(
-                f"{error}. All else is taken back: -e rename_drain_return=false ends the rollback without them"
+                f"{error}. All else is undone: -e rename_drain_return=false ends the rollback without them"
             ) from error
 
 

@@ -114,7 +114,7 @@ def _give_back(systems: Systems, params: Params) -> str:
     except Conflict as error:
         # Somebody else has pinned it since: theirs is the last word.
         systems.remark(f"its pin is left alone: {error}")
-        return "its pin was changed by somebody else meanwhile: left alone"
+        return "someone else changed its pin in the meantime: left alone"
     except ApiError as error:
         raise StepError(str(error)) from error
     if outcome == zone_pin.GONE:
@@ -194,7 +194,7 @@ class Resize:
             if found.status == "ERROR":
                 raise TakeBackError(f"server {found.name} is in ERROR: {server.why()}")
             if server.wanted(found) and server.resized(found):
-                return f"on {found.host}, confirmed by somebody else already"
+                return f"on {found.host}, someone else has confirmed it already"
             if asked[0]:
                 raise TakeBackError(f"Nova did not resize it: {server.why()}")
             if found.status not in AT_REST:
@@ -247,7 +247,7 @@ class Resize:
     @staticmethod
     def _told(server: _Server, found: ApiServer, reverted: bool) -> str:
         if found.status in AT_REST and server.resized(found):
-            return f"{found.name}: its resize was confirmed by somebody else: it stays resized, on {found.host}"
+            return f"{found.name}: someone else confirmed its resize: it stays resized, on {found.host}"
         if found.status in AT_REST:
             return f"{found.name}: {found.status} on {found.host}, {'reverted' if reverted else 'not resized'}"
         return f"{found.name}: {found.status} on {found.host}: left as it is"
@@ -266,7 +266,7 @@ class Compare:
             zone = zones.zone_of_host(self.systems.cloud, found.host)
         confirmed = found.status != VERIFY
         remedy = (
-            "It was confirmed by somebody else before it was compared, and cannot be reverted: move it back."
+            "Someone else confirmed it before it was compared, so it cannot be reverted: move it back."
             if confirmed
             else "It is reverted. Pin it (resize_strategy=pin_api or pin_db), or make room in its zone."
         )

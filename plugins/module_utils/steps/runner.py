@@ -139,9 +139,7 @@ class Runner:
             # Killed between the last write and the journal's way to the closed ones: nothing is left to do.
             return self._close(journal, journals.FINISHED)
         if journal["state"] != journals.OPEN:
-            raise StepError(
-                f"operation {plan.operation_id} is {journal['state']}: only a rollback can carry on with it"
-            )
+            raise StepError(f"operation {plan.operation_id} is {journal['state']}: only a rollback can resume it")
         for number, step in enumerate(plan.steps, 1):
             if journal["steps"].get(step.name) == journals.DONE:
                 continue
@@ -168,7 +166,7 @@ class Runner:
         for number, step in enumerate(reversed(begun), 1):
             self.voice.begin(number, len(begun), step.title, undo=True)
             journal, told = self._undo(journal, step)
-            self.voice.end(told or "taken back")
+            self.voice.end(told or "undone")
         return self._close(journal, journals.ROLLED_BACK)
 
     def _known(self, journal: t.Mapping[str, t.Any]) -> Plan:

@@ -99,7 +99,7 @@ MINE = {"uuid": make.node(1)}
             ["is called x", "libvirt calls this host compute1"],
         ),
         (lambda c: c.part("libvirt", hostname="compute1.example"), ["libvirt calls this host compute1.example"]),
-        (lambda c: c.part("nova_conf", host="compute2"), ["2 live compute nodes bear the name compute2 or compute1"]),
+        (lambda c: c.part("nova_conf", host="compute2"), ["2 live compute nodes have the name compute2 or compute1"]),
         (lambda c: c.change("compute_nodes", MINE, uuid=None), ["has no uuid"]),
         (lambda c: c.change("compute_nodes", MINE, uuid="x"), ["has the uuid 'x', which is none"]),
         (lambda c: second_row(c, cell=1, host="compute1", hypervisor_hostname="y"), ["2 live compute nodes"]),

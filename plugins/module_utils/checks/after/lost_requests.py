@@ -103,7 +103,7 @@ def queues(names: t.Iterable[str]) -> t.Iterator[Unchecked]:
     """SG307: queues that may hold requests of before; a host that gets the name would execute them."""
     for name in names:
         why = (
-            f"RabbitMQ was not asked whether requests wait for {name}: whichever host bears that name executes them. "
+            f"RabbitMQ was not asked whether requests wait for {name}: whichever host has that name executes them. "
             f"Look: {look(name)}. Without consumers, delete each: rabbitmqctl delete_queue compute.{name}"
         )
         yield Unchecked("SG307", f"compute.{name}", why)

@@ -86,7 +86,7 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for uuid, said in sorted((about.unlisted or {}).items()):
         remedy = (
             f"Find out who it is: openstack server show {uuid}; openstack resource provider allocation show {uuid}. "
-            "Make its cell answer. If nobody is left of it (nova-manage placement audit), pass it by name."
+            "Make its cell answer. If no server is left in it (nova-manage placement audit), override it by name."
         )
         evidence = {"placement": "it holds resources of this host", "Nova says": said}
         yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)

@@ -28,7 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.common impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import INFO, Subject, Unchecked, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
-_CHOOSE = "Choose another name, or remove what bears it: nothing of the new name may exist before the rename."
+_CHOOSE = "Choose another name, or remove what has it: nothing may have the new name before the rename."
 #: An object that bears the name: how it is named, where it was read, what it says.
 Bearer = t.Tuple[Subject, str, t.Optional[str]]
 
@@ -224,5 +224,5 @@ def _deleted(index: Index, request: Request) -> Items:
 
 
 def _harmless(subject: Subject, cell: str) -> Item:
-    remedy = "Nothing to do: a soft-deleted row. Old evacuation records of that name would be told as SG113."
+    remedy = "Nothing to do: a soft-deleted row. Old evacuation records of that name would be reported as SG113."
     return finding("SG310", subject, {"read from": f"cell {cell}", "soft-deleted": True}, remedy, INFO)

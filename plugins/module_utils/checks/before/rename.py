@@ -216,7 +216,7 @@ def _evidence(case: Case) -> Items:
         yield missing(case, part, reason)
 
 
-def missing(case: Case, part: str, reason: str, remedy: str = "Mend what the reason says, then run again.") -> Item:
+def missing(case: Case, part: str, reason: str, remedy: str = "Repair what the reason names, then run again.") -> Item:
     subject = Subject("host", f"{case.request.inventory_name}:{part}", part, case.old)
     return finding("SG709", subject, {"part": part, "reason": reason}, remedy)
 
@@ -400,7 +400,7 @@ def _name_spaces(case: Case) -> Items:
         if entry.own:
             evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
             remedy = (
-                "It would go by the old name until its container is made anew, or its unit starts without "
+                "It would keep the old name until its container is created again, or its unit starts without "
                 "ProtectHostname=. A rename of such a host is not supported yet: keep its name, or let it share the "
                 "host's (UTS namespace of the host), see docs/guides/deployments.md."
             )
@@ -560,13 +560,13 @@ def _links(case: Case) -> Items:
         other = [row.host for entry, row in case.index.services if entry is cell and row.id == node.service_id]
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
-        remedy = "Mend the link first (repair_links): deleting the other service would take this node with it."
+        remedy = "Repair the link first (repair_links): deleting the other service would take this node with it."
         # Narrowed, another host's service was not read: what may be another's is taken for it.
         yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)
     for _cell, row in case.index.instances_by_host.get(case.old, []):
         if row.compute_id is not None and row.compute_id != node.id:
             evidence = {"compute_id": row.compute_id, "node of its host": node.id, "host": row.host}
-            remedy = "Find where its domain runs, and mend the link first (repair_links)."
+            remedy = "Find where its domain runs, and repair the link first (repair_links)."
             yield finding("SG214", instance_subject(row), evidence, remedy)
 
 
@@ -619,11 +619,11 @@ def is_distributed(agent: ApiAgent) -> bool:
 
 def _l2_agent(case: Case, agent: ApiAgent) -> Items:
     if is_distributed(agent):
-        yield agent_item(agent, DISTRIBUTED, "Use rename_strategy=drain: the agent registers anew there.")
+        yield agent_item(agent, DISTRIBUTED, "Use rename_strategy=drain: there the agent registers again.")
     if not case.request.has_neutron_db:
         why = (
-            "without neutron's database the agent's record cannot be renamed: it registers anew, and the host's guests "
-            "are cut off from its first synchronisation until their ports are bound to the new name (some seconds)"
+            "without neutron's database the agent's record cannot be renamed: it registers again. The guests are cut "
+            "off from its first synchronisation until their ports are bound to the new name (some seconds)"
         )
         yield agent_item(agent, why, "Give neutron_db_url (grants on agents); or accept that interruption by override.")
         return

@@ -27,7 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 
-GO_ON = "Look at the evidence, mend it, then run the same command again: it carries on."
+GO_ON = "Look at the evidence, repair it, then run the same command again to resume."
 
 
 # --- before ---------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def can_drain(
     found += _zones(cloud, host)
     found += _return(cloud, host, servers, options)
     if others:
-        remedy = "Mend the links first (playbook repair_links): deleting this service would delete these nodes too."
+        remedy = "Repair the links first (playbook repair_links): deleting this service would delete these nodes too."
         found.append(
             finding("SG203", Subject("service", _service_id(cloud, host), host=host), {"nodes": list(others)}, remedy)
         )

@@ -33,7 +33,7 @@ _NAMED = 20
 _VERSION = re.compile(r"\d+\.\d+")
 
 _KNOW = (
-    "Tell its owner before the next start: the guest finds its devices elsewhere. Machine types can be pinned: "
+    "Inform its owner before the next start: the guest finds its devices elsewhere. Machine types can be pinned: "
     "nova-manage libvirt update_machine_type."
 )
 

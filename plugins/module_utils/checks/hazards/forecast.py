@@ -298,7 +298,7 @@ class Start:
     def told(self) -> str:
         """The outcome in one line."""
         if self.outcome == UNKNOWN:
-            return "cannot be told: " + "; ".join(self.unread)
+            return "unknown: " + "; ".join(self.unread)
         parts = [f"refuses: {self.refusal.text}"] if self.refusal else ["starts"]
         parts += [_told(fate) for fate in self.guests[:_SHOWN]]
         if len(self.guests) > _SHOWN:

@@ -110,7 +110,7 @@ def unread_parts(facts: HostFacts, elsewhere: t.Container[str] = ()) -> Items:
             "SG114",
             host_subject(facts),
             {"unread": missing},
-            "Mend what the reasons say (rights, python3-libvirt, paths), then run again.",
+            "Repair what the reasons name (rights, python3-libvirt, paths), then run again.",
         )
     # An audit asks each host which Ceph it sees; one with local disks sees none.
     local = facts.nova_conf is not None and facts.nova_conf.images_type != "rbd"
@@ -386,7 +386,7 @@ def service_without_node(cell: CellFacts, row: ServiceRow) -> Item:
         "SG116",
         Subject("service", row.uuid or str(row.id), host=row.host),
         {"read from": f"cell {cell.name}", "service id": row.id, "host": row.host},
-        "Look whether a compute node bears another host's name (half a rename); else start nova-compute there.",
+        "Look for a compute node with another host's name (half a rename); otherwise start nova-compute there.",
     )
 
 

@@ -156,7 +156,7 @@ def service_status(service: ApiService, severity: str) -> Items:
         "disabled_reason": service.disabled_reason,
     }
     if reason.startswith(OURS):
-        remedy = "Carry that operation on or roll it back (rename_action=status tells where it stands)."
+        remedy = "Resume that operation or roll it back (rename_action=status reports where it stands)."
         yield finding("SG706", subject, evidence, remedy)
     if service.state != "up" or service.forced_down:
         remedy = "Bring nova-compute up first: never begin with a service that is not sound."

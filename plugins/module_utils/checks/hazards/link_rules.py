@@ -368,7 +368,7 @@ class Links:
             if flight:
                 return Verdict(None, flight, busy=True)
         if judge is None:
-            return uncertain("nothing that this collection could write would mend it")
+            return uncertain("nothing that this collection could write would repair it")
         refused = self.writable(wrong.cell)
         return uncertain(refused) if refused else judge(wrong)
 

@@ -70,22 +70,22 @@ HEALS: t.Mapping[str, str] = {
     "SG231": "never",
 }
 REMEDIES: t.Mapping[str, str] = {
-    "SG201": "Start nova-compute there and wait for two periodic passes, or mend the link.",
-    "SG202": "Start nova-compute there and wait for two periodic passes, or mend the link.",
-    "SG203": "Delete neither service. Let the compute_id file of the host prove whose the node is, and mend the link.",
+    "SG201": "Start nova-compute there and wait for two periodic passes, or repair the link.",
+    "SG202": "Start nova-compute there and wait for two periodic passes, or repair the link.",
+    "SG203": "Delete neither service. The host's compute_id file proves whose the node is: repair the link by it.",
     "SG204": "Start nova-compute on this host, or find out under which name it runs now (rename_host).",
     "SG205": "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "
     "devices off the other before it is deleted.",
     "SG206": "See SG102 for the file and SG112 for the provider.",
-    "SG207": "Mend the instances that link it (SG213).",
-    "SG211": "Start nova-compute on its host and wait for a periodic pass, or mend the link.",
-    "SG212": "Start nova-compute on its host and wait for a periodic pass, or mend the link.",
-    "SG213": "Start nova-compute on its host and wait for a periodic pass, or mend the link.",
-    "SG214": "Find out where its domain runs; stop nova-compute of the other host until it is mended.",
-    "SG215": "Mend the link: an instance without a host is on no node.",
+    "SG207": "Repair the instances that link it (SG213).",
+    "SG211": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
+    "SG212": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
+    "SG213": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
+    "SG214": "Find out where its domain runs; stop nova-compute of the other host until it is repaired.",
+    "SG215": "Repair the link: an instance without a host is on no node.",
     "SG216": "Half a rename, or a node that was deleted under its instances: find where its domain runs (SG301).",
     "SG217": "Look for its domain on that host. Without one, the host is a leftover; with one, it was not offloaded.",
-    "SG221": "Wait until the migration has ended, or confirm or revert it; a finished one's link can be mended.",
+    "SG221": "Wait until the migration has ended, or confirm or revert it; the link of a finished one can be repaired.",
     "SG231": "Find the device among those of the host's live node; free it there before the deleted node is archived.",
 }
 RUN = "repair_links with repair_codes=[{}] does it."

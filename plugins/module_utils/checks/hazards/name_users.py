@@ -53,7 +53,7 @@ CONSEQUENCES = {
     "ceph": Consequence(
         WARNING,
         "daemons of Ceph are called after the host, and cephadm no longer manages a host of another name",
-        "Remove them first, and make them anew afterwards; with cephadm, add the host under the new name.",
+        "Remove them first, and create them again afterwards; with cephadm, add the host under the new name.",
     ),
     "rabbitmq": Consequence(
         BLOCKER,
@@ -81,7 +81,7 @@ CONSEQUENCES = {
     ),
     "cinder-backup": Consequence(
         WARNING,
-        "backups in progress belong to the old name; the service registers anew",
+        "backups in progress belong to the old name; the service registers again",
         "Restart it after the rename, and delete the service of the old name (cinder-manage service remove).",
     ),
     "masakari": Consequence(
@@ -96,13 +96,13 @@ CONSEQUENCES = {
     ),
     "cyborg": Consequence(
         WARNING,
-        "devices and their resource providers are known by the host's name: they are made anew beside the old ones",
+        "devices and their resource providers are known by the host's name: they are created again beside the old ones",
         "Unbind the accelerators first, and delete the devices of the old name afterwards.",
     ),
     "freeipa": Consequence(
         WARNING,
-        "the machine's principal, keytab and tracked certificates bear its name: certmonger renews for the old one",
-        "Enroll the host under its new name (ipa-client-install), and track its certificates anew.",
+        "the machine's principal, keytab and tracked certificates have its name: certmonger renews for the old one",
+        "Enroll the host under its new name (ipa-client-install), and track its certificates again.",
     ),
     "puppet": Consequence(
         WARNING,
@@ -159,7 +159,7 @@ def _options(subject: Subject, options: t.Sequence[str]) -> Items:
 def _cloud_init(subject: Subject, told: t.Mapping[str, str]) -> Items:
     evidence: t.Dict[str, t.Any] = {"cloud-init": dict(told)}
     if told and told.get("manage_etc_hosts") not in ("false", "no", "off"):
-        evidence["consequence"] = "each boot writes /etc/hosts anew, from the name that its data source has"
+        evidence["consequence"] = "each boot writes /etc/hosts again, from the name that its data source has"
         remedy = "Set manage_etc_hosts: false below /etc/cloud/cloud.cfg.d, or correct the data source first."
         yield _configuration(subject, "cloud-init", evidence, remedy)
     elif told and told.get("preserve_hostname") not in ("true", "yes", "on"):
@@ -190,7 +190,7 @@ def _certificate(subject: Subject, certificate: Certificate, told: t.Optional[Pa
             "without the new name": stale,
             "consequence": "TLS connections to the new name fail: live migration, consoles, disks that are copied",
         }
-        remedy = f"Have it made anew with {after.host} beside the old name, before the rename."
+        remedy = f"Have it issued again with {after.host} beside the old name, before the rename."
         about = Subject("host", f"{subject.id}:{certificate.path}", certificate.path, subject.host)
         yield finding("SG314", about, evidence, remedy)
 

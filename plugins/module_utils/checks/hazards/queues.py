@@ -84,7 +84,7 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
             continue
         evidence = {"queue": request.queue, "method": request.method, "request": request.request_id}
         for uuid in request.instances or (None,):
-            remedy = "No nova-compute will execute it. Tell its owner to ask again."
+            remedy = "No nova-compute will execute it. Ask its owner to request it again."
             if uuid is not None and request.request_id is not None:
                 remedy += f" To see it: openstack server event show {uuid} {request.request_id}"
             subject = Subject("host", old) if uuid is None else Subject("instance", uuid, host=old)

@@ -492,7 +492,9 @@ def unchanged(bundle: Bundle, before: Before, seen_now: t.Optional[t.Mapping[str
         ids = sorted({str(entry.image.id) for entry in now.get(name, [])})
         if ids != [identity]:
             evidence = {"image": name, "id before": identity, "ids now": ids}
-            remedy = "It is gone, or was made anew. Send it nowhere; look for it: rbd trash ls, guard snapshots."
+            remedy = (
+                "It is gone, or was created again. Do not send it anywhere; look for it: rbd trash ls, guard snapshots."
+            )
             yield finding("SG504", Subject("instance", before.uuid), evidence, remedy)
 
 

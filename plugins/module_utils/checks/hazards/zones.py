@@ -161,7 +161,7 @@ def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
         remedy = f"Nova {does} servers that are {' or '.join(statuses)}."
         yield finding("SG710", subject, {"status": server.status}, remedy)
     if server.locked:
-        remedy = "Somebody locked it: ask them. An override by name passes it."
+        remedy = "It is locked: ask who locked it. An override by name allows it."
         yield finding("SG710", subject, {"locked": True}, remedy)
 
 

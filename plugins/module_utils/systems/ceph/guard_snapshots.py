@@ -188,9 +188,9 @@ def _made(
     for image in before:
         seen = after.get(image.name)
         if seen is None:
-            problems.setdefault(image.name, "it is gone: somebody deletes disks")
+            problems.setdefault(image.name, "it is gone: something deletes disks")
         elif image.id is not None and seen.id is not None and seen.id != image.id:
-            problems.setdefault(image.name, "it was replaced meanwhile: somebody deletes disks")
+            problems.setdefault(image.name, "it was replaced in the meantime: something deletes disks")
         elif not _has(seen, snapshot):
             problems.setdefault(image.name, "it is not there after it was made")
     if problems:
@@ -271,7 +271,7 @@ def _each(ceph: Ceph, images: t.Sequence[RbdImage], work: t.Callable[[RbdImage],
         try:
             work(image)
         except GoneError as error:
-            return image.name, f"{error}: somebody deletes disks"
+            return image.name, f"{error}: something deletes disks"
         except CephError as error:
             return image.name, str(error)
         return image.name, None

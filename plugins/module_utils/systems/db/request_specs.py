@@ -70,7 +70,7 @@ def swap_zone(url: str, uuid: str, before: t.Optional[str], after: t.Optional[st
             return ALREADY
         if found != before:
             raise Conflict(
-                f"the request spec of server {uuid} bears zone {found}, expected {before}", expected=before, found=found
+                f"the request spec of server {uuid} has zone {found}, expected {before}", expected=before, found=found
             )
         # The row is locked; the old text guards it all the same, byte by byte.
         guard = sa.and_(spec.c.id == identity, schema.exact(connection, spec.c.spec) == _bytes(connection, text))

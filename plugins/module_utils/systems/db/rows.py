@@ -261,7 +261,7 @@ def _refuse_strangers(
     if strangers:
         first = strangers[0]
         raise Conflict(
-            f"{first['table']} id={first['key']} ({first['label']}) bears the name {complete.host}, and is not in "
+            f"{first['table']} id={first['key']} ({first['label']}) has the name {complete.host}, and is not in "
             "the plan: it appeared meanwhile" + (f", and {len(strangers) - 1} more" if len(strangers) > 1 else ""),
             count=len(strangers),
             rows=strangers[:LISTED],

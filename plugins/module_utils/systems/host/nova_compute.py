@@ -154,7 +154,7 @@ def _plain_defaults(program: str) -> None:
     path = os.path.join("/etc/default", program)
     text = text_of(path)
     if any("OS_" in line for line in (text or "").splitlines() if not line.lstrip().startswith("#")):
-        raise ReadError(f"{path} may set options by OS_ variables: only the init script can tell")
+        raise ReadError(f"{path} may set options by OS_ variables: only the init script shows it")
 
 
 #: What Nova takes for options that are unset, the same in all releases (nova/conf).

@@ -162,7 +162,7 @@ def _nothing_set(unit: str, names: t.Container[str]) -> None:
             file = value.lstrip("-")
             doubt = "%" in file or bool(_of_file(file, value.startswith("-"), names))
         if doubt:
-            raise ReadError(f"{unit} is masked, and {path} may set its environment: only systemd can tell")
+            raise ReadError(f"{unit} is masked, and {path} may set its environment: only systemd shows it")
 
 
 def masked_setting(unit: str, key: str) -> t.Optional[str]:
