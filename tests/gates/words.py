@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Words that operators have to read twice: none of them is in a text that a user meets.
 
-Looked at: strings of plugins (their docstrings are for developers), task names and texts of roles and playbooks, README files
-of roles. Comments are not.
+Looked at: strings of plugins (their docstrings are for developers), task names and texts of roles and playbooks,
+README files of roles. Comments are not.
 """
 
 from __future__ import annotations
