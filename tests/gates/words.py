@@ -2,7 +2,7 @@
 """Words that operators have to read twice: none of them is in a text that a user meets.
 
 Looked at: strings of plugins (their docstrings are for developers), task names and texts of roles and playbooks,
-README files of roles. Comments are not.
+README files, guides and code pages. Comments are not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,15 @@ WORDS = {
 FORBIDDEN = re.compile(r"\b(" + "|".join(WORDS) + r")\b", re.IGNORECASE)
 #: Texts that are no sentences: keys that other programs read, and what a recorded answer says.
 IDENTIFIERS = {"told", "bears it in"}
-TEXTS = ("roles/*/tasks/*.yml", "roles/*/meta/*.yml", "roles/*/README.md", "playbooks/**/*.yml", "extensions/**/*.yml")
+TEXTS = (
+    "README.md",
+    "docs/**/*.md",
+    "roles/*/tasks/*.yml",
+    "roles/*/meta/*.yml",
+    "roles/*/README.md",
+    "playbooks/**/*.yml",
+    "extensions/**/*.yml",
+)
 
 
 def documented(tree: ast.Module) -> set[int]:

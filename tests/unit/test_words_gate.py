@@ -31,7 +31,8 @@ def gate():
         ("roles/one/tasks/main.yml", "# tell", False),
         ("roles/one/README.md", "It carries on in green", True),
         ("playbooks/awx/one.yml", "description: Launched again, it resumes", False),
-        ("docs/one.md", "anew", False),
+        ("docs/guides/one.md", "It registers anew", True),
+        ("CONTRIBUTING.md", "anew", False),
     ],
 )
 def test_a_word_that_is_read_twice_is_refused_where_users_meet_it(gate, tmp_path, path, text, found):
