@@ -58,7 +58,7 @@ options:
     type: int
     default: 157680000
     description:
-      - Seconds until Ceph takes the entries off by itself. The default is five years: time alone must not let a client
+      - Seconds until Ceph takes the entries off by itself. The default is five years. Time alone must not let a client
         there write again. An entry of which less than nine tenths of this is left is prolonged.
   infrastructure:
     type: list
