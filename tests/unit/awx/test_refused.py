@@ -149,7 +149,7 @@ CASES = {
         "Nova: repair links",
         {},
         {"repair_action": "undo"},
-        "value of repair_action must be one of: apply, rollback, got: undo",
+        "value of repair_action must be one of: apply, resume, status, rollback, got: undo",
         {},
     ),
     "repair, override": ("Nova: repair links", {"stackguard_awx_overrides": UNKNOWN}, {}, NO_CODE, {}),
