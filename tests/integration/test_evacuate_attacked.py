@@ -318,6 +318,7 @@ def test_the_return_reports_guests_whose_disks_are_dead(clean, playbooks):
     lab.command("host", SOURCE, "join")
     waiting.until("the host answers", lambda: "here" in lab.ssh(SOURCE, "echo here", check=False) or None, 60)
     evacuation.may_unblock(lab, "compute3")
+    evacuation.notice_refusal(lab, SOURCE, stays)
     with stopped_compute(lab, SOURCE):
         first = come_back(playbooks, ceph=("compute3", "stackguard"))
         dead = of_code(first, "SG517")

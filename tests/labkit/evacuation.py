@@ -36,6 +36,16 @@ def watchers(lab, image):
     return [entry["address"] for entry in rbd(lab, "status", f"{POOL}/{image}")["watchers"]]
 
 
+def notice_refusal(lab, host, uuid):
+    """Have a domain's QEMU read its disk while Ceph refuses it: only then does it know, and stay without its disk.
+
+    One that was cut off for the whole time opens its disk again by itself, under the same client, and can write.
+    """
+    device = "/machine/peripheral/virtio-disk0/virtio-backend"
+    read = f"""virsh qemu-monitor-command {uuid} --hmp 'qemu-io -d {device} "read 0 512"'"""
+    waiting.until("Ceph refuses the disk", lambda: "failed" in lab.ssh(host, read, check=False) or None, 90, 2)
+
+
 def snapshots(lab, image):
     """Names of an image's snapshots."""
     return [entry["name"] for entry in rbd(lab, "snap", "ls", f"{POOL}/{image}")]
