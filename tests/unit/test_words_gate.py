@@ -36,7 +36,7 @@ def gate():
     ],
 )
 def test_a_word_that_is_read_twice_is_refused_where_users_meet_it(gate, tmp_path, path, text, found):
-    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_text(text)
     assert bool(list(gate.problems(tmp_path))) is found
 

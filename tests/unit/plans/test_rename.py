@@ -199,7 +199,10 @@ def test_without_neutrons_database_ports_follow_an_agent_that_registers_anew(som
 
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [({"agent_type": "DHCP agent"}, "DHCP agent would not register anew"), ({"alive": False}, "nothing would bind")],
+    [
+        ({"agent_type": "DHCP agent"}, "DHCP agent would not register under the new name"),
+        ({"alive": False}, "nothing would bind"),
+    ],
 )
 def test_agents_that_would_not_register_anew_need_neutrons_database_whatever_was_overridden(change, reason):
     some = fleet(l2_agents=True)

@@ -240,5 +240,5 @@ def test_huge_pages_need_only_qemus_own():
 
 def test_a_host_that_did_not_answer_is_in_the_forecast_as_not_known():
     told = {start.inventory_name: start.told for start in audit.audited(troubled().bundle).starts}
-    assert told["compute3"] == "cannot be told: the host was not read: <i>timed out</i>"
+    assert told["compute3"] == "unknown: the host was not read: <i>timed out</i>"
     assert sorted(told) == [f"compute{number}" for number in range(1, 10)]
