@@ -134,10 +134,8 @@ def _load_or_nothing(directory: str) -> Bundle:
     """Hosts of which none left even a trace are evidence too."""
     try:
         return evidence.load_dir(directory)
-    except FactsError as error:
-        if "no evidence was found" in str(error):
-            return evidence.nothing()
-        raise
+    except evidence.NoEvidenceError:
+        return evidence.nothing()
 
 
 def page(found: audit.Audit) -> str:

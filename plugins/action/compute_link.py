@@ -122,11 +122,9 @@ class ActionModule(ActionBase):
             return Bundle(SCHEMA, "", {}, {}, None, None)
         try:
             return evidence.load_dir(directory)
-        except FactsError as error:
+        except evidence.NoEvidenceError:
             # No host was to be read, and no cloud: nothing is proven, and the findings say so.
-            if "no evidence was found" in str(error):
-                return Bundle(SCHEMA, "", {}, {}, None, None)
-            raise
+            return Bundle(SCHEMA, "", {}, {}, None, None)
 
     def _state(self, state_dir: str) -> repair_links.State:
         if self._connection.transport == "local" and not self._play_context.become:

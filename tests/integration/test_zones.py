@@ -117,7 +117,13 @@ def test_a_zone_without_room_is_refused_before_anything_moves(crowded, playbooks
 
 
 #: What a run says when a step begins: it is killed there, and run again.
-STEPS = (f"pin it to {ZONE}", "resize it to micro", f"verify that it is in {ZONE}", "confirm the resize", "restore its old pin")
+STEPS = (
+    f"pin it to {ZONE}",
+    "resize it to micro",
+    f"verify that it is in {ZONE}",
+    "confirm the resize",
+    "restore its old pin",
+)
 
 
 @matrix

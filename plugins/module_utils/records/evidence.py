@@ -70,6 +70,10 @@ ABOUT = "run/about.json"
 TEMPORARY = "stackguard-"
 
 
+class NoEvidenceError(FactsError):
+    """A directory that holds no evidence at all: what runs that read nothing leave."""
+
+
 def save_part(directory: str, relative: str, plain: t.Any) -> str:
     """Write one part and return its path. ``plain``: JSON data, or facts. Raises OSError."""
     path = os.path.join(directory, relative)
@@ -202,7 +206,7 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     failures = _load_failures(os.path.join(directory, FAILURES))
     times = [str(part.read_at) for part in parts]
     if not times and not unreachable and not failures:
-        raise FactsError(f"{directory}: no evidence was found there")
+        raise NoEvidenceError(f"{directory}: no evidence was found there")
     whole = Bundle(
         SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links, failures
     )

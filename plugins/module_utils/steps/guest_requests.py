@@ -71,7 +71,7 @@ class Settle:
                 found = guests_here(self.systems, params)
             busy[:] = [f"{guest.name} ({guest.uuid}): {guest.task_state}" for guest in found if guest.task_state]
             if busy and self.systems.monotonic() - begun > params["timeout"]:
-                what = f"tasks of guests: {', '.join(busy)}: not within {params['timeout']} s"
+                what = f"tasks of guests: {', '.join(busy)}: timed out after {params['timeout']} s"
                 raise StepError(what, changed_meanwhile=True)
             return None if busy else "no task in progress"
 

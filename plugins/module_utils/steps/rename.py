@@ -43,6 +43,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner impor
     Request,
     Result,
     StepError,
+    TimedOutError,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import host_changes, server_moves
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
@@ -95,7 +96,7 @@ class Systems:
         return nova.url_of(self.options, database)
 
     def wait(self, what: t.Callable[[], str], timeout: float, seen: t.Callable[[], t.Optional[str]]) -> str:
-        """Poll until ``seen`` returns a text; raise StepError after ``timeout`` seconds. ``what`` says what lacks."""
+        """Poll until ``seen`` returns a text; raise TimedOutError after ``timeout`` seconds. ``what``: what lacks."""
         start = told = self.monotonic()
         while True:
             answer = seen()
@@ -103,7 +104,7 @@ class Systems:
                 return answer
             now = self.monotonic()
             if now - start > timeout:
-                raise StepError(f"{what()}: not within {int(timeout)} s")
+                raise TimedOutError(f"{what()}: timed out after {int(timeout)} s")
             if now - told >= 10:
                 told = now
                 self.remark(f"waiting: {what()}, {int(now - start)} s")

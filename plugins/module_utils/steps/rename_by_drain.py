@@ -29,7 +29,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename impor
     Systems,
     as_step_error,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError, plan_of
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import (
+    Action,
+    Done,
+    StepError,
+    TimedOutError,
+    plan_of,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import host_changes, server_moves
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import neutron_agents, nova
 
@@ -590,9 +596,7 @@ class Register:
 
         try:
             return self.systems.wait(lambda: f"host {host} mapped to its cell", params["discover_timeout"], seen)
-        except StepError as error:
-            if "not within" not in str(error):
-                raise
+        except TimedOutError as error:
             raise DiscoveryError(
                 f"{error}. Run on a controller: nova-manage cell_v2 discover_hosts, then the same command again "
                 "(rename_discover_command and rename_discover_host do that from here)"

@@ -41,6 +41,10 @@ class StepError(Exception):
             self.checked = checked
 
 
+class TimedOutError(StepError):
+    """What a step waited for did not happen in time."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Done:
     """How a controller step ended: a remark for people, and what later steps need to know (plain data)."""

@@ -14,7 +14,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.after.guest
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError, TimedOutError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.host_changes import (
     DISABLED_TRAIT,
     ProviderTraits,
@@ -135,7 +135,7 @@ def test_a_generation_moved_by_a_guests_allocation_proves_nothing(monkeypatch):
         cloud.generation += 1
 
     cloud.every_second = guest_deleted
-    with pytest.raises(StepError, match="not within 30 s"):
+    with pytest.raises(TimedOutError, match="timed out after 30 s"):
         rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
     assert cloud.status == "disabled"
 
