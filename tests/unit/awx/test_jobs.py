@@ -40,10 +40,12 @@ ENDINGS = {
     "Nova: rename": ("failed", NO_CLOUD),
     "Nova: repair links, check": ("failed", NO_DATABASE),
     "Nova: repair links": ("failed", NO_DATABASE),
+    "Nova: repair links, status": ("successful", "no repair of links is open"),
     "Nova: repair links, roll back": ("successful", "there is nothing to roll back"),
     "Nova: evacuate": ("failed", NO_CLOUD),
     "Nova: return": ("failed", NO_CLOUD),
     "Nova: resize": ("failed", NO_CLOUD),
+    "Nova: resize, status": ("failed", NO_CLOUD),
     "Nova: migrate": ("failed", NO_CLOUD),
     "Nova: drain": ("failed", NO_CLOUD),
 }
