@@ -61,8 +61,8 @@ class ActionModule(ActionBase):
         if records:
             changed = evidence.keep(directory, guests, known)
             evidence.save_texts(directory, dict(result["definitions"]))
-        told = terminal.findings_text(checked)
-        if told:
-            Display().display(told)
+        shown = terminal.findings_text(checked)
+        if shown:
+            Display().display(shown)
         findings = [to_plain(item) for item in ordered(checked.findings)]
         return {"changed": changed, "guests": result["guests"], "findings": findings}

@@ -34,15 +34,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 #: group, state, placement) is not among them: Nova would turn the server to ERROR.
 PASSABLE = ("SG501", "SG503", "SG504", "SG505", "SG513")
 
-#: How many hosts a guest is tried on. A host that the scheduler refused was not tried: nothing happened there; but
-#: after so many refusals there is a reason that nobody knows.
+#: How many hosts a guest is tried on. A host that the scheduler refused was not tried: nothing happened there. After
+#: this many refusals the planner stops: the scheduler has a reason that is not among the facts.
 ATTEMPTS = 3
 REFUSALS = 20
 
 #: By guest, the hosts on which it failed, and why.
 Tried = t.Mapping[str, t.Mapping[str, str]]
 
-#: Which reasons tell best why a guest has no seat: the first group that covers all that a host has against it.
+#: Which reasons explain best why a guest has no seat: the first group that covers all that a host has against it.
 _TELLING = (
     ("SG503",),
     ("SG501", "SG503"),
@@ -208,7 +208,7 @@ def _aggregates(guest: Guest, there: Destination) -> t.Iterator[Reason]:
 
 def _disks(guest: Guest, there: Destination) -> t.Iterator[Reason]:
     if not guest.images:
-        # Boots from a volume and has no disk besides, or it cannot be told, which its own problems say.
+        # It boots from a volume and has no other disk. Where its disks are unknown, its own problems say so.
         return
     if there.storage is None:
         # With nothing read at all its problems say so already.
@@ -316,13 +316,13 @@ def waves(seats: t.Sequence[Seat]) -> t.List[t.List[Seat]]:
 def explained(seating: Seating, hosts: t.Sequence[Destination]) -> t.Dict[str, t.Dict[str, t.Any]]:
     """Return, by server, where it goes and why, or what speaks against every host: for the report."""
     names = [host.host for host in hosts]
-    told: t.Dict[str, t.Dict[str, t.Any]] = {
+    places: t.Dict[str, t.Dict[str, t.Any]] = {
         place.uuid: {"name": place.name, "host": place.host, "wave": place.wave, "why": place.why}
         for place in seating.seats
     }
     for entry in seating.unseated:
         against = {host: [reason.text for reason in entry.reasons.get(host, [])] for host in names}
-        told[entry.uuid] = {"name": entry.name, "host": None, "code": entry.code, "why not": against}
+        places[entry.uuid] = {"name": entry.name, "host": None, "code": entry.code, "why not": against}
         if entry.problems:
-            told[entry.uuid]["server"] = [reason.text for reason in entry.problems]
-    return told
+            places[entry.uuid]["server"] = [reason.text for reason in entry.problems]
+    return places
