@@ -60,7 +60,7 @@ class Run:
     state: runner.Host
     clock: Clock
     say: t.Callable[[str], None]
-    #: Which process carries the operation out: :func:`holding.this_playbook`.
+    #: Which process carries the operation out: :func:`run_owner.this_playbook`.
     mine: Json
     options: Json
     overrides: t.Tuple[findings.Override, ...] = ()
