@@ -326,7 +326,7 @@ class ActionModule(ActionBase):
         self._operation_id = plan.operation_id
         with self._lock(machine_id) as self._database_lock, self._holding(plan.operation_id) as mine:
             self._changed = True
-            self._journal = self._runner(mine).start(plan, about, self._ended)
+            self._journal = self._runner(mine, about).start(plan, about, self._ended)
         answer["report"] = self._with_noted(report, self._journal)
         return {"changed": True, "state": self._journal["state"], "msg": f"renamed {plan.subject}", **answer}
 
@@ -352,7 +352,7 @@ class ActionModule(ActionBase):
             if backwards:
                 drain_actions.refuse_rollback(journal, self._systems())
             self._changed = True
-            runner = self._runner(mine)
+            runner = self._runner(mine, journal["about"])
             self._journal = runner.backward(journal) if backwards else runner.forward(journal)
         verb = "rolled back" if backwards else "renamed"
         answer: t.Dict[str, t.Any] = {}
@@ -454,8 +454,9 @@ class ActionModule(ActionBase):
             if not closed:
                 mine.release()
 
-    def _runner(self, mine: run_token.Held) -> steps.Runner:
+    def _runner(self, mine: run_token.Held, about: t.Mapping[str, t.Any]) -> steps.Runner:
         systems = self._systems()
+        systems.named_at_start = findings.parse_overrides(about.get("overrides") or [])
         narrator = terminal.Narrator(self._say, time.monotonic)
         systems.remark = narrator.remark
         systems.still_ours = self._still_ours

@@ -77,6 +77,8 @@ class Systems:
     remark: t.Callable[[str], None] = lambda _text: None
     #: The operator's word in this very run, a resume too.
     overrides: t.Sequence[Override] = ()
+    #: What the operator overrode when the operation began. The audit at its end finds it again.
+    named_at_start: t.Sequence[Override] = ()
     #: Raises StepError where another run may have taken over; called now and then during a long wait, so that no
     #: balancer between here and the database takes the connection for idle.
     still_ours: t.Callable[[], None] = lambda: None
@@ -708,17 +710,21 @@ class Audit:
         """Read, check, and refuse on any blocker."""
         expected = _expected(params)
         bundle = self._collect(params)
-        checked = rename.leftovers(bundle, expected) + rename.unchanged(bundle, expected)
-        checked = checked + identity.check(bundle) + names.check(bundle)
-        refused = standing(checked.findings, [])
+        named = [*self.systems.named_at_start, *self.systems.overrides]
+        ours = rename.leftovers(bundle, expected) + rename.unchanged(bundle, expected)
+        found = rename.deleted_since(bundle, expected, identity.check(bundle) + names.check(bundle))
+        # An override passes what the host brought along, never what the rename itself left.
+        refused = [*standing(ours.findings, []), *standing(found.findings, named)]
         if refused:
-            found = Checked(tuple(refused))
-            raise StepError(f"after the rename:\n{findings_text(found)}", checked=found)
-        told = [item for item in checked.findings if item.severity != BLOCKER]
-        if told or checked.unchecked:
-            self.systems.remark(findings_text(Checked(tuple(told), checked.unchecked)))
+            checked = Checked(tuple(refused))
+            raise StepError(f"after the rename:\n{findings_text(checked)}", checked=checked)
+        checked = ours + found
+        if checked.findings or checked.unchecked:
+            self.systems.remark(findings_text(checked, named))
+        kept = [item for item in found.findings if item.code == rename.DELETED_SINCE or item.severity == BLOCKER]
         instances = count(len(expected.instance_ids), "instance")
-        return Done(f"the old name is gone; ids, uuids and allocations are what they were ({instances})")
+        told = f"the old name is gone; ids, uuids and allocations are what they were ({instances})"
+        return Done(told, noted(Checked(tuple(kept)), named))
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""
@@ -727,7 +733,8 @@ class Audit:
         scope = sorted({*params["old"].values(), *params["new"].values()} - {None})
         facts = self.systems.host.facts(self.systems.info_arguments)
         with as_step_error():
-            databases = nova.read_databases(self.systems.options, scope)
+            uuids = [domain.uuid for domain in facts.domains or []]
+            databases = nova.read_databases(self.systems.options, scope, instance_uuids=uuids)
             cloud = host_changes.read_cloud(self.systems.cloud, scope, node_uuids=[params["node"]["uuid"]])
         return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import hostnames
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
@@ -480,3 +481,34 @@ def test_a_service_whose_host_name_is_not_known_is_not_taken_for_the_hosts(in_pl
     entry = facts.NameSpace("nova-compute", "not running", None, reason="docker ps: no answer")
     for spaces in ([entry], None):
         assert "SG709" in blockers(some.cloud.host(name_spaces=spaces), some.request, in_place=in_place)
+
+
+def renamed_with_a_deleted_server():
+    """A host that has its new name, one of whose guests was deleted while its domain runs on."""
+    some = fleet()
+    row = some.cloud.rows("instances")[0]
+    cloud = some.cloud.change("instances", {"id": row.id}, deleted=row.id, vm_state="deleted")
+    expected = rename.Expected("compute1", some.old, some.old, some.old, some.old, "", 1, "", 1, (row.id,))
+    return cloud, expected, row
+
+
+def test_the_domain_of_a_server_deleted_during_the_rename_is_a_warning():
+    """Nova ends it by itself. As a blocker it kept the host disabled, and no repeated run could finish."""
+    cloud, expected, row = renamed_with_a_deleted_server()
+    seen = identity.check(cloud.bundle)
+    assert ("SG110", row.uuid, "blocker") in {(item.code, item.object.id, item.severity) for item in seen.findings}
+    after = rename.deleted_since(cloud.bundle, expected, seen)
+    (found,) = [item for item in after.findings if item.code == "SG110"]
+    assert (found.object.id, found.severity) == (row.uuid, "warning")
+    assert "_interval" in found.remedy
+    assert after.unchecked == seen.unchecked
+
+
+def test_the_domain_of_a_server_that_this_host_did_not_have_stays_a_blocker():
+    cloud, expected, _row = renamed_with_a_deleted_server()
+    seen = identity.check(cloud.bundle)
+    for strange in (
+        dataclasses.replace(expected, instance_ids=()),
+        dataclasses.replace(expected, old_host="another", new_host="another-new"),
+    ):
+        assert rename.deleted_since(cloud.bundle, strange, seen) == seen

@@ -449,3 +449,56 @@ def test_a_guest_that_its_owner_rebooted_before_the_lock_puts_everything_back():
 def test_a_guest_that_its_owner_stopped_before_the_lock_does_not(values):
     _first, host = with_first(**values)
     assert settled_step(host).remark == ("1 guest unchanged" if values else "2 guests unchanged")
+
+
+# --- the last look at the host -----------------------------------------------------------------------------------
+
+STRANGER = "5f0c1c1e-0000-4000-8000-00000000beef"
+NAMED = Override("SG110", STRANGER, "the backup team's domain")
+
+
+def last_look(monkeypatch, cloud, *, named_at_start=(), overrides=()):
+    """The audit step over a host that has its new name; what it remarked."""
+    service, node = cloud.rows("services")[0], cloud.rows("compute_nodes")[0]
+    names = {"host": service.host, "hypervisor_hostname": node.hypervisor_hostname}
+    params = {
+        "inventory_name": "compute1",
+        "old": {"host": "was", "hypervisor_hostname": "was"},
+        "new": names,
+        "service": {"uuid": service.uuid, "id": service.id},
+        "node": {"uuid": node.uuid, "id": node.id},
+        "instances": [row.id for row in cloud.rows("instances") if row.host == service.host],
+        "allocations": None,
+    }
+    systems = rename.Systems(
+        {}, None, {}, lambda _s: None, lambda: 0.0, overrides=overrides, named_at_start=named_at_start
+    )
+    audit = rename.Audit(systems)
+    monkeypatch.setattr(audit, "_collect", lambda _params: cloud.bundle)
+    return audit.apply(params, {})
+
+
+def with_a_stranger():
+    cloud = builders.healthy()
+    domain = dataclasses.replace(cloud.rows("domains")[0], uuid=STRANGER, name="backup", nova_name=None, pid=4711)
+    return cloud.add("domains", domain)
+
+
+@pytest.mark.parametrize("when", ["named_at_start", "overrides"])
+def test_a_domain_that_the_operator_overrode_does_not_stop_the_run_at_its_end(monkeypatch, when):
+    """Overridden at preflight, it stopped every run in its last step but two, and left the service disabled."""
+    cloud = with_a_stranger()
+    with pytest.raises(StepError, match="SG110"):
+        last_look(monkeypatch, cloud)
+    done = last_look(monkeypatch, cloud, **{when: [NAMED]})
+    assert done.memory["passed"] == [["SG110", STRANGER]]
+
+
+def test_an_override_does_not_pass_what_the_rename_itself_left(monkeypatch):
+    """SG301 of before was judged by a person; a row that still has the old name afterwards was not."""
+    cloud = builders.healthy()
+    row = cloud.rows("instances")[0]
+    left = cloud.change("instances", {"id": row.id}, host="was", node="was")
+    named = [Override("SG301", row.uuid, "half a rename")]
+    with pytest.raises(StepError, match="SG301"):
+        last_look(monkeypatch, left, named_at_start=named, overrides=named)

@@ -14,6 +14,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
+#: The domain of a server that was deleted while the operation was open.
+DELETED_SINCE = "SG110"
 ROLL_BACK = (
     "Do not restart anything on the host. Look at the evidence, then run rename_host with rename_action=rollback."
 )
@@ -121,6 +123,35 @@ def unchanged(bundle: Bundle, expected: Expected) -> Checked:
     """Service, node, provider and instances have the ids they had; allocations are the same."""
     findings = [*_same_rows(bundle, expected), *_same_provider(bundle, expected)]
     return Checked(tuple(findings))
+
+
+def deleted_since(bundle: Bundle, expected: Expected, checked: Checked) -> Checked:
+    """Return findings with SG110 as a warning where the server was one of this host's when the operation began.
+
+    It was deleted while nova-compute was stopped. Nova's own task ends such domains (release 23 to 34, compute
+    manager, ``_cleanup_running_deleted_instances``).
+    """
+    cells = (bundle.databases.cells if bundle.databases else None) or []
+    hosts = {expected.old_host, expected.new_host}
+    deleted = {
+        row.uuid
+        for cell in cells
+        for row in cell.instances or []
+        if row.deleted and row.id in expected.instance_ids and row.host in hosts
+    }
+    remedy = (
+        "nova-compute ends this domain by itself (running_deleted_instance_action, every "
+        "running_deleted_instance_poll_interval seconds). Look for it again after that: virsh list --all."
+    )
+    return Checked(
+        tuple(
+            dataclasses.replace(item, severity="warning", remedy=remedy)
+            if item.code == DELETED_SINCE and item.object.id in deleted
+            else item
+            for item in checked.findings
+        ),
+        checked.unchecked,
+    )
 
 
 def _same_rows(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
