@@ -39,11 +39,15 @@ def watchers(lab, image):
 def notice_refusal(lab, host, uuid):
     """Have a domain's QEMU read its disk while Ceph refuses it: only then does it know, and stay without its disk.
 
-    One that was cut off for the whole time opens its disk again by itself, under the same client, and can write.
+    Seen on the lab: a QEMU that was cut off for the whole time opens its disk again by itself, as the same client, and
+    writes. One that met the entry has no watcher and fails each write, after the entry is gone, too.
+    QEMU writes what becomes of the read to its log.
     """
     device = "/machine/peripheral/virtio-disk0/virtio-backend"
     read = f"""virsh qemu-monitor-command {uuid} --hmp 'qemu-io -d {device} "read 0 512"'"""
-    waiting.until("Ceph refuses the disk", lambda: "failed" in lab.ssh(host, read, check=False) or None, 90, 2)
+    log = f"tail -n 1 /var/log/libvirt/qemu/$(virsh domname {uuid} | head -1).log"
+    refused = lambda: "read failed" in lab.ssh(host, f"{read} && {log}", check=False) or None  # noqa: E731
+    waiting.until("Ceph refuses the disk", refused, 90, 2)
 
 
 def snapshots(lab, image):
