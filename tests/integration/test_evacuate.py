@@ -306,6 +306,11 @@ def test_two_operators_at_once_one_is_refused(clean, playbooks, tmp_path):
 def test_without_memory_for_all_those_who_fit_go_and_the_others_stay_recoverable(clean, playbooks):
     """Real memory: something eats it on the destination until two and a half guests of 4 GiB are left."""
     lab = clean
+    with evacuation.roomy(lab):
+        _those_who_fit_go(lab, playbooks)
+
+
+def _those_who_fit_go(lab, playbooks):
     guests = boot(lab, "fat", 5, "--flavor", "big")
     for uuid in guests.values():
         evacuation.mark(lab, OTHER, f"{uuid}_disk", f"{MARK}-{uuid[:8]}")

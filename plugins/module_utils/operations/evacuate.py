@@ -445,12 +445,7 @@ class Evacuation:
         """
         found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
         ended = self._same_outage(bundle, found)
-        earlier = [
-            (str(address), str(fsid))
-            for journal in [*ended, *found]
-            for fsid, addresses in (journal["about"].get("proven") or {}).items()
-            for address in addresses
-        ]
+        earlier = [pair for journal in [*ended, *found] for pair in _proven(journal)]
         return clients.Elsewhere(
             tuple(dict.fromkeys(earlier)), tuple(self.controllers), tuple(self.options["never_blocklist"])
         )
@@ -1488,6 +1483,17 @@ def _counts(item: Finding, act: bool, lists: bool, held: bool) -> bool:
     if item.code == "SG506" and storage.ALIVE in item.evidence:
         return not held
     return act or (lists and item.code in ("SG506", "SG518", "SG709"))
+
+
+def _proven(journal: t.Mapping[str, t.Any]) -> t.Iterator[t.Tuple[str, str]]:
+    """Yield each address that an operation has seen as the host's, with its cluster; none that was only named.
+
+    Earlier versions kept those that the operator had named among them.
+    """
+    about = journal["about"]
+    for fsid, addresses in (about.get("proven") or {}).items():
+        why = (about.get("addresses") or {}).get(fsid) or {}
+        yield from ((str(each), str(fsid)) for each in addresses if not clients.by_word_only(str(why.get(each))))
 
 
 def _by_cluster(journal: t.Mapping[str, t.Any]) -> Json:

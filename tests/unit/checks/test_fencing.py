@@ -152,7 +152,10 @@ def test_one_running_server_proves_no_address_and_the_operator_sees_the_candidat
     watched = known(scene(guests=1).images(locked(DISK, elsewhere(1), watchers=[f"{elsewhere(1)}:0/77"])), elsewhere)
     assert {entry.code for entry in stands(watched)} == {"SG506", "SG507"}
     # Other proofs: the operator's word, or what was read on the host earlier.
-    assert decided(some, [elsewhere(1)]).proven == {"fsid": (elsewhere(1),)}
+    named = decided(some, [elsewhere(1)])
+    assert (named.uncovered, named.refused) == ({}, [elsewhere(1)])
+    # His word is not kept as something that was seen: a later run would take it for proof.
+    assert named.proven == {}
     assert stands(some.asked(blocklist=(elsewhere(1),))) == []
     assert decided(some, earlier=((elsewhere(1), None),)).proven == {"fsid": (elsewhere(1),)}
     assert decided(scene(guests=1).images(locked(DISK))).proven == {"fsid": (OWN,)}

@@ -40,6 +40,7 @@ else:
 
 WATCHER, LOCK = "watcher", "lock"
 #: How the evidence of an address begins that nothing but locks shows.
+_BY_WORD = "named by the operator"
 _BY_LOCKS = "it alone has the locks of all "
 #: Servers that write from the dead host, as far as Nova knows.
 _ACTIVE = "ACTIVE"
@@ -339,19 +340,21 @@ def identify(
     hosts = _hosts(bundle, about, request)
     others = {**_named(elsewhere.gateways, "a gateway"), **_named(elsewhere.controllers, "the controller"), **hosts}
     named = {address for address in map(plain, given) if address is not None}
-    mine = {*named, *_read_on(source), *_host_ips(about, request)}
-    mine |= {address for address in (plain(entry) for entry, _fsid in elsewhere.earlier) if address is not None}
+    read = {*_read_on(source), *_host_ips(about, request)}
+    read |= {address for address in (plain(entry) for entry, _fsid in elsewhere.earlier) if address is not None}
+    mine = named | read
     found = disks(bundle, guests)
     at = _nova_hosts(bundle, about, request)
     known = Known({}, frozenset(mine - set(others)), others, _services(bundle), at, found)
     own = {}
     for fsid in found.clusters:
         there = [client for client in found.clients if client.fsid == fsid]
-        why = dict.fromkeys(sorted(named), "named by the operator")
-        why.update(_as_client(source, fsid, elsewhere))
+        why = _as_client(source, fsid, elsewhere)
         for client in there:
-            if client.ip is not None and known.is_own(client):
+            if client.ip in read and known.is_own(client):
                 why.setdefault(client.ip, f"{client.kind} of {client.pool}/{client.image}")
+        for address in sorted(named):
+            why.setdefault(address, _BY_WORD)
         why = {address: text for address, text in why.items() if address not in others}
         own[fsid] = why or _agreed(guests, known, fsid, there)
     return dataclasses.replace(known, own=own)
@@ -382,6 +385,11 @@ def _agreed(guests: t.Sequence[Guest], known: Known, fsid: str, there: t.Sequenc
     if len(locked) < 2 or not all(client.managed for client in locks):
         return {}
     return {address: f"{_BY_LOCKS}{len(locked)} running servers in this cluster"}
+
+
+def by_word_only(why: str) -> bool:
+    """Whether an address is taken for the dead host's because the operator names it: that counts while he does."""
+    return why == _BY_WORD
 
 
 def by_locks_only(why: str) -> bool:

@@ -55,8 +55,9 @@ _OTHER_FENCE = "Fence the machine itself: evacuate_fence=power or command."
 class Addresses:
     """What Ceph is to refuse, by cluster: address to its evidence, for people.
 
-    ``proven``: those of them that were seen as this host's client of that cluster, or named. Keep them in the journal:
-    given back as ``earlier`` they still prove what they prove when the servers that showed them have left.
+    ``proven``: those of them that were seen as this host's client of that cluster. Keep them in the journal: given back
+    as ``earlier`` they still prove what they prove when the servers that showed them have left. An address that the
+    operator only named is none of them: it counts in the runs in which he names it.
     ``uncovered``: server to why a blocklist of these addresses does not cover each of its disks.
     """
 
@@ -108,8 +109,8 @@ def addresses(
     allowed = {
         fsid: {address: text for address, text in why.items() if address not in daemons} for fsid, why in listed.items()
     }
-    proven = {fsid: tuple(sorted(set(why) & set(allowed[fsid]))) for fsid, why in known.own.items()}
-    proven = {fsid: found for fsid, found in proven.items() if found}
+    counts = {fsid: tuple(sorted(set(why) & set(allowed[fsid]))) for fsid, why in known.own.items()}
+    counts = {fsid: found for fsid, found in counts.items() if found}
     doubtful = _doubtful(bundle, request, known, listed)
     problems = [
         *_wrong(request, given, known),
@@ -120,9 +121,9 @@ def addresses(
     return Addresses(
         _without(allowed, doubtful),
         tuple(unknown(known)),
-        uncovered(guests, known, proven),
+        uncovered(guests, known, counts),
         tuple(problems),
-        {fsid: tuple(sorted(why)) for fsid, why in _without(_only(known.own, proven), doubtful).items()},
+        {fsid: tuple(sorted(why)) for fsid, why in _without(_seen(_only(known.own, counts)), doubtful).items()},
     )
 
 
@@ -130,6 +131,13 @@ def _only(
     listed: t.Mapping[str, t.Mapping[str, str]], wanted: t.Mapping[str, t.Sequence[str]]
 ) -> t.Dict[str, t.Dict[str, str]]:
     return {fsid: {address: listed[fsid][address] for address in found} for fsid, found in wanted.items()}
+
+
+def _seen(listed: t.Mapping[str, t.Mapping[str, str]]) -> t.Dict[str, t.Dict[str, str]]:
+    return {
+        fsid: {address: text for address, text in why.items() if not clients.by_word_only(text)}
+        for fsid, why in listed.items()
+    }
 
 
 def _without(
