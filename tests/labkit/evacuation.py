@@ -190,21 +190,6 @@ def memory_left(lab, host, mib):
 
 
 @contextlib.contextmanager
-def roomy(lab):
-    """Placement offers each host's memory four times: what there really is, the evacuation measures.
-
-    A machine that is given its memory while it runs has a libvirt that knows of what was there at its start.
-    """
-    query = "UPDATE inventories SET allocation_ratio = %s WHERE resource_class_id = 1"
-    lab.sql("placement", query, 4.0)
-    try:
-        yield
-    finally:
-        lab.command("guests", "delete", "--all", check=False)
-        lab.sql("placement", query, 1.0)
-
-
-@contextlib.contextmanager
 def in_zone(lab, host, zone):
     """A host without guests in another zone, for this long."""
     here = {entry["name"]: entry for entry in lab.compute("GET", "/os-aggregates", None, "2.41")["aggregates"]}

@@ -36,9 +36,10 @@ MOST_RUNS = 10
 class FailedError(Exception):
     """A task of the playbook fails. ``state``: of the plan that was made last."""
 
-    def __init__(self, message, state="failed"):
+    def __init__(self, message, state="failed", report=None):
         super().__init__(message)
         self.state = state
+        self.report = report
 
 
 class Plugin(return_plan.ActionModule):
@@ -59,13 +60,14 @@ class Plugin(return_plan.ActionModule):
 class Return:
     """One run of the playbook."""
 
-    def __init__(self, world, told, place, kill=0.0, check=False, status="enabled"):
+    def __init__(self, world, told, place, kill=0.0, check=False, status="enabled", overrides=()):
         self.world = world
         self.told = told
         self.state_dir, self.directory = place
         self.kill = kill
         self.check = check
         self.status = status
+        self.overrides = list(overrides)
         self.dice = random.Random(f"{world.seed}-return-{told.number}")
         self.result = None
         self.readers = None
@@ -83,7 +85,8 @@ class Return:
         try:
             yield from self._tasks()
         except (FailedError, StackguardError) as error:
-            self.result = {"failed": True, "state": getattr(error, "state", "failed"), "msg": str(error)}
+            state, report = getattr(error, "state", "failed"), getattr(error, "report", None)
+            self.result = {"failed": True, "state": state, "msg": str(error), "report": report}
 
     def _tasks(self):
         yield from self._next("journals")
@@ -135,7 +138,7 @@ class Return:
         yield from self._next("judged")
         plan = Plugin(self.check).go(self._arguments())
         if plan.get("failed"):
-            raise FailedError(plan["msg"], plan["state"])
+            raise FailedError(plan["msg"], plan["state"], plan.get("report"))
         return plan
 
     def _look_into_ceph(self, found):
@@ -154,7 +157,7 @@ class Return:
             "inventory_name": self.host.name,
             "ceph_names": self.readers,
             "evidence_dir": self.directory,
-            "overrides": [],
+            "overrides": self.overrides,
             "journals": self.journals[0]["journals"],
             "closed_journals": self.journals[1]["journals"],
             "status": self.status,
@@ -227,6 +230,7 @@ class Comeback:
         self.dice = random.Random(f"{scenario.world.seed}-comeback")
         self.status = self.dice.choice(("enabled", "enabled", "disabled"))
         self.started = False
+        self.overrides = []
         self.last = None
         self.held = None
 
@@ -256,7 +260,7 @@ class Comeback:
         told = oracle.Told(scenario.runs, self.host.name, "none", False, 0.0, None, "return")
         place = scenario.state_dir, os.path.join(scenario.directory, f"return-{scenario.runs}")
         kill = 0.05 if self.dice.random() < scenario.kind.kill * 0.3 else 0.0
-        one = Return(world, told, place, kill, check, self.status)
+        one = Return(world, told, place, kill, check, self.status, self.overrides)
         world.watch.run = told
         try:
             for _task in one.steps():
@@ -308,6 +312,7 @@ class Comeback:
         if result["state"] == "disks-not-open":
             self._start()
             self._reboot()
+            self._vouch(result)
             return False
         self._repair(result["msg"])
         return False
@@ -322,6 +327,14 @@ class Comeback:
             server = self.world.servers[uuid]
             if not server.deleted and any(entry[0] == uuid for entry in self.host.dead):
                 self.world.reboot_hard(server)
+
+    def _vouch(self, result):
+        """Override what no host can look at, once its guest was seen to read and write it."""
+        for item in (result.get("report") or {}).get("findings", []):
+            if item["code"] == "SG709" and item["object"]["kind"] == "image":
+                uuid = item["evidence"]["domain"][1]
+                if not any(entry[0] == uuid for entry in self.host.dead):
+                    self.overrides.append({"code": "SG709", "object": item["object"]["id"], "reason": "it writes"})
 
     def _repair(self, message):
         """Do what the remedies say."""

@@ -58,7 +58,9 @@ def times(request):
 )
 def test_all_courses_in_which_one_of_them_is_killed_end_whole(explored, second, last):
     found = explored(Case(second=second, last=last), kills=1).all()
-    assert {ended for ended, *_runs in found.outcomes} == {"finished", "rolled-back"}
+    # Who resumes what was killed before it had a journal begins nothing. Who applies it again does.
+    always = (second, last) == (APPLY, RESUME)
+    assert {ended for ended, *_runs in found.outcomes} == ({"finished"} if always else {"finished", "rolled-back"})
     # It is not that everything is refused.
     assert any(runs[0] == "killed" and runs[1] in ("finished", "rolled-back") for _ended, *runs in found.outcomes)
     assert found.courses > 400
