@@ -6,8 +6,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import pathlib
+
 import pytest
-from labkit import broker, state, waiting
+from labkit import broker, requests, state, waiting
+from labkit import guests as guestkit
 from labkit.owners import Owner
 from labkit.paused import Paused
 
@@ -136,3 +140,107 @@ def test_a_rabbitmq_that_is_not_the_hosts_is_refused_and_nothing_is_changed(lab,
     assert "ACCESS_REFUSED" in refused.output
     assert "wrong-one" not in refused.output
     assert lab.service(names[0])["status"] == "enabled"
+
+
+@contextlib.contextmanager
+def spare(lab, name):
+    """A guest on the host for one test."""
+    (made,) = guestkit.create(lab, name, "1", "--on", lab.ssh(HOST, "uname -n").strip())
+    uuid = made["id"]
+    try:
+        yield uuid
+    finally:
+        if requests.exists(lab, uuid):
+            lab.compute("DELETE", f"/servers/{uuid}")
+        waiting.until(f"{name} is gone", lambda: not requests.exists(lab, uuid) or None, 120)
+        for host in ("compute1", "compute2"):
+            lab.ssh(host, f"virsh destroy {uuid}; virsh undefine {uuid}", check=False)
+
+
+STRANGER = """<domain type='qemu'><name>stranger</name><memory unit='MiB'>16</memory><vcpu>1</vcpu>
+<os><type arch='x86_64'>hvm</type></os></domain>"""
+
+
+@pytest.mark.matrix
+def test_neither_an_overridden_domain_nor_a_server_deleted_meanwhile_stops_the_end(lab, playbooks, names, tmp_path):
+    """Both were SG110 in the last look: no repeated run could finish, and the service stayed disabled."""
+    old, new = names
+    lab.ssh(HOST, "cat > /root/stranger.xml && virsh -q define /root/stranger.xml", stdin=STRANGER)
+    try:
+        with spare(lab, "deleted") as uuid:
+            named = [{"code": "SG110", "object": "stranger", "reason": "of the backup team"}]
+            run = Paused(playbooks, names, "apply host_names begins", tmp_path, {"stackguard_overrides": named})
+            # Nova deletes a server of a compute service that is down by itself. Its domain stays.
+            waiting.until("the service is down", lambda: lab.service(new)["state"] == "down" or None, 180)
+            lab.compute("DELETE", f"/servers/{uuid}")
+            waiting.until("it is deleted", lambda: not requests.exists(lab, uuid) or None, 60)
+            done = run.go().ok()
+            (found,) = [
+                row for row in done.report["findings"] if row["object"]["id"] == uuid and row["code"] == "SG110"
+            ]
+            assert found["severity"] == "warning"
+            assert "running_deleted_instance_action" in found["remedy"]
+            assert done.stats["verdict"] == "warn"
+            assert lab.service(new)["status"] == "enabled"
+            assert state.written(lab, old) == []
+    finally:
+        lab.ssh(HOST, "virsh -q undefine stranger; rm /root/stranger.xml")
+    broker.forget(lab, old)
+
+
+@pytest.mark.matrix
+def test_a_guest_evacuated_in_the_window_is_left_there_by_a_rollback_when_it_is_named(lab, playbooks, names, tmp_path):
+    """A12: the rollback wrote this host's name into the row and the port of a guest that runs on another one."""
+    old, new = names
+    with spare(lab, "evacuated") as uuid:
+        run = Paused(playbooks, names, "apply host_names begins", tmp_path)
+        run.kill()
+        service = lab.service(new)
+        lab.compute("PUT", f"/os-services/{service['id']}", {"forced_down": True})
+        lab.action(uuid, "evacuate", {"host": "compute2"}, "2.91")
+        guestkit.wait_for(lab, uuid, "ACTIVE", 180, host="compute2")
+        lab.compute("PUT", f"/os-services/{service['id']}", {"forced_down": False})
+        twice = playbooks.rename(old, new, "rollback").failed()
+        assert "SG108" in twice.output, twice.told()
+        lab.ssh(HOST, f"virsh destroy {uuid}; virsh undefine {uuid}")
+        refused = playbooks.rename(old, new, "rollback").failed()
+        assert f"SG125 guest-elsewhere: instance {uuid}" in refused.output, refused.told()
+        assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == "compute2"
+        migration = lab.value("cell1", "SELECT MAX(id) AS id FROM migrations WHERE instance_uuid = %s", uuid)
+        named = [
+            {"code": "SG125", "object": uuid, "reason": "it stays there"},
+            {"code": "SG509", "object": str(migration), "reason": "its domain is gone"},
+        ]
+        done = playbooks.rename(old, new, "rollback", variables={"stackguard_overrides": named}).ok()
+        assert uuid in of_code(done, "SG125")
+        assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == "compute2"
+        assert lab.service(old)["status"] == "enabled"
+        assert lab.server(uuid)["status"] in ("ACTIVE", "SHUTOFF")
+
+
+@contextlib.contextmanager
+def other_inventory(lab, tmp_path):
+    """Another controller's inventory, which calls the host by another name."""
+    mine = lab.info["inventory"]
+    other = tmp_path / "inventory.yml"
+    other.write_text(pathlib.Path(mine).read_text().replace('"compute1":', '"rack7-node1":'))
+    lab.info["inventory"] = str(other)
+    try:
+        yield
+    finally:
+        lab.info["inventory"] = mine
+
+
+@pytest.mark.matrix
+def test_another_controller_that_calls_the_host_otherwise_does_not_run_beside(lab, playbooks, names, tmp_path):
+    """A7: two runs of one operation exclude each other on the host, whatever the inventories call it."""
+    before = state.guests(lab)
+    run = Paused(playbooks, names, "apply placement acted", tmp_path)
+    with other_inventory(lab, tmp_path):
+        second = playbooks.rename(*names).failed()
+        assert "SG707" in second.output, second.told()
+        back = playbooks.rename(*names, "rollback").failed()
+        assert "SG707" in back.output, back.told()
+    run.go().ok()
+    state.assert_same(before, state.guests(lab), "guests")
+    broker.forget(lab, names[0])
