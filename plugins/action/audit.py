@@ -138,7 +138,7 @@ def _load_or_nothing(directory: str) -> Bundle:
         return evidence.nothing()
 
 
-def page(found: audit.Audit) -> str:
+def page(found: audit.AuditResult) -> str:
     """Return C(report.html)."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),

@@ -24,7 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import evi
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import database_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 
@@ -46,7 +46,7 @@ class LocalState:
     """The journal on this very machine: no module has to be started for each batch."""
 
     def __init__(self, state_dir: str, check_mode: bool) -> None:
-        self._runner = Runner(state_dir, check_mode)
+        self._runner = HostRunner(state_dir, check_mode)
 
     def call(self, requests: t.Sequence[t.Dict[str, t.Any]]) -> t.List[t.Dict[str, t.Any]]:
         """Carry out requests. Raises StackguardError for the first that fails."""
@@ -101,8 +101,8 @@ class ActionModule(ActionBase):
             result.pop("diff", None)
         return result
 
-    def _dispatch(self, args: t.Dict[str, t.Any], state: repair_links.State) -> t.Dict[str, t.Any]:
-        run = repair_links.Run(
+    def _dispatch(self, args: t.Dict[str, t.Any], state: repair_links.JournalHost) -> t.Dict[str, t.Any]:
+        run = repair_links.RepairRun(
             options={name: args[name] for name in ("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")},
             bundle=self._bundle(args["evidence_dir"]),
             state=state,
@@ -126,7 +126,7 @@ class ActionModule(ActionBase):
             # No host was to be read, and no cloud: nothing is proven, and the findings say so.
             return Bundle(SCHEMA, "", {}, {}, None, None)
 
-    def _state(self, state_dir: str) -> repair_links.State:
+    def _state(self, state_dir: str) -> repair_links.JournalHost:
         if self._connection.transport == "local" and not self._play_context.become:
             return LocalState(state_dir, bool(self._task.check_mode))
         return RemoteState(
@@ -137,7 +137,7 @@ class ActionModule(ActionBase):
         )
 
     @staticmethod
-    def _where_it_stands(state: repair_links.State) -> t.Dict[str, t.Any]:
+    def _where_it_stands(state: repair_links.JournalHost) -> t.Dict[str, t.Any]:
         try:
             (found,) = state.call([{"op": "journal_read", "kind": KIND}])
         except (StackguardError, journals.JournalError):

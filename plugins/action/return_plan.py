@@ -76,7 +76,7 @@ class ActionModule(ActionBase):
         self,
         args: Result,
         request: ReturnRequest,
-        decision: checks.Decision,
+        decision: checks.ReturnDecision,
         shown: str,
         dead: t.Sequence[findings.Finding],
     ) -> Result:

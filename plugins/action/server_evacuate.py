@@ -59,7 +59,7 @@ class ActionModule(ActionBase):
             return self._refused(args, f"{'Nothing was changed. ' if args['phase'] == BEGIN else ''}{error}", "failed")
         return self._answer(args, outcome)
 
-    def _carry_out(self, args: Result) -> evacuate.Outcome:
+    def _carry_out(self, args: Result) -> evacuate.CallResult:
         operation = evacuate.Evacuation(
             self._run(args), connect(args), args["evidence_dir"], lambda: uuid.uuid4().hex[:12]
         )
@@ -108,7 +108,7 @@ class ActionModule(ActionBase):
                 f"{path}: this run has not begun, or its evidence directory is gone: {error}"
             ) from error
 
-    def _answer(self, args: Result, outcome: evacuate.Outcome) -> Result:
+    def _answer(self, args: Result, outcome: evacuate.CallResult) -> Result:
         scratch = outcome.scratch
         evidence.save_part(args["evidence_dir"], evacuate.SCRATCH, to_plain(scratch))
         result: Result = {

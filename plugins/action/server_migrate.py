@@ -80,7 +80,7 @@ class ActionModule(JournaledMove):
         # A run that is killed leaves its directory: the next one removes it.
         return {**run_owner.this_playbook(), "evidence_dir": args["evidence_dir"]}
 
-    def _carry_out(self, run: server_run.Run) -> t.Dict[str, t.Any]:
+    def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
         return move_servers.carry_out(run)
 
 

@@ -78,7 +78,7 @@ class JournaledMove(ActionBase):
         """Return what is wrong with the arguments."""
         raise NotImplementedError
 
-    def _carry_out(self, run: server_run.Run) -> t.Dict[str, t.Any]:
+    def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
         """Do it. Raises what :meth:`run` reports."""
         raise NotImplementedError
 
@@ -89,9 +89,9 @@ class JournaledMove(ActionBase):
     def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         return run_owner.this_run()
 
-    def _run_of(self, args: t.Dict[str, t.Any]) -> server_run.Run:
+    def _run_of(self, args: t.Dict[str, t.Any]) -> server_run.ServerRun:
         connection = connect(args)
-        return server_run.Run(
+        return server_run.ServerRun(
             systems=Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection),
             options=args,
             state=state_of(self, args["state_dir"], self._task_vars),
@@ -128,7 +128,7 @@ class ActionModule(JournaledMove):
             return "flavor: the new flavor is needed"
         return None
 
-    def _carry_out(self, run: server_run.Run) -> t.Dict[str, t.Any]:
+    def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
         return resize.carry_out(run)
 
 

@@ -68,7 +68,7 @@ class ActionModule(ActionBase):
         if _is_journaled(args, restore):
             state = state_of(self, args["state_dir"], self._task_vars)
             journal = zone_pins.Journal(state, _now, run_owner.this_run())
-        return pin_zones.Run(
+        return pin_zones.PinRun(
             cloud=connect(args),
             options={**args, "restore": restore, "nova_api_db_url": args["nova_api_db_url"] or None},
             chosen=_chosen,

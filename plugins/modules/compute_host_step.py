@@ -84,7 +84,7 @@ changed_meanwhile:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 
 
 def main() -> None:
@@ -99,7 +99,7 @@ def main() -> None:
         no_log=True,
     )
     state_dir = module.params["state_dir"]
-    outcome = Runner(state_dir, module.check_mode).run(module.params["requests"])
+    outcome = HostRunner(state_dir, module.check_mode).run(module.params["requests"])
     result = {
         "changed": outcome.changed,
         "results": outcome.results,

@@ -195,11 +195,9 @@ def test_a_guest_evacuated_in_the_window_is_left_there_by_a_rollback_when_it_is_
     with spare(lab, "evacuated") as uuid:
         run = Paused(playbooks, names, "apply host_names begins", tmp_path)
         run.kill()
-        service = lab.service(new)
-        lab.compute("PUT", f"/os-services/{service['id']}", {"forced_down": True})
+        waiting.until("the service is down", lambda: lab.service(new)["state"] == "down" or None, 180)
         lab.action(uuid, "evacuate", {"host": "compute2"}, "2.91")
         guestkit.wait_for(lab, uuid, "ACTIVE", 180, host="compute2")
-        lab.compute("PUT", f"/os-services/{service['id']}", {"forced_down": False})
         twice = playbooks.rename(old, new, "rollback").failed()
         assert "SG108" in twice.output, twice.told()
         lab.ssh(HOST, f"virsh destroy {uuid}; virsh undefine {uuid}")

@@ -13,7 +13,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 from ansible_collections.stackguard.nova.tests.unit import builders
 
 _ids = itertools.count(1)
@@ -38,7 +38,7 @@ class State:
             self.between[1]()
         if self.kill == (op, "before"):
             raise Killed
-        outcome = Runner(str(self.directory), self.check_mode).run(requests)
+        outcome = HostRunner(str(self.directory), self.check_mode).run(requests)
         if outcome.error is not None:
             raise StackguardError(outcome.error)
         if self.kill == (op, "after"):
@@ -73,10 +73,10 @@ def run(
     state: State,
     hosts: t.Sequence[facts.HostFacts] = (),
     overrides: t.Sequence[findings.Override] = (),
-) -> repair_links.Run:
+) -> repair_links.RepairRun:
     """What an action plugin would hand over."""
     number = next(_ids)
-    return repair_links.Run(
+    return repair_links.RepairRun(
         options=options,
         bundle=facts.Bundle(facts.SCHEMA, "", {host.inventory_name: host for host in hosts}, {}, None, None),
         state=state,

@@ -39,15 +39,15 @@ def test_there_and_back(world: World) -> None:
     before = world.everything()
     url, changes = world.url("cell"), world.cell_changes()
     assert nova.rows_state(url, changes) == "before"
-    assert nova.apply_row_changes(url, changes, OLD) == nova.Outcome(4, 0, [])
+    assert nova.apply_row_changes(url, changes, OLD) == nova.WrittenRows(4, 0, [])
     assert nova.rows_state(url, changes) == "after"
     after = world.everything()
     assert after["services"] == [(1, "cn7"), (2, "compute2")]
     assert after["nodes"] == [(1, "cn7", "cn7.example"), (2, "compute2", "compute2.example")]
     assert after["instances"][:2] == [(1, "cn7", "cn7.example", "cn7"), (2, "cn7", "cn7.example", "cn7")]
     assert after["instances"][2] == before["instances"][2]
-    assert nova.apply_row_changes(url, changes, OLD) == nova.Outcome(0, 4, [])
-    assert nova.apply_row_changes(url, reversed_(changes), NEW) == nova.Outcome(4, 0, [])
+    assert nova.apply_row_changes(url, changes, OLD) == nova.WrittenRows(0, 4, [])
+    assert nova.apply_row_changes(url, reversed_(changes), NEW) == nova.WrittenRows(4, 0, [])
     assert world.everything() == before
     assert nova.rows_state(url, reversed_(changes)) == "after"
 
@@ -66,7 +66,7 @@ def test_half_done_by_hand_is_finished(world: World) -> None:
     world.update("cell", "instances", 2, host="cn7", node="cn7.example", launched_on="cn7")
     url, changes = world.url("cell"), world.cell_changes()
     assert nova.rows_state(url, changes) == "mixed"
-    assert nova.apply_row_changes(url, changes, OLD) == nova.Outcome(3, 1, [])
+    assert nova.apply_row_changes(url, changes, OLD) == nova.WrittenRows(3, 1, [])
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_instances_deleted_meanwhile_are_passed_over(world: World) -> None:
     world.update("cell", "instances", 1, deleted=1)
     world.server.run("DELETE FROM instances WHERE id = 2", world.names["cell"])
     outcome = nova.apply_row_changes(world.url("cell"), world.cell_changes(), OLD)
-    assert outcome == nova.Outcome(2, 0, ["instance 1", "instance 2"])
+    assert outcome == nova.WrittenRows(2, 0, ["instance 1", "instance 2"])
     assert world.everything()["instances"][0] == (1, "compute1", "compute1.example", "compute1")
     assert nova.rows_state(world.url("cell"), world.cell_changes()) == "after"
 
@@ -123,7 +123,7 @@ def renamed_and_evacuated(world: World, status: str = "done") -> None:
 def test_a_rollback_tells_which_instances_live_elsewhere_by_now(world: World) -> None:
     url, back = world.url("cell"), reversed_(world.cell_changes())
     renamed_and_evacuated(world)
-    assert moved_away.instances(url, back) == [moved_away.Away(uid("instance", 2), "compute2", "compute2.example")]
+    assert moved_away.instances(url, back) == [moved_away.MovedAway(uid("instance", 2), "compute2", "compute2.example")]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_row_that_is_left_elsewhere_lets_all_the_others_go_back(world: World) 
         nova.apply_row_changes(url, back, passing)
     with pytest.raises(Conflict, match="migrations id=90"):
         nova.apply_row_changes(url, others, NEW)
-    assert nova.apply_row_changes(url, others, passing) == nova.Outcome(3, 0, [])
+    assert nova.apply_row_changes(url, others, passing) == nova.WrittenRows(3, 0, [])
     rows = world.everything()["instances"]
     assert rows[0][1:3] == ("compute1", "compute1.example")
     assert rows[1][1:3] == ("compute2", "compute2.example")
@@ -177,7 +177,7 @@ def test_case_only(world: World) -> None:
     assert world.everything()["services"][0] == (1, "COMPUTE1")
     assert world.everything()["nodes"][0] == (1, "COMPUTE1", "COMPUTE1.example")
     assert nova.rows_state(world.url("cell"), changes) == "after"
-    assert nova.apply_row_changes(world.url("cell"), changes, OLD) == nova.Outcome(0, 4, [])
+    assert nova.apply_row_changes(world.url("cell"), changes, OLD) == nova.WrittenRows(0, 4, [])
     back = Completeness("COMPUTE1", "COMPUTE1.example")
     assert nova.apply_row_changes(world.url("cell"), reversed_(changes), back).changed == 4
     assert world.everything() == before
@@ -487,7 +487,7 @@ def heartbeat(world: World, agent: str) -> t.Any:
 def test_agents_get_a_new_name_and_a_fresh_heartbeat(world: World) -> None:
     agent, url = uid("agent", 1), world.url("neutron")
     old = heartbeat(world, agent)
-    assert nova.rename_agents(url, [agent], "compute1", "cn7") == nova.Outcome(1, 0)
+    assert nova.rename_agents(url, [agent], "compute1", "cn7") == nova.WrittenRows(1, 0)
     assert nova.agent_hosts(url, [agent, "unknown"]) == {agent: "cn7"}
     fresh = heartbeat(world, agent)
     clock = "SELECT utc_timestamp()" if world.server.backend == "mariadb" else "SELECT now() AT TIME ZONE 'utc'"
@@ -495,7 +495,7 @@ def test_agents_get_a_new_name_and_a_fresh_heartbeat(world: World) -> None:
     assert abs((fresh - now).total_seconds()) < 5
     assert fresh > old
     world.update("neutron", "agents", agent, heartbeat_timestamp=old)
-    assert nova.rename_agents(url, [agent], "compute1", "cn7") == nova.Outcome(0, 1)
+    assert nova.rename_agents(url, [agent], "compute1", "cn7") == nova.WrittenRows(0, 1)
     assert heartbeat(world, agent) > old
     world.update("neutron", "agents", agent, heartbeat_timestamp=old)
     nova.beat_agents(url, [agent], "cn7")

@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 
 
 class State:
     """The journal, as on a real host."""
 
     def __init__(self, directory):
-        self.runner = Runner(str(directory), False)
+        self.runner = HostRunner(str(directory), False)
 
     def call(self, requests):
         outcome = self.runner.run(requests)

@@ -217,7 +217,7 @@ class Api:
     def run(self, kept, **options):
         journal = pins.zone_pins.Journal(kept, lambda: pins.AT, {"controller": "here", "pid": 1, "pid_start": None})
         given = {**pins.OPTIONS, "nova_api_db_url": None, **options}
-        return pin_zones.Run(
+        return pin_zones.PinRun(
             object(), given, server_zone_pin._chosen, journal, "op1", lambda _text: None, check_mode=True
         ).carry_out()
 

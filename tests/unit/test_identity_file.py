@@ -38,12 +38,12 @@ def test_put_away_twice_and_back_twice(tmp_path, files, first):
 
 def test_another_identity_is_left_alone(tmp_path, files):
     (tmp_path / "a" / "compute_id").write_text("00000000-0000-4000-8000-000000000000")
-    with pytest.raises(steps.StepError, match="holds 00000000"):
+    with pytest.raises(steps.HostStepError, match="holds 00000000"):
         steps.IdentityFile().apply(files)
     assert (tmp_path / "a" / "compute_id").exists()
 
 
 def test_a_file_that_vanished(tmp_path, files):
     (tmp_path / "b" / "compute_id").unlink()
-    with pytest.raises(steps.StepError, match="holds nothing"):
+    with pytest.raises(steps.HostStepError, match="holds nothing"):
         steps.IdentityFile().apply(files)

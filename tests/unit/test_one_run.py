@@ -42,7 +42,7 @@ class Host:
     """The host with the journal, as a module executes requests there."""
 
     def __init__(self, directory):
-        self.runner = host_steps.Runner(str(directory))
+        self.runner = host_steps.HostRunner(str(directory))
 
     def call(self, requests):
         outcome = self.runner.run(requests)

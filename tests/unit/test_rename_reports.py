@@ -155,7 +155,7 @@ def test_an_operation_that_found_nothing_ends_as_a_pass_when_it_is_resumed_too()
 @pytest.fixture
 def resuming(tmp_path, monkeypatch):
     """The plugin at a real journal, whose database has no lock."""
-    host = host_steps.Runner(str(tmp_path))
+    host = host_steps.HostRunner(str(tmp_path))
 
     def execute(module, arguments):
         assert module == compute_host_rename.STEP_MODULE

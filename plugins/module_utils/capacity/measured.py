@@ -146,14 +146,14 @@ class Sent:
 
 
 @dataclasses.dataclass(frozen=True)
-class Expected:
+class SpawnImages:
     """The images that a server's spawn looks for; ``doubt``: why the list is not certain."""
 
     names: t.Tuple[str, ...]
     doubt: t.Optional[str] = None
 
 
-def expected_images(server: ApiServer, present: t.Optional[t.Mapping[str, RbdImage]]) -> t.Optional[Expected]:
+def expected_images(server: ApiServer, present: t.Optional[t.Mapping[str, RbdImage]]) -> t.Optional[SpawnImages]:
     """Return the images whose absence lets a failed spawn delete them all; None: flavor or image were not read.
 
     C(virt/libvirt/driver.py) C(_create_image): root unless the server boots from a volume, every ephemeral disk, swap.
@@ -168,24 +168,24 @@ def expected_images(server: ApiServer, present: t.Optional[t.Mapping[str, RbdIma
     # C(driver_block_device): a flavor with swap always makes a swap disk.
     swap = (f"{server.id}_disk.swap",) if flavor.swap else ()
     ephemeral = _ephemerals(server.id, flavor, present or {})
-    return Expected(root + ephemeral.names + swap, ephemeral.doubt)
+    return SpawnImages(root + ephemeral.names + swap, ephemeral.doubt)
 
 
-def _ephemerals(uuid: str, flavor: ServerFlavor, present: t.Mapping[str, RbdImage]) -> Expected:
+def _ephemerals(uuid: str, flavor: ServerFlavor, present: t.Mapping[str, RbdImage]) -> SpawnImages:
     if not flavor.ephemeral:
-        return Expected(())
+        return SpawnImages(())
     names = [name for name in present if name.startswith(f"{uuid}_disk.eph") or name == f"{uuid}_disk.local"]
     sizes = [present[name].size for name in names]
     whole = sum(size or 0 for size in sizes)
     if not names:
-        return Expected((f"{uuid}_disk.eph0",))
+        return SpawnImages((f"{uuid}_disk.eph0",))
     wanted = tuple(f"{uuid}_disk.eph{index}" for index in range(len(names)))
     if names == [f"{uuid}_disk.local"]:
         wanted = (f"{uuid}_disk.local",)
     if None in sizes or whole < flavor.ephemeral * GIB:
         seen = f"ephemeral disks of {whole // GIB} GiB are there, the flavor allows {flavor.ephemeral} GiB"
-        return Expected(tuple(sorted({*wanted, *names})), f"{seen}: one may be missing")
-    return Expected(wanted)
+        return SpawnImages(tuple(sorted({*wanted, *names})), f"{seen}: one may be missing")
+    return SpawnImages(wanted)
 
 
 def images_of(rbd: t.Optional[RbdFacts], uuid: str) -> t.Optional[t.Dict[str, RbdImage]]:
@@ -528,7 +528,7 @@ def granular(specs: t.Mapping[str, str]) -> t.Dict[str, t.Dict[str, int]]:
 
 
 def _guest_problems(
-    server: ApiServer, expected: t.Optional[Expected], about: EvacuationFacts, request: EvacuationRequest
+    server: ApiServer, expected: t.Optional[SpawnImages], about: EvacuationFacts, request: EvacuationRequest
 ) -> t.Iterator[Reason]:
     yield from _state_of(server, request)
     for text in server_state.refusals(server, about):

@@ -26,7 +26,7 @@ Amounts = t.Mapping[str, int]
 
 
 @dataclasses.dataclass(frozen=True)
-class Target:
+class PlacementTarget:
     """A compute host that guests could go to, as services and placement show it."""
 
     host: str
@@ -50,7 +50,7 @@ class DrainOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class Guest:
+class MovingGuest:
     """A guest to be moved: how, what it takes, and the hosts to try, the best first."""
 
     uuid: str
@@ -84,7 +84,9 @@ def zone_of(cloud: CloudFacts, host: str) -> t.Optional[str]:
     return None
 
 
-def candidates(targets: t.Iterable[Target], zone: t.Optional[str], leaving: t.Container[str]) -> t.List[Target]:
+def candidates(
+    targets: t.Iterable[PlacementTarget], zone: t.Optional[str], leaving: t.Container[str]
+) -> t.List[PlacementTarget]:
     """Return the usable hosts of a zone, by name."""
     found = [target for target in targets if target.usable and target.zone == zone and target.host not in leaving]
     return sorted(found, key=lambda target: target.host)
@@ -115,8 +117,8 @@ def held_by(cloud: CloudFacts, servers: t.Iterable[ApiServer]) -> t.Dict[str, t.
 
 
 def assign(
-    servers: t.Sequence[ApiServer], needs: t.Mapping[str, Amounts], targets: t.Sequence[Target]
-) -> t.Tuple[t.List[Guest], t.List[Stuck]]:
+    servers: t.Sequence[ApiServer], needs: t.Mapping[str, Amounts], targets: t.Sequence[PlacementTarget]
+) -> t.Tuple[t.List[MovingGuest], t.List[Stuck]]:
     """Spread guests over targets: the largest first, each to the host with most memory left after it.
 
     What one host cannot hold in total is seen beforehand: each guest is taken off its host's free capacity. The other
@@ -133,7 +135,7 @@ def assign(
         for resource, amount in wanted.items():
             left[order[0]][resource] -= amount
         method = METHODS.get(server.status, COLD)
-        guests.append(Guest(server.id, server.name, server.status, method, order))
+        guests.append(MovingGuest(server.id, server.name, server.status, method, order))
     return guests, stuck
 
 

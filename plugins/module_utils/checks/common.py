@@ -49,7 +49,7 @@ _Row = t.TypeVar("_Row")
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class ComputeNode:
     """A live compute node, from a cell database or, without one, from the API."""
 
     uuid: t.Optional[str]
@@ -276,35 +276,35 @@ class Index:
         return {uuid_key(row.uuid) for row in rows if row.deleted and row.uuid}
 
     @functools.cached_property
-    def nodes(self) -> t.Optional[t.List[Node]]:
+    def nodes(self) -> t.Optional[t.List[ComputeNode]]:
         """Live compute nodes: of the databases where all were read, else of the API; None: of neither.
 
         The API hides nodes without a service or a mapping (facts of nova, 0.6): absence there proves nothing.
         """
         if self.cells_read("compute_nodes"):
             return [
-                Node(row.uuid, row.host, row.hypervisor_hostname, row.hypervisor_type, f"cell {cell.name}")
+                ComputeNode(row.uuid, row.host, row.hypervisor_hostname, row.hypervisor_type, f"cell {cell.name}")
                 for cell, row in self.node_rows
             ]
         cloud = self.bundle.cloud
         if cloud is None or cloud.hypervisors is None:
             return None
         return [
-            Node(row.id, row.service_host, row.hypervisor_hostname, row.hypervisor_type, "compute API")
+            ComputeNode(row.id, row.service_host, row.hypervisor_hostname, row.hypervisor_type, "compute API")
             for row in cloud.hypervisors
         ]
 
     @functools.cached_property
-    def nodes_by_host(self) -> t.Dict[t.Any, t.List[Node]]:
+    def nodes_by_host(self) -> t.Dict[t.Any, t.List[ComputeNode]]:
         """Live compute nodes by host."""
         return _by(self.nodes or [], lambda node: node.host)
 
     @functools.cached_property
-    def nodes_by_uuid(self) -> t.Dict[t.Any, t.List[Node]]:
+    def nodes_by_uuid(self) -> t.Dict[t.Any, t.List[ComputeNode]]:
         """Live compute nodes by uuid key."""
         return _by(self.nodes or [], lambda node: uuid_key(node.uuid) if node.uuid else None)
 
-    def node_of(self, facts: HostFacts) -> t.Optional[Node]:
+    def node_of(self, facts: HostFacts) -> t.Optional[ComputeNode]:
         """Return a host's node: by the uuid of its compute_id file, as Nova does since 27, else by its name."""
         uuid = file_uuid(facts)
         found = self.nodes_by_uuid.get(uuid_key(uuid), []) if uuid else []

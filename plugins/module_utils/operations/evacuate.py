@@ -164,7 +164,7 @@ class Scratch:
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class CallResult:
     """What one call came to. ``needs`` empty: the run has ended, and the rest says how."""
 
     needs: t.List[Json]
@@ -193,7 +193,7 @@ class Evacuation:
 
     # --- one call
 
-    def begin(self) -> Outcome:
+    def begin(self) -> CallResult:
         """Find what is open and who is on the host. Raises Refused, StackguardError: nothing was changed."""
         journal = self._open_journal()
         action = self.options["action"]
@@ -212,11 +212,11 @@ class Evacuation:
             self.scratch.kind, self.scratch.operation_id = str(journal["kind"]), str(journal["operation_id"])
         return self._need([needs.read_hosts(self.scratch.uuids)])
 
-    def advance(self, scratch: Scratch, answers: Answers) -> Outcome:
+    def advance(self, scratch: Scratch, answers: Answers) -> CallResult:
         """Take the answers and go on. Raises StackguardError only where the report can not be made either."""
         self.scratch, self.answers = scratch, answers
         try:
-            return t.cast("Outcome", getattr(self, f"_{scratch.phase}")())
+            return t.cast("CallResult", getattr(self, f"_{scratch.phase}")())
         except Refused as refused:
             return self._end("refused", refused.message, over=True)
         except Stopped as stopped:
@@ -224,7 +224,7 @@ class Evacuation:
         except (StackguardError, FactsError, journals.JournalError, findings.OverrideError) as error:
             return self._stop(str(error))
 
-    def leave(self, scratch: Scratch, answers: Answers, failure: str) -> Outcome:
+    def leave(self, scratch: Scratch, answers: Answers, failure: str) -> CallResult:
         """End a run that something outside has ended: a task failed, a host of the role does not answer."""
         self.scratch, self.answers = scratch, answers
         if scratch.over:
@@ -242,7 +242,7 @@ class Evacuation:
             raise Refused(f"SG706 operation-open: several evacuations of {self.host} are open: {ids}")
         return found[0] if found else None
 
-    def _status(self, journal: t.Optional[Json]) -> Outcome:
+    def _status(self, journal: t.Optional[Json]) -> CallResult:
         if journal is None:
             return self._end("none", f"no evacuation of {self.host} is open", over=True)
         memory = journal.get("memory") or {}
@@ -320,7 +320,7 @@ class Evacuation:
                 found[home] = sorted(others, key=lambda name: (name != first, name))
         return found
 
-    def _survey(self) -> Outcome:
+    def _survey(self) -> CallResult:
         """Choose who opens the images: one host for each cluster and pool that has any."""
         wanted = self._wanted_homes()
         chosen = {
@@ -361,7 +361,7 @@ class Evacuation:
         }
         return sorted({*names, *([self.source] if self.source else [])})
 
-    def _another_reader(self) -> t.Optional[Outcome]:
+    def _another_reader(self) -> t.Optional[CallResult]:
         """Ask the next host where one that was to open the images did not; None: all did, or no other is left."""
         bundle = self._bundle()
         again = False
@@ -388,7 +388,7 @@ class Evacuation:
 
     # --- judge
 
-    def _judge(self) -> Outcome:
+    def _judge(self) -> CallResult:
         other = self._another_reader()
         if other is not None:
             return other
@@ -431,7 +431,7 @@ class Evacuation:
 
     def _preflight(
         self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, sent: t.Sequence[Sent] = ()
-    ) -> checks.Decision:
+    ) -> checks.EvacuationDecision:
         others = merge_sent(sent, self._others(about))
         elsewhere = self._elsewhere(bundle)
         overrides, fence = self.run.overrides, self.options["fence"]
@@ -468,8 +468,8 @@ class Evacuation:
         return merge_sent(noted, [entry for entry in in_transit(about) if entry.uuid not in mine])
 
     def _planned(
-        self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, decision: checks.Decision
-    ) -> Outcome:
+        self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, decision: checks.EvacuationDecision
+    ) -> CallResult:
         homes = storage.homes(bundle, decision.guests)
         servers = self._servers(bundle, about, decision, homes)
         listed = decision.addresses.by_cluster if decision.addresses else {}
@@ -509,7 +509,7 @@ class Evacuation:
         return self._to_fence(act=True)
 
     def _servers(
-        self, bundle: Bundle, about: EvacuationFacts, decision: checks.Decision, homes: t.Mapping[str, t.Any]
+        self, bundle: Bundle, about: EvacuationFacts, decision: checks.EvacuationDecision, homes: t.Mapping[str, t.Any]
     ) -> t.List[PlannedServer]:
         earlier = records.powers_before(self._closed(), self.host)
         servers = {server.id: server for server in (bundle.cloud.servers if bundle.cloud else None) or []}
@@ -546,7 +546,7 @@ class Evacuation:
 
     # --- resume
 
-    def _resume(self, journal: Json) -> Outcome:
+    def _resume(self, journal: Json) -> CallResult:
         if journal["state"] == journals.ROLLING_BACK:
             raise Refused(
                 f"SG706 operation-open: operation {journal['operation_id']} is being aborted: end it with "
@@ -667,7 +667,7 @@ class Evacuation:
 
     # --- fence
 
-    def _to_fence(self, act: bool) -> Outcome:
+    def _to_fence(self, act: bool) -> CallResult:
         self.scratch.act = act
         self.scratch.phase = "fence"
         if self.options["fence"] == fence_proof.ATTESTED:
@@ -695,9 +695,9 @@ class Evacuation:
                 self._warn("no address of the host is known as a client of Ceph: no blocklist entry beside the fence")
         return found
 
-    def _target(self) -> fences.Target:
+    def _target(self) -> fences.FenceTarget:
         clusters = tuple(self._clusters()) if self.options["fence"] == fence_proof.BLOCKLIST else ()
-        return fences.Target(self.host, self.scratch.operation_id, self.options, clusters)
+        return fences.FenceTarget(self.host, self.scratch.operation_id, self.options, clusters)
 
     def _clusters(self) -> t.List[Json]:
         """Return each cluster with the addresses that it is to refuse. Raises Stopped where no host reaches one."""
@@ -800,7 +800,7 @@ class Evacuation:
             return self._attestation()
         return None if self.scratch.proof is None else fence_proof.kept(self.scratch.proof)
 
-    def _fence(self) -> Outcome:
+    def _fence(self) -> CallResult:
         """The fence has acted and was read back: keep the proof, tell Nova, and look whether the host is dead."""
         fence = self._proven()
         self._extra_fence()
@@ -824,7 +824,7 @@ class Evacuation:
         if not extra:
             return
         try:
-            target = fences.Target(self.host, self.scratch.operation_id, self.options, tuple(self._clusters()))
+            target = fences.FenceTarget(self.host, self.scratch.operation_id, self.options, tuple(self._clusters()))
             fences.FENCES[fence_proof.BLOCKLIST].prove(target, extra, _read_at(extra))
         except ProofError as error:
             self._warn(f"the blocklist entry beside the fence could not be made: {error}")
@@ -862,7 +862,7 @@ class Evacuation:
 
     # --- dead?
 
-    def _death(self) -> Outcome:
+    def _death(self) -> CallResult:
         self._proven()
         other = self._another_reader()
         if other is not None:
@@ -895,7 +895,7 @@ class Evacuation:
 
     # --- guards
 
-    def _to_guard(self) -> Outcome:
+    def _to_guard(self) -> CallResult:
         """Guard every image of the servers that are still to be sent or in transit.
 
         A server whose images are not all there as they were keeps itself, and none of the others of its pool.
@@ -921,7 +921,7 @@ class Evacuation:
         staying = set(self.scratch.staying)
         return [entry for entry in records.servers_of(self.book.journal) if entry.uuid in staying]
 
-    def _reguard(self) -> Outcome:
+    def _reguard(self) -> CallResult:
         """The pool was not as it had been read: guard what is there now."""
         return self._to_guard()
 
@@ -944,7 +944,7 @@ class Evacuation:
             if self._reader(home) is not None
         ]
 
-    def _guard(self) -> Outcome:
+    def _guard(self) -> CallResult:
         """Take what the guard answered: a server is guarded when each of its images was read back with its id."""
         self._proven_if_read()
         verified = self._verified_guards(needs.GUARD)
@@ -1027,13 +1027,13 @@ class Evacuation:
 
     # --- rounds
 
-    def _to_round(self) -> Outcome:
+    def _to_round(self) -> CallResult:
         self.scratch.phase = "round"
         if self.book.state_of(EVACUATE) != journals.DONE:
             self.book.mark(EVACUATE, journals.APPLYING)
         return self._need(self._look_again())
 
-    def _round(self) -> Outcome:
+    def _round(self) -> CallResult:
         self._unguarded()
         self._proven()
         other = self._another_reader()
@@ -1186,7 +1186,7 @@ class Evacuation:
 
     # --- the end
 
-    def _stop(self, message: str, checked: t.Optional[Checked] = None) -> Outcome:
+    def _stop(self, message: str, checked: t.Optional[Checked] = None) -> CallResult:
         """Something ends the run: report it, remove the guards that are not needed, leave the journal open."""
         self.scratch.stopping, self.scratch.message = _plain_checked(checked or Checked()), message
         if not self.opened:
@@ -1199,7 +1199,7 @@ class Evacuation:
             self.scratch.warned.append(f"guards could not be looked at: {error}")
             return self._end(journals.OPEN, message)
 
-    def _to_leave(self) -> Outcome:
+    def _to_leave(self) -> CallResult:
         """Remove every guard but those of servers that may be in transit: a failed spawn would delete their disks."""
         guarded = records.guarded(self.book.journal) - self._maybe_in_transit()
         servers = [entry for entry in records.servers_of(self.book.journal) if entry.uuid in guarded]
@@ -1260,7 +1260,7 @@ class Evacuation:
             and not self._is_gone(entry.uuid)
         }
 
-    def _leave(self) -> Outcome:
+    def _leave(self) -> CallResult:
         """Close the journal of what has ended; say what is left of the rest."""
         self._unguarded()
         again = self._through_others(needs.UNGUARD)
@@ -1291,7 +1291,7 @@ class Evacuation:
 
     # --- abort
 
-    def _abort(self) -> Outcome:
+    def _abort(self) -> CallResult:
         """Take the journal up, and ask for the removal of guards; of blocklist entries only if nothing was sent."""
         journal = self._open_journal()
         if journal is None:
@@ -1349,7 +1349,7 @@ class Evacuation:
             found.append(needs.lift(clusters))
         return found
 
-    def _aborting(self) -> Outcome:
+    def _aborting(self) -> CallResult:
         """Close the journal when guards and entries are gone."""
         self._unguarded()
         again = self._through_others(needs.UNGUARD)
@@ -1389,7 +1389,7 @@ class Evacuation:
         if needs.answers_of(self.answers, needs.LIFT):
             self.book.mark(FENCE, journals.UNDONE)
 
-    def _close_aborted(self) -> Outcome:
+    def _close_aborted(self) -> CallResult:
         left = sorted(records.guarded(self.book.journal))
         if left:
             raise Stopped(f"guards are still on the images of {', '.join(left)}: run the abort again")
@@ -1424,10 +1424,10 @@ class Evacuation:
 
     # --- answers
 
-    def _need(self, found: t.Sequence[Json]) -> Outcome:
-        return Outcome(list(found), self.scratch)
+    def _need(self, found: t.Sequence[Json]) -> CallResult:
+        return CallResult(list(found), self.scratch)
 
-    def _end(self, state: str, message: str, over: bool = False) -> Outcome:
+    def _end(self, state: str, message: str, over: bool = False) -> CallResult:
         """End the run. ``over``: what was decided is all there is to report; nothing was carried out."""
         self.scratch.state, self.scratch.message = state, message
         self.scratch.ended_well = self.scratch.ended_well or (over and state in ("clear", "planned", "none", "resumed"))
@@ -1443,8 +1443,8 @@ class Evacuation:
             self.scratch.left = {**stay, **self.scratch.left}
         return self._ended()
 
-    def _ended(self) -> Outcome:
-        return Outcome([], self.scratch, self._report())
+    def _ended(self) -> CallResult:
+        return CallResult([], self.scratch, self._report())
 
     def _report(self) -> Json:
         scratch = self.scratch

@@ -47,9 +47,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation i
     FEW,
     UNDER_WAY,
     UNKNOWN,
+    EvacuatedServer,
     Evacuator,
     InTransit,
-    Outcome,
     Wave,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, reads, server_moves
@@ -88,7 +88,7 @@ class Arrived:
 class Round:
     """What one round came to. ``again``: another round has something to do."""
 
-    outcomes: t.List[Outcome]
+    outcomes: t.List[EvacuatedServer]
     arrived: t.List[Arrived]
     #: Servers still on the dead host, with what keeps each there.
     left: t.Dict[str, str]
@@ -327,7 +327,9 @@ def _reasons(entry: t.Any) -> t.List[str]:
     ]
 
 
-def _noted(tried: t.Dict[str, t.Dict[str, str]], outcomes: t.Iterable[Outcome]) -> t.Dict[str, t.Dict[str, str]]:
+def _noted(
+    tried: t.Dict[str, t.Dict[str, str]], outcomes: t.Iterable[EvacuatedServer]
+) -> t.Dict[str, t.Dict[str, str]]:
     for entry in outcomes:
         if entry.outcome == FAILED and entry.target is not None:
             tried.setdefault(entry.uuid, {})[entry.target] = entry.reason or "no reason given"

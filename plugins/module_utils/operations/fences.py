@@ -36,7 +36,7 @@ OFF = "[Oo]ff|OFF"
 
 
 @dataclasses.dataclass(frozen=True)
-class Target:
+class FenceTarget:
     """What is fenced, and how. ``clusters``: see :func:`needs.fence`."""
 
     host: str
@@ -50,17 +50,17 @@ class Target:
         return {str(entry["fsid"]): list(entry["addresses"]) for entry in self.clusters}
 
 
-class Kind(t.Protocol):
+class FenceKind(t.Protocol):
     """One kind of fence."""
 
     name: str
     #: How it is described in the plan.
     title: str
 
-    def need(self, target: Target, act: bool) -> t.List[Json]:
+    def need(self, target: FenceTarget, act: bool) -> t.List[Json]:
         """Return what the role is to do. ``act`` false: only read back."""
 
-    def prove(self, target: Target, answers: t.Sequence[t.Mapping[str, t.Any]], at: str) -> FenceProof:
+    def prove(self, target: FenceTarget, answers: t.Sequence[t.Mapping[str, t.Any]], at: str) -> FenceProof:
         """Return the proof that the answers make. Raises :class:`ProofError` where they make none."""
 
 
@@ -70,11 +70,11 @@ class Power:
     name = fence_proof.POWER
     title = "switch the machine off and read its power state twice"
 
-    def need(self, target: Target, act: bool) -> t.List[Json]:
+    def need(self, target: FenceTarget, act: bool) -> t.List[Json]:
         """Return two readings some seconds apart: a machine that is restarted is off for a moment."""
         return [needs.fence(self.name, act), needs.wait(BETWEEN), needs.fence(self.name, False)]
 
-    def prove(self, target: Target, answers: t.Sequence[t.Mapping[str, t.Any]], at: str) -> FenceProof:
+    def prove(self, target: FenceTarget, answers: t.Sequence[t.Mapping[str, t.Any]], at: str) -> FenceProof:
         """Return the proof of two readings as off."""
         states = []
         for answer in answers:
@@ -143,11 +143,11 @@ class Command:
     name = fence_proof.COMMAND
     title = "run the fence command and its confirming command"
 
-    def need(self, target: Target, act: bool) -> t.List[Json]:
+    def need(self, target: FenceTarget, act: bool) -> t.List[Json]:
         """Return one need."""
         return [needs.fence(self.name, act)]
 
-    def prove(self, target: Target, answers: t.Sequence[t.Mapping[str, t.Any]], at: str) -> FenceProof:
+    def prove(self, target: FenceTarget, answers: t.Sequence[t.Mapping[str, t.Any]], at: str) -> FenceProof:
         """Return the proof of the confirming command's exit status."""
         for answer in answers:
             for name in ("commanded", "confirmed"):
@@ -168,13 +168,13 @@ class Blocklist:
     name = fence_proof.BLOCKLIST
     title = "put the host's addresses on the OSD blocklist of each of its Ceph clusters and read it back"
 
-    def need(self, target: Target, act: bool) -> t.List[Json]:
+    def need(self, target: FenceTarget, act: bool) -> t.List[Json]:
         """Return one need for all clusters. Raises :class:`ProofError` where there is nothing to list."""
         if not target.clusters or not all(entry["addresses"] for entry in target.clusters):
             raise ProofError("no address of the host is known: there is nothing to put on a blocklist")
         return [needs.fence(self.name, act, target.clusters)]
 
-    def prove(self, target: Target, answers: t.Sequence[t.Mapping[str, t.Any]], at: str) -> FenceProof:
+    def prove(self, target: FenceTarget, answers: t.Sequence[t.Mapping[str, t.Any]], at: str) -> FenceProof:
         """Return the proof of what was read on each cluster's list."""
         listed, readers = listings(answers)
         return fence_proof.blocklist_proof(
@@ -203,4 +203,4 @@ def _source(answers: t.Sequence[t.Mapping[str, t.Any]]) -> str:
     return ", ".join(sorted({str(answer.get("on") or "localhost") for answer in answers}))
 
 
-FENCES: t.Dict[str, Kind] = {kind.name: kind for kind in (Power(), Command(), Blocklist())}
+FENCES: t.Dict[str, FenceKind] = {kind.name: kind for kind in (Power(), Command(), Blocklist())}

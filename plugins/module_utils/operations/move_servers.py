@@ -33,7 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuat
     chosen_servers,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import Run
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import moves as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -56,11 +56,11 @@ Result = t.Dict[str, t.Any]
 # --- finding --------------------------------------------------------------------------------------------------
 
 
-def _asked(run: Run) -> Result:
+def _asked(run: ServerRun) -> Result:
     return {"drain_host": run.options["drain_host"], "servers": run.options["servers"]}
 
 
-def _request(run: Run, operation_id: str, servers: t.Optional[t.Sequence[str]] = None) -> MigrationRequest:
+def _request(run: ServerRun, operation_id: str, servers: t.Optional[t.Sequence[str]] = None) -> MigrationRequest:
     given = run.options
     return MigrationRequest(
         drain_host=given["drain_host"],
@@ -83,18 +83,18 @@ def _request(run: Run, operation_id: str, servers: t.Optional[t.Sequence[str]] =
     )
 
 
-def _option(run: Run, name: str) -> str:
+def _option(run: ServerRun, name: str) -> str:
     """Return what the operator calls an option: a variable of the playbook that runs, or the module's own."""
     prefix = run.options["prefix"]
     return f"{prefix}_{name}" if prefix else name
 
 
-def _collect(run: Run, sources: t.Sequence[str], wanted: t.Optional[t.Collection[str]]) -> checks.Evidence:
+def _collect(run: ServerRun, sources: t.Sequence[str], wanted: t.Optional[t.Collection[str]]) -> checks.Evidence:
     url = run.options.get("nova_api_db_url") or None
     return move_evidence.collect(run.systems.cloud, run.options["evidence_dir"], sources, wanted, url)
 
 
-def _read(run: Run) -> t.Tuple[checks.Evidence, MigrationRequest]:
+def _read(run: ServerRun) -> t.Tuple[checks.Evidence, MigrationRequest]:
     """Read what was asked for: the servers of a host, or those that are named or selected."""
     drain_host = run.options["drain_host"]
     if drain_host is not None:
@@ -113,12 +113,12 @@ def _read(run: Run) -> t.Tuple[checks.Evidence, MigrationRequest]:
 # --- carrying out ---------------------------------------------------------------------------------------------
 
 
-def carry_out(run: Run) -> Result:
+def carry_out(run: ServerRun) -> Result:
     """Do what was asked for. Raises StackguardError and StepError."""
     return {"apply": apply, "resume": resume, "status": status, "rollback": rollback}[run.options["action"]](run)
 
 
-def resume(run: Run) -> Result:
+def resume(run: ServerRun) -> Result:
     """Go on with an open operation; where none is open nothing is begun."""
     journal = _journal(run)
     if journal is None:
@@ -129,7 +129,7 @@ def resume(run: Run) -> Result:
     return _resume(run, journal)
 
 
-def apply(run: Run) -> Result:
+def apply(run: ServerRun) -> Result:
     """Move the servers, or resume what an earlier run began. Raises StackguardError and StepError."""
     journal = _journal(run)
     if journal is not None:
@@ -170,7 +170,7 @@ def apply(run: Run) -> Result:
 
 
 def _reached(
-    run: Run, found: checks.Evidence, decision: checks.Decision, request: MigrationRequest
+    run: ServerRun, found: checks.Evidence, decision: checks.MoveDecision, request: MigrationRequest
 ) -> reachability.Reach:
     return checks.reached(found, decision, request, run.options["probes"], {}, run.options["probe"])
 
@@ -187,9 +187,9 @@ def _to_probe(bundle: Bundle, missing: t.Sequence[reachability.Probe]) -> Result
 
 
 def _begin(
-    run: Run,
+    run: ServerRun,
     request: MigrationRequest,
-    decision: checks.Decision,
+    decision: checks.MoveDecision,
     service: t.Optional[ApiService],
     provider: t.Optional[str],
     missing: t.Sequence[str],
@@ -225,7 +225,7 @@ def _service(found: checks.Evidence, host: t.Optional[str]) -> t.Tuple[t.Optiona
     return service, provider
 
 
-def _resume(run: Run, journal: Result) -> Result:
+def _resume(run: ServerRun, journal: Result) -> Result:
     run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
     if journal["about"]["request"] != _meant(run, journal):
         raise Refused(
@@ -247,7 +247,7 @@ def _resume(run: Run, journal: Result) -> Result:
     return {**told, **_forward(run, journal, _request(run, journal["operation_id"]))}
 
 
-def _meant(run: Run, journal: Result) -> Result:
+def _meant(run: ServerRun, journal: Result) -> Result:
     """What was asked for; a resume that names no servers means those of the open operation."""
     asked = _asked(run)
     if run.options["action"] == "resume" and not asked["servers"] and not asked["drain_host"]:
@@ -255,7 +255,7 @@ def _meant(run: Run, journal: Result) -> Result:
     return asked
 
 
-def status(run: Run) -> Result:
+def status(run: ServerRun) -> Result:
     """Say what is open and where its servers are. Nothing is changed."""
     journal = _journal(run)
     if journal is None:
@@ -292,7 +292,7 @@ def _where(entry: Result, server: t.Optional[ApiServer]) -> Result:
     return {**about, **seen, "left": left, "text": text}
 
 
-def rollback(run: Run) -> Result:
+def rollback(run: ServerRun) -> Result:
     """End what an open operation began: unfinished moves are ended, the host gets back the status that it had.
 
     Servers that have moved stay where they are.
@@ -309,19 +309,19 @@ def rollback(run: Run) -> Result:
     return {"operation_id": journal["operation_id"], **_backward(run, _taken_up(run, journal))}
 
 
-def _journal(run: Run) -> t.Optional[Result]:
+def _journal(run: ServerRun) -> t.Optional[Result]:
     (found,) = run.state.call([{"op": "journal_read", "kind": plans.KIND}])
     return t.cast("t.Optional[Result]", found["journal"])
 
 
-def _taken_up(run: Run, journal: Result) -> Result:
+def _taken_up(run: ServerRun, journal: Result) -> Result:
     evidence.remove_stale(journal, run.options["evidence_dir"])
     mine = {**journal, "run": dict(run.mine)}
     run.state.call([{"op": "journal_write", "journal": mine}])
     return mine
 
 
-def _runner(run: Run, request: MigrationRequest, outcome: actions.Outcome) -> runner.Runner:
+def _runner(run: ServerRun, request: MigrationRequest, outcome: actions.MovedServers) -> runner.Runner:
     narrator = Narrator(run.say, run.systems.monotonic)
     systems = dataclasses.replace(run.systems, remark=narrator.remark)
 
@@ -330,7 +330,7 @@ def _runner(run: Run, request: MigrationRequest, outcome: actions.Outcome) -> ru
         mark = {"op": "journal_mark", "kind": plans.KIND, "operation_id": request.operation_id, "note": note}
         run.state.call([mark])
 
-    context = actions.Context(
+    context = actions.MoveContext(
         request,
         run.overrides,
         lambda hosts, some: _collect(run, hosts, some),
@@ -342,8 +342,8 @@ def _runner(run: Run, request: MigrationRequest, outcome: actions.Outcome) -> ru
     return runner.Runner(run.state, actions.all_actions(systems, context), narrator, run.now)
 
 
-def _forward(run: Run, journal: Result, request: MigrationRequest) -> Result:
-    outcome = actions.Outcome()
+def _forward(run: ServerRun, journal: Result, request: MigrationRequest) -> Result:
+    outcome = actions.MovedServers()
     try:
         _runner(run, request, outcome).forward(journal)
     except actions.ProbeError as error:
@@ -374,7 +374,7 @@ def _missing(journal: Result) -> t.Dict[str, t.Tuple[str, t.Optional[str], str]]
     return {word: (word, None, why) for word in journal["about"].get("missing", ())}
 
 
-def _left(run: Run, request: MigrationRequest, outcome: actions.Outcome, msg: str) -> Result:
+def _left(run: ServerRun, request: MigrationRequest, outcome: actions.MovedServers, msg: str) -> Result:
     """Some stay. Where a host is held the operation stays open: its status is still to be given back."""
     seen = {"again": False, **_seen(run, outcome)}
     if request.drain_host is not None:
@@ -389,12 +389,12 @@ def _left(run: Run, request: MigrationRequest, outcome: actions.Outcome, msg: st
     return {**seen, "state": "incomplete", "msg": msg}
 
 
-def _summary(outcome: actions.Outcome) -> str:
+def _summary(outcome: actions.MovedServers) -> str:
     gone = f", {len(outcome.gone)} deleted meanwhile ({', '.join(outcome.gone)})" if outcome.gone else ""
     return f"{count(len(outcome.moved), 'server')} moved{gone}"
 
 
-def _seen(run: Run, outcome: actions.Outcome) -> Result:
+def _seen(run: ServerRun, outcome: actions.MovedServers) -> Result:
     left = {uuid: {"name": name, "host": host, "why": why} for uuid, (name, host, why) in outcome.stayed.items()}
     result: Result = {"moved": dict(outcome.moved), "gone": list(outcome.gone), "left": left}
     if outcome.decision is None:
@@ -405,13 +405,13 @@ def _seen(run: Run, outcome: actions.Outcome) -> Result:
     return {**result, "report": findings.report(checked, run.now(), 0, servers, run.overrides)}
 
 
-def _report(run: Run, found: checks.Evidence, decision: checks.Decision) -> Result:
+def _report(run: ServerRun, found: checks.Evidence, decision: checks.MoveDecision) -> Result:
     hosts, servers = len(found.bundle.hosts), len(decision.servers)
     return findings.report(decision.checked, found.zones.read_at, hosts, servers, run.overrides)
 
 
-def _backward(run: Run, journal: Result) -> Result:
+def _backward(run: ServerRun, journal: Result) -> Result:
     request = _request(run, journal["operation_id"])
-    _runner(run, request, actions.Outcome()).backward(journal)
+    _runner(run, request, actions.MovedServers()).backward(journal)
     msg = f"{journal['subject']}: ended. Servers that have moved stay where they are"
     return {"changed": True, "state": journals.ROLLED_BACK, "again": False, "msg": msg}

@@ -28,7 +28,7 @@ _ASKED = ("state", "servers", "hosts", "all_servers", "zone", "strategy")
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class PinRun:
     """What a run is given. ``options``: the module's own; ``chosen``: reads the servers that are meant."""
 
     cloud: t.Any

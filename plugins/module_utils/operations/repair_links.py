@@ -4,10 +4,10 @@
 
 """Carries out a repair of links: read, judge, refuse or write in batches; take it back; go on after a kill.
 
-The databases are reached from here; the journal is kept where :class:`State` keeps it. Before a transaction begins,
-the rows of its batch are in the journal with what was there: no row is locked while the journal is written. A run that
-was killed is resumed by the same command: what the last batch came to is read from its rows, and the rest is planned
-again from what the databases hold by then.
+The databases are reached from here; the journal is kept where :class:`JournalHost` keeps it. Before a transaction
+begins, the rows of its batch are in the journal with what was there: no row is locked while the journal is written. A
+run that was killed is resumed by the same command: what the last batch came to is read from its rows, and the rest is
+planned again from what the databases hold by then.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ UNPROVEN = (
 Result = t.Dict[str, t.Any]
 
 
-class State(t.Protocol):
+class JournalHost(t.Protocol):
     """Where the journal is. Requests are those of C(systems/host/steps.py)."""
 
     def call(self, requests: t.Sequence[t.Dict[str, t.Any]]) -> t.List[t.Dict[str, t.Any]]:
@@ -58,12 +58,12 @@ class State(t.Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class RepairRun:
     """What a run is given. ``now`` is only written down; ``bundle`` holds hosts and cloud, and no links yet."""
 
     options: t.Mapping[str, t.Any]
     bundle: Bundle
-    state: State
+    state: JournalHost
     say: t.Callable[[str], None]
     now: t.Callable[[], str]
     operation_id: str
@@ -118,7 +118,7 @@ class Tally:
 # --- repairing ------------------------------------------------------------------------------------------------
 
 
-def carry_out(run: Run, request: plans.LinkRequest, action: str, operation: t.Optional[str]) -> Result:
+def carry_out(run: RepairRun, request: plans.LinkRequest, action: str, operation: t.Optional[str]) -> Result:
     """Do what was asked for. Returns a module's result; raises :class:`Refused` and :class:`StackguardError`."""
     if action == "rollback":
         return rollback(run, operation)
@@ -127,7 +127,7 @@ def carry_out(run: Run, request: plans.LinkRequest, action: str, operation: t.Op
     return (resume if action == "resume" else apply)(run, request)
 
 
-def resume(run: Run, request: plans.LinkRequest) -> Result:
+def resume(run: RepairRun, request: plans.LinkRequest) -> Result:
     """Resume the open repair, or the open rollback. Unlike :func:`apply` it begins nothing.
 
     Hosts and codes that were not given are those of the open repair; others are refused.
@@ -144,7 +144,7 @@ def resume(run: Run, request: plans.LinkRequest) -> Result:
     return apply(run, dataclasses.replace(request, hosts=hosts, codes=codes))
 
 
-def status(run: Run) -> Result:
+def status(run: RepairRun) -> Result:
     """Report the open repair, batch by batch. Nothing is changed, and no database is read."""
     journal = _open_journal(run)
     if journal is None:
@@ -165,7 +165,7 @@ def status(run: Run) -> Result:
     }
 
 
-def apply(run: Run, request: plans.LinkRequest) -> Result:
+def apply(run: RepairRun, request: plans.LinkRequest) -> Result:
     """Repair what is certain. Returns a module's result; raises :class:`Refused` and :class:`StackguardError`."""
     refuse_nonsense(request)
     journal = _open_journal(run)
@@ -192,7 +192,7 @@ def apply(run: Run, request: plans.LinkRequest) -> Result:
     return _with_limits(_repaired(run, request, journal, tally), limits)
 
 
-def _not_guaranteed(run: Run, plan: t.Sequence[Wrong]) -> t.List[str]:
+def _not_guaranteed(run: RepairRun, plan: t.Sequence[Wrong]) -> t.List[str]:
     """Say of which databases it cannot be guaranteed that nothing moves between the check of a link and its commit."""
     names = sorted({f"cell:{wrong.cell.name}" for wrong in plan})
     return [
@@ -207,7 +207,7 @@ def _with_limits(result: Result, limits: t.List[str]) -> Result:
     return {**result, "not_guaranteed": limits, "msg": "\n".join([result["msg"], *limits])}
 
 
-def _repaired(run: Run, request: plans.LinkRequest, journal: Result, tally: Tally) -> Result:
+def _repaired(run: RepairRun, request: plans.LinkRequest, journal: Result, tally: Tally) -> Result:
     links = _links(run, request)
     checked = checks.check(links.bundle, LISTED)
     report = _report(run, checked + findings.Checked(tuple(_doubtful(tally, checked))), links)
@@ -241,7 +241,7 @@ def _aside(tally: Tally) -> str:
     return "".join(f", {count(number, 'row')} {what}" for number, what in said if number)
 
 
-def _rehearse(run: Run, request: plans.LinkRequest, journal: t.Optional[Result]) -> Result:
+def _rehearse(run: RepairRun, request: plans.LinkRequest, journal: t.Optional[Result]) -> Result:
     links, plan, report = _judge(run, request)
     tally = Tally()
     for batch in plans.batches(links, plan, request.batch_size):
@@ -271,7 +271,7 @@ def _result(tally: Tally, state: str) -> Result:
 
 
 def _what_remains(
-    did: str, run: Run, request: plans.LinkRequest, links: Links, report: Result, plan: t.Sequence[Wrong] = ()
+    did: str, run: RepairRun, request: plans.LinkRequest, links: Links, report: Result, plan: t.Sequence[Wrong] = ()
 ) -> Result:
     """Return the report, what remains wrong, and the message that says so: no repair is taken for "all is right"."""
     left = checks.remaining(links, request.codes, plan, run.overrides)
@@ -292,7 +292,7 @@ def _what_remains(
 
 
 def _write(
-    run: Run,
+    run: RepairRun,
     journal: Result,
     work: t.Iterable[t.List[plans.Repair]],
     rows: int,
@@ -324,7 +324,7 @@ def _write(
 
 
 def _write_down(
-    run: Run,
+    run: RepairRun,
     operation: str,
     number: int,
     written: t.List[int],
@@ -359,12 +359,12 @@ def refuse_nonsense(request: plans.LinkRequest) -> None:
         raise StackguardError("repair_batch_size must be at least 1, and repair_limit not negative")
 
 
-def _links(run: Run, request: plans.LinkRequest) -> Links:
+def _links(run: RepairRun, request: plans.LinkRequest) -> Links:
     read = link_reads.read_links(run.options, request.hosts, keep=max(link_reads.KEEP, request.limit + 1))
     return Links(dataclasses.replace(run.bundle, links=read, collected_at=read.read_at))
 
 
-def _judge(run: Run, request: plans.LinkRequest) -> t.Tuple[Links, t.List[Wrong], Result]:
+def _judge(run: RepairRun, request: plans.LinkRequest) -> t.Tuple[Links, t.List[Wrong], Result]:
     """Read, and return what can be repaired. Raises :class:`Refused`, with everything that stands against it."""
     links = _links(run, request)
     plan = plans.planned(links, request.codes)
@@ -423,7 +423,7 @@ def _too_many(links: Links, plan: t.Sequence[Wrong], request: plans.LinkRequest)
         yield findings.finding("SG514", findings.Subject("host", "repair_limit"), evidence, remedy)
 
 
-def _not_granted(run: Run, plan: t.Sequence[Wrong]) -> t.Iterator[findings.Finding]:
+def _not_granted(run: RepairRun, plan: t.Sequence[Wrong]) -> t.Iterator[findings.Finding]:
     tables = {(f"cell:{wrong.cell.name}", plans.table_of(wrong)) for wrong in plan}
     wanted = [(name, table, schema.LINK_UPDATES[table], "update") for name, table in sorted(tables)]
     wanted += [(name, table, schema.LINK_COLUMNS[table], "select") for name, table in sorted(tables)]
@@ -440,7 +440,7 @@ def _not_granted(run: Run, plan: t.Sequence[Wrong]) -> t.Iterator[findings.Findi
             yield findings.finding("SG311", subject, evidence, remedy)
 
 
-def _report(run: Run, checked: findings.Checked, links: Links) -> Result:
+def _report(run: RepairRun, checked: findings.Checked, links: Links) -> Result:
     hosts = {row.host for cell in links.cells for row in cell.compute_nodes or []}
     servers = sum(cell.servers for cell in links.cells)
     return findings.report(checked, links.bundle.collected_at, len(hosts), servers, run.overrides)
@@ -449,7 +449,7 @@ def _report(run: Run, checked: findings.Checked, links: Links) -> Result:
 # --- the journal ----------------------------------------------------------------------------------------------
 
 
-def _open_journal(run: Run) -> t.Optional[Result]:
+def _open_journal(run: RepairRun) -> t.Optional[Result]:
     (found,) = run.state.call([{"op": "journal_read", "kind": plans.KIND}])
     return t.cast("t.Optional[Result]", found.get("journal"))
 
@@ -475,7 +475,7 @@ def _refuse_another(journal: t.Optional[Result], request: plans.LinkRequest) -> 
         )
 
 
-def _journal(run: Run, request: plans.LinkRequest) -> Result:
+def _journal(run: RepairRun, request: plans.LinkRequest) -> Result:
     at = run.now()
     subject = f"{', '.join(request.codes)} of {', '.join(request.hosts) or 'all hosts'}"
     return {
@@ -491,7 +491,7 @@ def _journal(run: Run, request: plans.LinkRequest) -> Result:
     }
 
 
-def _close(run: Run, journal: Result, state: str) -> None:
+def _close(run: RepairRun, journal: Result, state: str) -> None:
     run.state.call([{"op": "journal_close", "journal": journals.noted(journal, {"at": run.now(), "state": state})}])
 
 
@@ -499,17 +499,17 @@ def _batch(operation_id: str, op: str) -> Result:
     return {"op": op, "kind": plans.KIND, "operation_id": operation_id}
 
 
-def _states(run: Run, journal: Result) -> t.Dict[int, str]:
+def _states(run: RepairRun, journal: Result) -> t.Dict[int, str]:
     (found,) = run.state.call([_batch(journal["operation_id"], "batch_states")])
     return {int(number): str(state) for number, state in found["states"]}
 
 
-def _rows(run: Run, journal: Result, number: int) -> t.List[plans.Repair]:
+def _rows(run: RepairRun, journal: Result, number: int) -> t.List[plans.Repair]:
     (found,) = run.state.call([{**_batch(journal["operation_id"], "batch_read"), "number": number}])
     return [plans.of_journal(row) for row in found["rows"]]
 
 
-def _settle(run: Run, journal: Result) -> None:
+def _settle(run: RepairRun, journal: Result) -> None:
     """Find out what became of batches that were written down and not marked: the run was killed there."""
     for number, state in _states(run, journal).items():
         if state != batches.WRITTEN:
@@ -520,26 +520,26 @@ def _settle(run: Run, journal: Result) -> None:
         run.state.call([{**_batch(journal["operation_id"], "batch_mark"), "number": number, "state": ended}])
 
 
-def _fate(run: Run, rows: t.Sequence[plans.Repair]) -> str:
+def _fate(run: RepairRun, rows: t.Sequence[plans.Repair]) -> str:
     # A rehearsal locks nothing.
     url = nova.url_of(run.options, rows[0].change.database)
     return link_rows.fate(url, rows, lock=not run.check_mode)
 
 
-def _tell_unproven(run: Run, journal: Result, tally: Tally) -> None:
+def _tell_unproven(run: RepairRun, journal: Result, tally: Tally) -> None:
     for number, state in _states(run, journal).items():
         if state == batches.UNPROVEN:
             tally.add_unproven(_rows(run, journal, number))
 
 
-def _locked(run: Run) -> t.ContextManager[nova.AdvisoryLock]:
+def _locked(run: RepairRun) -> t.ContextManager[nova.AdvisoryLock]:
     return _Lock(run)
 
 
 class _Lock:
     """The lock of all repairs of a cloud: in its API database, or in the first cell's where that is all there is."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RepairRun) -> None:
         given = nova.DatabaseOptions.of(run.options)
         url = given.nova_api_db_url or next((cell.url for cell in nova.list_cells(given) if cell.url), None)
         if url is None:
@@ -559,7 +559,7 @@ class _Lock:
 # --- taking it back -------------------------------------------------------------------------------------------
 
 
-def rollback(run: Run, wanted: t.Optional[str] = None) -> Result:
+def rollback(run: RepairRun, wanted: t.Optional[str] = None) -> Result:
     """Take back the open operation, else the one named, else the last. Rows that changed since are left alone."""
     journal, found_open = _to_take_back(run, wanted)
     if journal is None:
@@ -590,7 +590,7 @@ def _taken_back(journal: Result, tally: Tally, state: str, word: str) -> Result:
     return {**_result(tally, state), **told}
 
 
-def _to_take_back(run: Run, wanted: t.Optional[str]) -> t.Tuple[t.Optional[Result], bool]:
+def _to_take_back(run: RepairRun, wanted: t.Optional[str]) -> t.Tuple[t.Optional[Result], bool]:
     journal = _open_journal(run)
     if journal is not None:
         if wanted and journal["operation_id"] != wanted:
@@ -609,7 +609,7 @@ def _to_take_back(run: Run, wanted: t.Optional[str]) -> t.Tuple[t.Optional[Resul
     return (finished[-1], False) if finished else (None, False)
 
 
-def _take_back(run: Run, journal: Result, lock: nova.AdvisoryLock) -> Tally:
+def _take_back(run: RepairRun, journal: Result, lock: nova.AdvisoryLock) -> Tally:
     tally = Tally()
     todo = [number for number, state in _states(run, journal).items() if state == batches.DONE]
     for number in reversed(todo):
@@ -622,7 +622,7 @@ def _take_back(run: Run, journal: Result, lock: nova.AdvisoryLock) -> Tally:
     return tally
 
 
-def _rehearse_rollback(run: Run, journal: Result) -> Result:
+def _rehearse_rollback(run: RepairRun, journal: Result) -> Result:
     tally = Tally()
     for number, state in reversed(list(_states(run, journal).items())):
         if state not in (batches.DONE, batches.WRITTEN, batches.UNPROVEN):

@@ -20,7 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import Run
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import resize as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import (
@@ -42,12 +42,12 @@ Result = t.Dict[str, t.Any]
 # --- finding --------------------------------------------------------------------------------------------------
 
 
-def _open_journals(run: Run) -> t.List[Result]:
+def _open_journals(run: ServerRun) -> t.List[Result]:
     (found,) = run.state.call([{"op": "journal_list"}])
     return [entry for entry in found["journals"] if str(entry["kind"]).startswith("resize-")]
 
 
-def _identity(run: Run) -> str:
+def _identity(run: ServerRun) -> str:
     """Return the uuid of the server that is meant, also of one that is gone and whose journal is open."""
     word = str(run.options["server"])
     try:
@@ -66,12 +66,12 @@ def _identity(run: Run) -> str:
 # --- carrying out ---------------------------------------------------------------------------------------------
 
 
-def carry_out(run: Run) -> Result:
+def carry_out(run: ServerRun) -> Result:
     """Do what was asked for. Raises StackguardError and StepError."""
     return {"apply": apply, "resume": resume, "status": status, "rollback": rollback}[run.options["action"]](run)
 
 
-def apply(run: Run) -> Result:
+def apply(run: ServerRun) -> Result:
     """Resize the server, or resume what an earlier run began. Raises StackguardError and StepError."""
     identity = _identity(run)
     journal = _journal_of(run, identity)
@@ -100,7 +100,7 @@ def _is_so(server: ApiServer, flavor: ServerFlavor) -> bool:
     return same and server.status in checks.STATUSES and server.task_state is None
 
 
-def _begin(run: Run, identity: str, server: t.Optional[ApiServer], flavor: t.Tuple[str, ServerFlavor]) -> Result:
+def _begin(run: ServerRun, identity: str, server: t.Optional[ApiServer], flavor: t.Tuple[str, ServerFlavor]) -> Result:
     url = run.options.get("nova_api_db_url") or None
     request = ResizeRequest(
         server=identity,
@@ -144,7 +144,7 @@ def _begin(run: Run, identity: str, server: t.Optional[ApiServer], flavor: t.Tup
     return {**told, **_forward(run, journal)}
 
 
-def _resume(run: Run, journal: Result) -> Result:
+def _resume(run: ServerRun, journal: Result) -> Result:
     about = journal["about"]
     run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
     named = run.options["flavor"] or (about["flavor"] if run.options["action"] == "resume" else None)
@@ -162,7 +162,7 @@ def _resume(run: Run, journal: Result) -> Result:
     return {**_told(journal), **_forward(run, journal)}
 
 
-def resume(run: Run) -> Result:
+def resume(run: ServerRun) -> Result:
     """Resume the open operation. Unlike :func:`apply` it begins nothing."""
     journal = _journal_of(run, _identity(run))
     if journal is None:
@@ -172,7 +172,7 @@ def resume(run: Run) -> Result:
     return _resume(run, journal)
 
 
-def status(run: Run) -> Result:
+def status(run: ServerRun) -> Result:
     """Report what is open, and the server as Nova has it. Nothing is changed, not even which run has the operation."""
     identity = _identity(run)
     journal = _journal_of(run, identity)
@@ -199,7 +199,7 @@ def _as_it_is(server: ApiServer) -> str:
     return f"{server.status}{task} on {server.host}, flavor {server.flavor.name if server.flavor else 'not read'}"
 
 
-def rollback(run: Run) -> Result:
+def rollback(run: ServerRun) -> Result:
     """Take back what an open operation did. What is confirmed cannot be."""
     journal = _journal_of(run, _identity(run))
     if journal is None:
@@ -217,12 +217,12 @@ def rollback(run: Run) -> Result:
     return {**result, "failed": False}
 
 
-def _journal_of(run: Run, identity: str) -> t.Optional[Result]:
+def _journal_of(run: ServerRun, identity: str) -> t.Optional[Result]:
     (found,) = run.state.call([{"op": "journal_read", "kind": plans.kind_of(identity)}])
     return t.cast("t.Optional[Result]", found["journal"])
 
 
-def _taken_up(run: Run, journal: Result) -> Result:
+def _taken_up(run: ServerRun, journal: Result) -> Result:
     mine = {**journal, "run": dict(run.mine)}
     run.state.call([{"op": "journal_write", "journal": mine}])
     return mine
@@ -233,13 +233,13 @@ def _told(journal: Result) -> Result:
     return {"server": about["server"], "zone": about["zone"], "operation_id": journal["operation_id"]}
 
 
-def _runner(run: Run) -> runner.Runner:
+def _runner(run: ServerRun) -> runner.Runner:
     narrator = Narrator(run.say, run.systems.monotonic)
     systems = dataclasses.replace(run.systems, remark=narrator.remark)
     return runner.Runner(run.state, actions.all_actions(systems), narrator, run.now)
 
 
-def _forward(run: Run, journal: Result) -> Result:
+def _forward(run: ServerRun, journal: Result) -> Result:
     try:
         closed = _runner(run).forward(journal)
     except actions.TakeBackError as error:
@@ -251,7 +251,7 @@ def _forward(run: Run, journal: Result) -> Result:
     return {"changed": True, "state": journals.FINISHED, "msg": msg}
 
 
-def _backward(run: Run, journal: Result, why: str, item: t.Optional[findings.Finding] = None) -> Result:
+def _backward(run: ServerRun, journal: Result, why: str, item: t.Optional[findings.Finding] = None) -> Result:
     run.say(f"undoing it: {why}")
     _runner(run).backward(journal)
     server = zones.get_server(run.systems.cloud, str(journal["about"]["server"]))

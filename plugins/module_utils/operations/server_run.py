@@ -15,7 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename impor
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class ServerRun:
     """What a run is given. ``options``: the module's own, as its documentation says."""
 
     systems: Systems

@@ -17,7 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 
 
 @dataclasses.dataclass(frozen=True)
-class Reader:
+class CephReader:
     """A host of the inventory, and the one cluster and pool that it looks into."""
 
     name: str
@@ -25,15 +25,15 @@ class Reader:
     pool: str
 
 
-def readers(bundle: Bundle, exclude: t.Container[str] = ()) -> t.List[Reader]:
+def readers(bundle: Bundle, exclude: t.Container[str] = ()) -> t.List[CephReader]:
     """Return one reader for each cluster and pool. ``exclude``: inventory names that are none, such as a dead host's.
 
     A host that could not list its pool is none.
     """
-    found: t.Dict[t.Tuple[str, str], Reader] = {}
+    found: t.Dict[t.Tuple[str, str], CephReader] = {}
     for name, facts in sorted(bundle.hosts.items()):
         rbd = facts.rbd
         if name in exclude or rbd is None or rbd.fsid is None or rbd.images is None:
             continue
-        found.setdefault((rbd.fsid, rbd.pool), Reader(name, rbd.fsid, rbd.pool))
+        found.setdefault((rbd.fsid, rbd.pool), CephReader(name, rbd.fsid, rbd.pool))
     return [found[key] for key in sorted(found)]

@@ -30,7 +30,7 @@ class IdentityError(ValueError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Decision:
+class ComputeIdChoice:
     """The uuid, what it follows from, and the file that is to hold it.
 
     ``unseen``: hosts that did not answer or whose files were not read, so that a copy of the uuid there is not known.
@@ -45,7 +45,7 @@ class Decision:
     unseen: t.List[str]
 
 
-def decide(bundle: Bundle, facts: HostFacts, path: t.Optional[str] = None) -> Decision:
+def decide(bundle: Bundle, facts: HostFacts, path: t.Optional[str] = None) -> ComputeIdChoice:
     """Return what the host's compute_id file must hold. ``facts``: the host as it is now.
 
     Raises :class:`IdentityError` with every reason against.
@@ -59,7 +59,7 @@ def decide(bundle: Bundle, facts: HostFacts, path: t.Optional[str] = None) -> De
     against += _other_hosts(bundle, facts.inventory_name, identity)
     if against:
         raise IdentityError("; ".join(against))
-    return Decision(identity, cell.name, row.id, host, node, target, _unseen(bundle, facts.inventory_name))
+    return ComputeIdChoice(identity, cell.name, row.id, host, node, target, _unseen(bundle, facts.inventory_name))
 
 
 def _needed(value: t.Optional[_T], facts: HostFacts, part: str) -> _T:

@@ -71,7 +71,7 @@ class PlanError(ValueError):
     """The facts do not allow a plan; a preflight check says so in more words."""
 
 
-class Context:
+class PlanContext:
     """What every part of the plan looks up, found once."""
 
     def __init__(self, bundle: Bundle, request: RenameRequest) -> None:
@@ -103,7 +103,7 @@ class Context:
 
 def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     """Return the plan of a rename in place. Raises :class:`PlanError` or :class:`naming.NamesError`."""
-    context = Context(bundle, request)
+    context = PlanContext(bundle, request)
     _agents_can_follow(context)
     _ports_can_follow(context)
     libvirt_will_follow(context)
@@ -134,7 +134,7 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     return Plan(KIND, request.operation_id, subject, steps, _notes(context))
 
 
-def _before_the_stop(context: Context) -> t.List[Step]:
+def _before_the_stop(context: PlanContext) -> t.List[Step]:
     """Owners ask for nothing more, and what they have asked for ends: what comes later is in no queue of a name."""
     old = context.before.host
     params = {**_whose(context), "timeout": context.request.settle_timeout}
@@ -148,7 +148,7 @@ def _before_the_stop(context: Context) -> t.List[Step]:
     return [Step("lock_guests", f"lock the guests of {old}", CONTROLLER, "lock_guests", params, changes), *settled]
 
 
-def _unlock(context: Context) -> t.List[Step]:
+def _unlock(context: PlanContext) -> t.List[Step]:
     if not context.request.lock_guests:
         return []
     params = {**_whose(context), "reason": reason_of(context.request.operation_id)}
@@ -156,7 +156,7 @@ def _unlock(context: Context) -> t.List[Step]:
     return [Step("unlock_guests", title, CONTROLLER, "unlock_guests", params)]
 
 
-def _lost_requests(context: Context) -> Step:
+def _lost_requests(context: PlanContext) -> Step:
     params = {
         **_whose(context),
         "queues": [] if _looks_into_queues(context) else [context.before.host],
@@ -166,16 +166,16 @@ def _lost_requests(context: Context) -> Step:
     return Step("lost_requests", title, CONTROLLER, "lost_requests", params)
 
 
-def _looks_into_queues(context: Context) -> bool:
+def _looks_into_queues(context: PlanContext) -> bool:
     return context.request.has_broker and context.before.host != context.after.host
 
 
-def _no_evacuation(context: Context, name: str) -> Step:
+def _no_evacuation(context: PlanContext, name: str) -> Step:
     title = "verify that no guest was evacuated meanwhile"
     return Step(name, title, CONTROLLER, "no_evacuation", {"hosts": _both_names(context)})
 
 
-def _whose(context: Context) -> t.Dict[str, t.Any]:
+def _whose(context: PlanContext) -> t.Dict[str, t.Any]:
     """Whose requests: the guests of the host under either name. A list of the API may leave one out: by uuid too."""
     old = context.before.host
     rows = _needed(context.cell.instances, f"instances of cell {context.cell.name}")
@@ -183,7 +183,7 @@ def _whose(context: Context) -> t.Dict[str, t.Any]:
     return {"hosts": _both_names(context), "uuids": uuids}
 
 
-def _both_names(context: Context) -> t.List[str]:
+def _both_names(context: PlanContext) -> t.List[str]:
     return list(dict.fromkeys((context.before.host, context.after.host)))
 
 
@@ -223,7 +223,7 @@ def _revised(step: Step, timeouts: t.Mapping[str, int]) -> Step:
     return dataclasses.replace(step, params={**step.params, "timeout": timeout})
 
 
-def _middle(context: Context, agents: t.Sequence[Unit]) -> t.List[Step]:
+def _middle(context: PlanContext, agents: t.Sequence[Unit]) -> t.List[Step]:
     """From nova-compute stopped to the agents alive, agents' rows renamed in neutron's database."""
     steps = [stop(context, "stop_agents", "L2 agent", agents, False)] if agents else []
     steps += [_cell_database(context), _api_database(context), _placement(context)]
@@ -236,7 +236,7 @@ def _middle(context: Context, agents: t.Sequence[Unit]) -> t.List[Step]:
     return steps
 
 
-def _middle_with_new_agents(context: Context, agents: t.Sequence[Unit]) -> t.List[Step]:
+def _middle_with_new_agents(context: PlanContext, agents: t.Sequence[Unit]) -> t.List[Step]:
     """The same without neutron's database: nothing may come between the agent's start and its ports."""
     return [
         _ports_home(context),
@@ -260,7 +260,7 @@ def reason_of(operation_id: str) -> str:
 # --- steps ----------------------------------------------------------------------------------------------------
 
 
-def disable(context: Context) -> Step:
+def disable(context: PlanContext) -> Step:
     """The step that disables the compute service with the operation's id, and what takes that back."""
     service = context.api_service
     reason = reason_of(context.request.operation_id)
@@ -278,7 +278,7 @@ def disable(context: Context) -> Step:
     return Step("disable_service", "disable the compute service", CONTROLLER, "service_status", params, changes)
 
 
-def _enable(context: Context) -> Step:
+def _enable(context: PlanContext) -> Step:
     service = context.api_service
     params = {
         "service_id": service.id,
@@ -296,7 +296,7 @@ def _enable(context: Context) -> Step:
     return Step("enable_service", title, CONTROLLER, "service_status", params, changes)
 
 
-def _unit_params(context: Context, units: t.Sequence[Unit], use_commands: bool, timeout: int) -> t.Dict[str, t.Any]:
+def _unit_params(context: PlanContext, units: t.Sequence[Unit], use_commands: bool, timeout: int) -> t.Dict[str, t.Any]:
     commands = context.request.commands if use_commands and context.request.commands.given else None
     return {
         "units": []
@@ -317,7 +317,7 @@ def _unit_params(context: Context, units: t.Sequence[Unit], use_commands: bool, 
     }
 
 
-def stop(context: Context, name: str, what: str, units: t.Sequence[Unit], compute: bool) -> Step:
+def stop(context: PlanContext, name: str, what: str, units: t.Sequence[Unit], compute: bool) -> Step:
     """The step that stops units and keeps them from starting. ``compute``: nova-compute, or the operator's command."""
     params = _unit_params(context, units, compute, context.request.stop_timeout)
     if compute:
@@ -329,7 +329,7 @@ def stop(context: Context, name: str, what: str, units: t.Sequence[Unit], comput
     return Step(name, f"stop {what} and keep it from starting", HOST, "stop_units", params, changes)
 
 
-def start(context: Context, name: str, what: str, units: t.Sequence[Unit], compute: bool) -> Step:
+def start(context: PlanContext, name: str, what: str, units: t.Sequence[Unit], compute: bool) -> Step:
     """The step that starts again what was active when it was stopped."""
     params = _unit_params(context, units, compute, context.request.start_timeout)
     changes = [
@@ -340,7 +340,7 @@ def start(context: Context, name: str, what: str, units: t.Sequence[Unit], compu
     return Step(name, f"start {what}", HOST, "start_units", params, changes)
 
 
-def _cell_database(context: Context) -> Step:
+def _cell_database(context: PlanContext) -> Step:
     cell, old, new = context.cell, context.before, context.after
     database = f"cell:{cell.name}"
     rows = [
@@ -380,7 +380,7 @@ def _cell_database(context: Context) -> Step:
     return Step("cell_database", title, CONTROLLER, "cell_rows", params, _row_changes(rows))
 
 
-def _instance_rows(context: Context, database: str) -> t.List[RowChange]:
+def _instance_rows(context: PlanContext, database: str) -> t.List[RowChange]:
     old, new = context.before, context.after
     rows = []
     for instance in _needed(context.cell.instances, f"instances of cell {context.cell.name}"):
@@ -397,7 +397,7 @@ def _instance_rows(context: Context, database: str) -> t.List[RowChange]:
     return rows
 
 
-def _api_database(context: Context) -> Step:
+def _api_database(context: PlanContext) -> Step:
     api = _needed(context.databases.api, "the API database")
     old, new = context.before.host, context.after.host
     rows = [
@@ -431,7 +431,7 @@ def _api_database(context: Context) -> Step:
     return Step("api_database", title, CONTROLLER, "api_rows", params, _row_changes(rows))
 
 
-def _placement(context: Context) -> Step:
+def _placement(context: PlanContext) -> Step:
     providers = []
     for provider in [context.provider, *_children(context)]:
         name = _provider_name(provider, context.before.hypervisor_hostname, context.after.hypervisor_hostname)
@@ -444,7 +444,7 @@ def _placement(context: Context) -> Step:
     return Step("placement", title, CONTROLLER, "providers", {"providers": providers}, changes)
 
 
-def _children(context: Context) -> t.List[ResourceProvider]:
+def _children(context: PlanContext) -> t.List[ResourceProvider]:
     root = context.provider
     children = [
         provider
@@ -464,7 +464,7 @@ def _provider_name(provider: ResourceProvider, old: str, new: str) -> str:
     return provider.name
 
 
-def _neutron(context: Context) -> t.Optional[Step]:
+def _neutron(context: PlanContext) -> t.Optional[Step]:
     old, new = context.before.host, context.after.host
     agents = [{"id": agent.id, "type": agent.agent_type} for agent in _own_agents(context)]
     ports = _own_ports(context)
@@ -483,12 +483,12 @@ def _neutron(context: Context) -> t.Optional[Step]:
     return Step("neutron", title, CONTROLLER, "neutron", params, changes)
 
 
-def _own_agents(context: Context) -> t.List[ApiAgent]:
+def _own_agents(context: PlanContext) -> t.List[ApiAgent]:
     agents = _needed(context.cloud.agents, "network agents")
     return [agent for agent in agents if agent.host == context.before.host]
 
 
-def _own_ports(context: Context) -> t.List[ApiPort]:
+def _own_ports(context: PlanContext) -> t.List[ApiPort]:
     ports = _needed(context.cloud.ports, "ports")
     own = [port for port in ports if port.binding_host_id == context.before.host]
     # Subports follow the parent of their trunk: that comes first.
@@ -499,7 +499,7 @@ def _port_changes(ports: t.Sequence[ApiPort], old: str, new: str) -> t.List[Chan
     return [Change(f"port {port.id}", "binding:host_id", old, new) for port in ports]
 
 
-def _agents_can_follow(context: Context) -> None:
+def _agents_can_follow(context: PlanContext) -> None:
     """Raise PlanError for agents that no step of a rename in place can take along: before anything is touched.
 
     OVN's agents have no row in neutron's database: neutron makes them up from the Chassis of the southbound database
@@ -525,7 +525,7 @@ def _agents_can_follow(context: Context) -> None:
         )
 
 
-def libvirt_will_follow(context: Context) -> None:
+def libvirt_will_follow(context: PlanContext) -> None:
     """Raise PlanError where a rehearsal has shown that libvirt would take another name than the plan's."""
     tried = context.host.rehearsal
     decided = tried is not None and tried.hostname is not None and not tried.undecided
@@ -536,7 +536,7 @@ def libvirt_will_follow(context: Context) -> None:
         )
 
 
-def _ports_can_follow(context: Context) -> None:
+def _ports_can_follow(context: PlanContext) -> None:
     """Raise PlanError for ports of routed provider networks, which neutron binds only where an agent has reported."""
     routed = set(context.cloud.routed_subnets or ())
     found = [port.id for port in _own_ports(context) if routed & set(port.subnets or ())]
@@ -548,7 +548,7 @@ def _ports_can_follow(context: Context) -> None:
         )
 
 
-def _nothing_runs_on_under_the_old_name(context: Context) -> None:
+def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
     """Raise PlanError for an agent that cannot be stopped, and for providers whose uuids hold the old name."""
     if context.before.host == context.after.host:
         return
@@ -567,7 +567,7 @@ def _nothing_runs_on_under_the_old_name(context: Context) -> None:
         )
 
 
-def _agents_register_anew(context: Context) -> bool:
+def _agents_register_anew(context: PlanContext) -> bool:
     """Whether the agents cannot keep their rows. Raises PlanError where they could not register anew either."""
     agents = _own_agents(context)
     if context.request.has_neutron_db or not agents or context.before.host == context.after.host:
@@ -588,11 +588,11 @@ def _agents_register_anew(context: Context) -> bool:
     return True
 
 
-def _l2_agents(context: Context) -> t.List[ApiAgent]:
+def _l2_agents(context: PlanContext) -> t.List[ApiAgent]:
     return [agent for agent in _own_agents(context) if agent.agent_type in L2_AGENTS]
 
 
-def _port_params(context: Context) -> t.Dict[str, t.Any]:
+def _port_params(context: PlanContext) -> t.Dict[str, t.Any]:
     return {
         "old": context.before.host,
         "new": context.after.host,
@@ -605,13 +605,13 @@ def _port_params(context: Context) -> t.Dict[str, t.Any]:
     }
 
 
-def _ports_home(context: Context) -> Step:
+def _ports_home(context: PlanContext) -> Step:
     params = _port_params(context)
     title = f"note where {count(len(params['ports']), 'port')} must be bound to if this is undone"
     return Step("ports_home", title, CONTROLLER, "ports_home", params)
 
 
-def _ports(context: Context) -> Step:
+def _ports(context: PlanContext) -> Step:
     params, ports = _port_params(context), _own_ports(context)
     title = f"neutron: {count(len(ports), 'port')}, as soon as the agent is there"
     changes = _port_changes(ports, context.before.host, context.after.host)
@@ -633,7 +633,7 @@ def delete_agents(host: str, agents: t.Sequence[ApiAgent]) -> Step:
     return Step("delete_agents", title, CONTROLLER, "delete_agents", params, changes)
 
 
-def host_names(context: Context) -> Step:
+def host_names(context: PlanContext) -> Step:
     """The step that changes the host's own name and the lines of files that bear it."""
     host, old, new = context.host, context.before, context.after
     edits = _line_edits(context)
@@ -666,14 +666,14 @@ def host_names(context: Context) -> Step:
 def rehearsal(bundle: Bundle, request: RenameRequest) -> t.Optional[t.Dict[str, t.Any]]:
     """Return what to try beforehand of the host's own names; None: no plan can be made, and other reasons say why."""
     try:
-        context = Context(bundle, request)
+        context = PlanContext(bundle, request)
         lines = [edit for edit in _line_edits(context) if edit["path"] == ETC_HOSTS]
     except (PlanError, naming.NamesError):
         return None
     return {"name": context.after.os or context.host.kernel_hostname, "line_edits": lines}
 
 
-def _line_edits(context: Context) -> t.List[t.Dict[str, t.Any]]:
+def _line_edits(context: PlanContext) -> t.List[t.Dict[str, t.Any]]:
     host, old, new = context.host, context.before, context.after
     edits = []
     table = naming.mapping(old, new)
@@ -696,14 +696,14 @@ def _own_address(address: str, own: t.Container[str]) -> bool:
     return address in own or address.startswith("127.") or address == "::1"
 
 
-def _external_ids(context: Context) -> t.Dict[str, t.Dict[str, str]]:
+def _external_ids(context: PlanContext) -> t.Dict[str, t.Dict[str, str]]:
     table = naming.mapping(context.before, context.after)
     ids = context.host.ovs_external_ids or {}
     name = ids.get("hostname")
     return {"hostname": {"before": name, "after": table[name]}} if name in table and name is not None else {}
 
 
-def _agents_alive(context: Context) -> Step:
+def _agents_alive(context: PlanContext) -> Step:
     agents = _own_agents(context)
     params = {
         "agents": [agent.id for agent in agents],
@@ -716,7 +716,7 @@ def _agents_alive(context: Context) -> Step:
     return Step("agents_alive", "wait for the L2 agent under the new name", CONTROLLER, "agents_alive", params)
 
 
-def _compute_up(context: Context) -> Step:
+def _compute_up(context: PlanContext) -> Step:
     params = {
         "service_id": context.api_service.id,
         "host": context.after.host,
@@ -729,14 +729,14 @@ def _compute_up(context: Context) -> Step:
     return Step("compute_up", "verify that nova-compute started correctly", CONTROLLER, "compute_up", params)
 
 
-def _guests_settled(context: Context) -> Step:
+def _guests_settled(context: PlanContext) -> Step:
     """What owners asked for until they were locked is done: a guest that is another by it ends the run in time."""
     step = _guests(context, "guests_settled", True)
     title = f"compare {count(len(step.params['domains']), 'domain')} with what was read"
     return dataclasses.replace(step, title=title, params={**step.params, "before_stop": True})
 
 
-def _guests(context: Context, name: str, strict: bool) -> Step:
+def _guests(context: PlanContext, name: str, strict: bool) -> Step:
     """Compare every domain with what it was. Before nova-compute starts, only a person can have touched one: strict."""
     domains = guests.as_before(_needed(context.host.domains, "domains"))
     params = {"domains": domains, "boot_id": context.host.boot_id, "strict": strict}
@@ -745,7 +745,7 @@ def _guests(context: Context, name: str, strict: bool) -> Step:
     return Step(name, title, CONTROLLER, "guests", params)
 
 
-def _audit(context: Context) -> Step:
+def _audit(context: PlanContext) -> Step:
     params = {
         "inventory_name": context.request.inventory_name,
         "old": to_plain(context.before),
@@ -762,7 +762,7 @@ def _audit(context: Context) -> Step:
     return Step("audit", "verify that the old name is gone everywhere", CONTROLLER, "audit", params)
 
 
-def _notes(context: Context) -> t.List[str]:
+def _notes(context: PlanContext) -> t.List[str]:
     notes = [
         "Nova does not support a rename: no deployment tool may reconfigure this host before it knows the new name.",
     ]
@@ -824,12 +824,12 @@ def _api_service(cloud: CloudFacts, row: ServiceRow) -> ApiService:
     raise PlanError(f"the API shows no compute service {row.uuid}")
 
 
-def compute_units_of(context: Context) -> t.List[Unit]:
+def compute_units_of(context: PlanContext) -> t.List[Unit]:
     """Return the units of nova-compute that exist on the host."""
     return _units(context.host, context.request.compute_units)
 
 
-def agent_units_of(context: Context) -> t.List[Unit]:
+def agent_units_of(context: PlanContext) -> t.List[Unit]:
     """Return the units of L2 agents; none where neutron knows no agent of the host."""
     if not _own_agents(context):
         return []
@@ -841,7 +841,7 @@ def _units(host: HostFacts, names: t.Sequence[str]) -> t.List[Unit]:
     return [unit for unit in found if unit.load_state == "loaded"]
 
 
-def log_file_of(context: Context) -> t.Optional[str]:
+def log_file_of(context: PlanContext) -> t.Optional[str]:
     """Return the file that nova-compute logs to; None: the systemd journal. Raises PlanError where that is unread."""
     return _needed(context.host.nova_conf, "nova.conf").log_file
 

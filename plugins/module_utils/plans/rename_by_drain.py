@@ -48,11 +48,11 @@ class _Drain:
     def __init__(
         self,
         bundle: Bundle,
-        targets: t.Sequence[placement.Target],
+        targets: t.Sequence[placement.PlacementTarget],
         request: RenameRequest,
         options: placement.DrainOptions,
     ) -> None:
-        self.base = in_place.Context(bundle, request)
+        self.base = in_place.PlanContext(bundle, request)
         self.request = request
         self.options = options
         self.old, self.new = self.base.before.host, self.base.after.host
@@ -91,7 +91,7 @@ class _Drain:
 
 def plan(
     bundle: Bundle,
-    targets: t.Sequence[placement.Target],
+    targets: t.Sequence[placement.PlacementTarget],
     request: RenameRequest,
     options: t.Optional[placement.DrainOptions] = None,
 ) -> Plan:

@@ -58,7 +58,7 @@ TO_DO, NAMED = 12, 5
 
 
 @dataclasses.dataclass(frozen=True)
-class Audit:
+class AuditResult:
     """What an audit says: the report as agreed, and what the page and the forecast file show besides."""
 
     report: t.Dict[str, t.Any]
@@ -76,7 +76,7 @@ class Audit:
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class TodoEntry:
     """One thing to do: the same remedy for the same code. ``standing``: no override passes it."""
 
     code: str
@@ -87,7 +87,7 @@ class Entry:
     more: int
 
 
-def audited(bundle: Bundle, overrides: t.Sequence[Override] = (), at_most: t.Optional[int] = None) -> Audit:
+def audited(bundle: Bundle, overrides: t.Sequence[Override] = (), at_most: t.Optional[int] = None) -> AuditResult:
     """Decide everything from the evidence."""
     checked = audit.check(bundle, at_most)
     hosts = len({*bundle.hosts, *bundle.unreachable})
@@ -95,7 +95,7 @@ def audited(bundle: Bundle, overrides: t.Sequence[Override] = (), at_most: t.Opt
     standing = [item for item in checked.findings if not overridden(item, overrides)]
     ways = tuple(remedies.merged(standing, _known_starts(starts), _same_hosts(bundle)))
     told = report(checked, bundle.collected_at, hosts, servers(bundle), overrides)
-    return Audit(
+    return AuditResult(
         {**told, "remedies": [_ways_plain(way) for way in ways]},
         checked,
         starts,
@@ -134,7 +134,7 @@ def _ways_plain(way: remedies.HostRemedies) -> t.Dict[str, t.Any]:
     }
 
 
-def _step_plain(step: remedies.Step) -> t.Dict[str, t.Any]:
+def _step_plain(step: remedies.RemedyStep) -> t.Dict[str, t.Any]:
     objects = [{"kind": item.object.kind, "id": item.object.id} for item in step.findings]
     return {"code": step.code, "severity": step.severity, "remedy": step.remedy, "objects": objects}
 
@@ -157,12 +157,12 @@ def fails(verdict: str, fail_on: str) -> bool:
 # --- files ----------------------------------------------------------------------------------------------------
 
 
-def report_json(found: Audit) -> str:
+def report_json(found: AuditResult) -> str:
     """Return C(report.json)."""
     return json.dumps(found.report, indent=1, sort_keys=True) + "\n"
 
 
-def forecast_json(found: Audit) -> str:
+def forecast_json(found: AuditResult) -> str:
     """Return C(forecast.json): for each host, what nova-compute would do if it started."""
     hosts = {start.inventory_name: _start_plain(start) for start in found.starts}
     return json.dumps({"schema": 1, "hosts": hosts}, indent=1, sort_keys=True) + "\n"
@@ -194,7 +194,7 @@ def _start_plain(start: Start) -> t.Dict[str, t.Any]:
     }
 
 
-def report_prom(found: Audit) -> str:
+def report_prom(found: AuditResult) -> str:
     """Return C(report.prom), for the text file collector of Prometheus' node exporter."""
     metrics = _Metrics()
     seconds = _seconds(found.report["generated_at"])
@@ -262,7 +262,7 @@ def _seconds(moment: str) -> t.Optional[int]:
 # --- for people -----------------------------------------------------------------------------------------------
 
 
-def to_do(found: Audit) -> t.List[Entry]:
+def to_do(found: AuditResult) -> t.List[TodoEntry]:
     """Return what to do now, what destroys first: each remedy once, with the objects that it concerns.
 
     What is put off on a host is not among it: none of these contradicts another one.
@@ -281,12 +281,12 @@ class Way:
 
     names: str
     keep_stopped: str
-    steps: t.Tuple[Entry, ...]
+    steps: t.Tuple[TodoEntry, ...]
     #: Each with when it may be done.
-    put_off: t.Tuple[t.Tuple[Entry, str], ...]
+    put_off: t.Tuple[t.Tuple[TodoEntry, str], ...]
 
 
-def ways(found: Audit) -> t.List[Way]:
+def ways(found: AuditResult) -> t.List[Way]:
     """Return the hosts whose findings order opposite things, each with its one order."""
     return [_way(way) for way in found.remedies if way.contested]
 
@@ -305,12 +305,12 @@ def _when(entry: remedies.PutOff) -> str:
     return visible("; ".join([*parts, *([entry.because] if entry.because else [])]))
 
 
-def _entry(key: t.Tuple[str, str, str], items: t.Sequence[Finding]) -> Entry:
+def _entry(key: t.Tuple[str, str, str], items: t.Sequence[Finding]) -> TodoEntry:
     names = tuple(dict.fromkeys(label(item.object) for item in items))
-    return Entry(key[0], CATALOGUE[key[0]].slug, key[1], visible(key[2]), names[:NAMED], max(0, len(names) - NAMED))
+    return TodoEntry(key[0], CATALOGUE[key[0]].slug, key[1], visible(key[2]), names[:NAMED], max(0, len(names) - NAMED))
 
 
-def table(found: Audit) -> str:
+def table(found: AuditResult) -> str:
     """Return the outcome as a short table for a terminal."""
     lines = [f"verdict {found.verdict}: {VERDICTS[found.verdict]}", _counted(found)]
     by_code: t.Dict[t.Tuple[str, str], t.List[Finding]] = {}
@@ -332,7 +332,7 @@ def table(found: Audit) -> str:
     return "\n".join(lines)
 
 
-def _ways_lines(found: Audit) -> t.List[str]:
+def _ways_lines(found: AuditResult) -> t.List[str]:
     """A line for each host on which the order matters: what is done, and what is not done yet."""
     lines = []
     contested = ways(found)
@@ -345,7 +345,7 @@ def _ways_lines(found: Audit) -> t.List[str]:
     return lines
 
 
-def _counted(found: Audit) -> str:
+def _counted(found: AuditResult) -> str:
     counts = found.report["counts"]
     parts = [
         f"{count(found.report['hosts'], 'host')}, {count(found.report['servers'], 'server')}:",
@@ -366,7 +366,7 @@ def visible(text: str) -> str:
     return "".join(char if char.isprintable() or char == "\n" else f"\\u{ord(char):04x}" for char in text)
 
 
-def page(found: Audit, render: t.Callable[..., str], style: str, script: str) -> str:
+def page(found: AuditResult, render: t.Callable[..., str], style: str, script: str) -> str:
     """Return C(report.html). ``render``: the template's; it must escape what it is given."""
     undecided: t.Dict[str, t.List[t.Dict[str, str]]] = {}
     for item in found.report["unchecked"]:
@@ -404,7 +404,7 @@ def _worst_first(start: Start) -> t.Tuple[bool, int, str]:
     return (not start.destroys, (REFUSES, UNKNOWN, STARTS).index(start.outcome), start.inventory_name)
 
 
-def _groups(found: Audit) -> t.List[t.Dict[str, t.Any]]:
+def _groups(found: AuditResult) -> t.List[t.Dict[str, t.Any]]:
     """Findings by code, blockers first."""
     groups: t.Dict[str, t.List[t.Dict[str, t.Any]]] = {}
     for item in ordered(found.checked.findings):
@@ -465,18 +465,18 @@ def _drawn(zone: capacity_outlook.Zone) -> t.Dict[str, t.Any]:
     return {"name": zone.name, "short": zone.short, "tiles": tiles, "height": rows * _HEIGHT, "bar": _BAR}
 
 
-def _state(host: capacity_outlook.Host) -> str:
+def _state(host: capacity_outlook.HostOutlook) -> str:
     if host.total is None or host.need is None:
         return "unread"
     return "short" if host.unseated else "fits"
 
 
-def _line(host: capacity_outlook.Host) -> str:
+def _line(host: capacity_outlook.HostOutlook) -> str:
     unseated = f"; {host.unseated} no room" if host.unseated else ""
     return f"{count(host.guests or 0, 'guest')}, {(host.need or 0) / 1024:.1f} GiB{unseated}"
 
 
-def _told(host: capacity_outlook.Host) -> str:
+def _told(host: capacity_outlook.HostOutlook) -> str:
     if host.total is None or host.need is None:
         return f"{host.name}: not read: {host.reason or 'its memory or its domains'}"
     verdict = f"{count(host.unseated or 0, 'guest')} would find no room" if host.unseated else "all would find room"

@@ -25,7 +25,7 @@ UNREAD_ZONES = "zones not read"
 
 
 @dataclasses.dataclass(frozen=True)
-class Host:
+class HostOutlook:
     """One host of the picture. Memory in MiB; None: unread."""
 
     inventory_name: str
@@ -52,7 +52,7 @@ class Zone:
     """A zone with its hosts, by name."""
 
     name: str
-    hosts: t.Tuple[Host, ...]
+    hosts: t.Tuple[HostOutlook, ...]
 
     @property
     def short(self) -> int:
@@ -64,7 +64,7 @@ def zones(bundle: Bundle) -> t.List[Zone]:
     """Return all zones with their hosts, those that did not answer too."""
     request = EvacuationRequest(host="")
     known = zones_of(bundle)
-    groups: t.Dict[str, t.List[Host]] = {}
+    groups: t.Dict[str, t.List[HostOutlook]] = {}
     sizes: t.Dict[str, t.List[int]] = {}
     for key in sorted({*bundle.hosts, *bundle.unreachable}):
         facts = bundle.hosts.get(key)
@@ -92,11 +92,11 @@ def _host(
     guests: t.Optional[t.List[int]],
     bundle: Bundle,
     request: EvacuationRequest,
-) -> Host:
+) -> HostOutlook:
     if facts is None:
-        return Host(key, name, zone, None, None, None, None, None, reason=bundle.unreachable.get(key))
+        return HostOutlook(key, name, zone, None, None, None, None, None, reason=bundle.unreachable.get(key))
     account = room(facts, request, ())
-    return Host(
+    return HostOutlook(
         key,
         name,
         zone,
@@ -108,7 +108,7 @@ def _host(
     )
 
 
-def _seated(hosts: t.Sequence[Host], sizes: t.Mapping[str, t.Sequence[int]]) -> t.Tuple[Host, ...]:
+def _seated(hosts: t.Sequence[HostOutlook], sizes: t.Mapping[str, t.Sequence[int]]) -> t.Tuple[HostOutlook, ...]:
     whole = sum(host.room or 0 for host in hosts)
     result = []
     for host in hosts:

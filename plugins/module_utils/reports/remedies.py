@@ -134,7 +134,7 @@ AGAIN = "Run the audit again. What is put off is decided by what it says then."
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class RemedyStep:
     """One remedy of one code, with the findings that it settles."""
 
     code: str
@@ -147,7 +147,7 @@ class Step:
 class PutOff:
     """A step that is not to be done now. ``until``: codes that must be gone first; ``because``: what is not known."""
 
-    step: Step
+    step: RemedyStep
     until: t.Tuple[str, ...]
     because: t.Optional[str] = None
 
@@ -161,7 +161,7 @@ class HostRemedies:
 
     names: t.Tuple[str, ...]
     keep_stopped: t.Tuple[str, ...]
-    steps: t.Tuple[Step, ...]
+    steps: t.Tuple[RemedyStep, ...]
     put_off: t.Tuple[PutOff, ...]
 
     @property
@@ -273,14 +273,14 @@ def _host(
     return HostRemedies(names, tuple(sorted(stopped)), tuple(steps), tuple(put_off))
 
 
-def _steps(items: t.Sequence[Finding]) -> t.List[Step]:
+def _steps(items: t.Sequence[Finding]) -> t.List[RemedyStep]:
     groups: t.Dict[t.Tuple[str, str, str], t.List[Finding]] = {}
     for item in items:
         groups.setdefault((item.code, item.severity, item.remedy), []).append(item)
-    steps = [Step(*key, tuple(members)) for key, members in groups.items()]
+    steps = [RemedyStep(*key, tuple(members)) for key, members in groups.items()]
     return sorted(steps, key=_place)
 
 
-def _place(step: Step) -> t.Tuple[t.Any, ...]:
+def _place(step: RemedyStep) -> t.Tuple[t.Any, ...]:
     absolute = CATALOGUE[step.code].absolute
     return PHASES.index(rule_of(step.code).phase), not absolute, step.severity != BLOCKER, step.code, step.remedy

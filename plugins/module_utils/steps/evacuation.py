@@ -49,7 +49,7 @@ ARRIVED, FAILED, GONE, UNKNOWN = "arrived", "failed", "gone", "unknown"
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class EvacuatedServer:
     """How one server's evacuation ended. ``host``: where Nova has it now."""
 
     uuid: str
@@ -82,7 +82,7 @@ class InTransit:
 class Wave:
     """What came of one: those that ended, in the order they did, and those that are still on their way."""
 
-    outcomes: t.List[Outcome]
+    outcomes: t.List[EvacuatedServer]
     riding: t.List[InTransit]
 
 
@@ -137,7 +137,7 @@ class Evacuator:
         self.target_state = target_state
         self.timeout = timeout
         self.ago = ago
-        self.outcomes: t.List[Outcome] = []
+        self.outcomes: t.List[EvacuatedServer] = []
         self._blind = 0
         self._good: t.Callable[[str], bool] = lambda _host: True
         #: When the first of a wave was sent, and how many it has.
@@ -347,7 +347,7 @@ class Evacuator:
             return None
         return None if record is None else str(record["status"])
 
-    def _recorded(self) -> t.List[Outcome]:
+    def _recorded(self) -> t.List[EvacuatedServer]:
         """Return the outcomes with what Nova's records say of them: one list, where there are more than a few."""
         known: t.Dict[str, str] = {}
         asked = [entry.uuid for entry in self.outcomes if entry.outcome in (ARRIVED, FAILED)]
@@ -371,7 +371,9 @@ class Evacuator:
         reason: t.Optional[str],
     ) -> bool:
         now = self.monotonic()
-        done = Outcome(trip.uuid, trip.name, outcome, trip.target, host, status, int(now - trip.started), reason)
+        done = EvacuatedServer(
+            trip.uuid, trip.name, outcome, trip.target, host, status, int(now - trip.started), reason
+        )
         self.outcomes.append(done)
         count = len(self.outcomes)
         left = int((now - self._first) / count * (self._total - count))

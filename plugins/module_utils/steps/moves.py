@@ -75,7 +75,7 @@ class StayError(StepError):
 
 
 @dataclasses.dataclass
-class Outcome:
+class MovedServers:
     """How it stands with each server, for the report."""
 
     moved: t.Dict[str, str] = dataclasses.field(default_factory=dict)
@@ -87,7 +87,7 @@ class Outcome:
     #: Of those that stayed, the ones for which a finding of another code says why.
     explained: t.Set[str] = dataclasses.field(default_factory=set)
     #: What the last look at all servers came to.
-    decision: t.Optional[checks.Decision] = None
+    decision: t.Optional[checks.MoveDecision] = None
 
 
 @dataclasses.dataclass
@@ -122,13 +122,13 @@ class Past:
 
 
 @dataclasses.dataclass(frozen=True)
-class Context:
+class MoveContext:
     """What the steps are given. ``collect``: reads the servers of some hosts, all or those of these uuids."""
 
     request: MigrationRequest
     overrides: t.Sequence[Override]
     collect: t.Callable[[t.Sequence[str], t.Optional[t.Collection[str]]], checks.Evidence]
-    outcome: Outcome
+    outcome: MovedServers
     #: Keeps what a round has learnt.
     keep: t.Callable[[Past], None] = lambda _past: None
     #: What the source hosts have tried so far; ``able``: whether somebody lets them try what is missing.
@@ -136,7 +136,7 @@ class Context:
     able: bool = False
 
 
-def all_actions(systems: Systems, context: Context) -> t.Dict[str, Action]:
+def all_actions(systems: Systems, context: MoveContext) -> t.Dict[str, Action]:
     """Return what carries out each step of the plan."""
     return {
         "hold": Hold(systems),
@@ -190,7 +190,7 @@ def _zoned(guest: Move) -> ZoneMove:
 class Seats:
     """Who has which seat; a server that failed on its host is given another, by what is left."""
 
-    def __init__(self, evidence: checks.Evidence, decision: checks.Decision, request: MigrationRequest) -> None:
+    def __init__(self, evidence: checks.Evidence, decision: checks.MoveDecision, request: MigrationRequest) -> None:
         self.evidence = evidence
         self.decision = decision
         self.request = request
@@ -425,7 +425,7 @@ class ZoneMover(Mover):
 class MoveServers:
     """Move every server that was asked for, or all of a host."""
 
-    def __init__(self, systems: Systems, context: Context) -> None:
+    def __init__(self, systems: Systems, context: MoveContext) -> None:
         self.systems = systems
         self.context = context
 
@@ -480,7 +480,7 @@ class MoveServers:
 
     def _judged(
         self, params: Params, known: t.Mapping[str, Json], past: Past
-    ) -> t.Tuple[checks.Evidence, checks.Decision, t.Dict[str, Finding]]:
+    ) -> t.Tuple[checks.Evidence, checks.MoveDecision, t.Dict[str, Finding]]:
         sources = sorted({str(entry["host"]) for entry in known.values() if entry["host"]} | self._drained(params))
         with as_step_error():
             evidence = self.context.collect(sources, None if params["host"] else set(known))
@@ -556,7 +556,7 @@ class MoveServers:
         self.context.keep(past)
         return list(servers.values()), errors
 
-    def _restored(self, state: failed_move.State) -> t.Optional[str]:
+    def _restored(self, state: failed_move.FailedServer) -> t.Optional[str]:
         """Make a server ACTIVE, unless it is no longer as it was read; return why not."""
         server, cloud = state.server, self.systems.cloud
         try:
@@ -587,12 +587,12 @@ class MoveServers:
         return {str(params["host"])} if params["host"] else set()
 
     @staticmethod
-    def _order(decision: checks.Decision, known: t.Mapping[str, Json]) -> t.List[str]:
+    def _order(decision: checks.MoveDecision, known: t.Mapping[str, Json]) -> t.List[str]:
         """As they were given their seats."""
         here = sorted(server.id for server in decision.servers)
         return list(dict.fromkeys([*(guest.uuid for guest in decision.guests), *here, *known]))
 
-    def _stay(self, decision: checks.Decision, mover: ZoneMover) -> None:
+    def _stay(self, decision: checks.MoveDecision, mover: ZoneMover) -> None:
         """Those that have no seat, or that a finding keeps where they are."""
         by_uuid = {server.id: server for server in decision.servers}
         reasons = {entry.uuid: f"{entry.code}: {checks.why_not(entry)}" for entry in decision.seating.unseated}

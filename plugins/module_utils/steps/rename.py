@@ -263,7 +263,7 @@ class CellRows:
         return _outcome(outcome)
 
 
-def left_elsewhere(systems: Systems, away: t.Sequence[moved_away.Away]) -> Checked:
+def left_elsewhere(systems: Systems, away: t.Sequence[moved_away.MovedAway]) -> Checked:
     """Return what is to be told of guests that live elsewhere. Raises StepError for one that no override names."""
     if not away:
         return Checked()
@@ -739,8 +739,8 @@ class Audit:
         return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)
 
 
-def _expected(params: Params) -> rename.Expected:
-    return rename.Expected(
+def _expected(params: Params) -> rename.RenamedHost:
+    return rename.RenamedHost(
         inventory_name=params["inventory_name"],
         old_host=params["old"]["host"],
         old_node=params["old"]["hypervisor_hostname"],

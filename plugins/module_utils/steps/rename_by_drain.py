@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import LIVE, METHODS, Target
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import LIVE, METHODS, PlacementTarget
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, ApiService, Bundle
@@ -675,7 +675,7 @@ class DrainAudit:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Read, check, and refuse on any blocker."""
         registered = memory["register"]
-        expected = checks.Expected(
+        expected = checks.ReplacedHost(
             inventory_name=params["inventory_name"],
             old=(params["old"]["host"], params["old"]["hypervisor_hostname"]),
             new=(params["new"]["host"], params["new"]["hypervisor_hostname"]),
@@ -712,7 +712,7 @@ class DrainAudit:
         return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)
 
 
-def read_targets(systems: Systems) -> t.List[Target]:
+def read_targets(systems: Systems) -> t.List[PlacementTarget]:
     """Return every host of the cloud that guests could go to, and what it has room for."""
     with as_step_error():
         return server_moves.read_targets(systems.cloud)

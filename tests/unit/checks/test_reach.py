@@ -12,7 +12,7 @@ import socket
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import reachability
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
 
 CONF = dataclasses.replace(
@@ -126,7 +126,9 @@ def test_the_source_host_tries_the_connection(tmp_path):
             {"dest": "one", "address": "127.0.0.1", "port": port},
             {"dest": "two", "address": "127.0.0.1", "port": 1},
         ]
-        outcome = Runner(str(tmp_path), check_mode=True).run([{"op": "probe_tcp", "targets": targets, "timeout": 5}])
+        outcome = HostRunner(str(tmp_path), check_mode=True).run(
+            [{"op": "probe_tcp", "targets": targets, "timeout": 5}]
+        )
     assert outcome.error is None
     assert not outcome.changed
     first, second = outcome.results[0]["probes"]

@@ -422,7 +422,7 @@ def test_another_service_of_the_name_is_refused_before_anything_is_renamed(binar
 
 def test_what_the_plan_does_not_cover_is_no_leftover_of_a_rename():
     some = fleet()
-    expected = rename.Expected("x", some.old, "old-node", "new", "new-node", "", 1, "", 1)
+    expected = rename.RenamedHost("x", some.old, "old-node", "new", "new-node", "", 1, "", 1)
     covered = {item.object.id for item in rename.leftovers(some.cloud.bundle, expected).findings}
     assert covered
     left = {item.object.id for item in rename.leftovers(other_service(some).bundle, expected).findings}
@@ -488,7 +488,7 @@ def renamed_with_a_deleted_server():
     some = fleet()
     row = some.cloud.rows("instances")[0]
     cloud = some.cloud.change("instances", {"id": row.id}, deleted=row.id, vm_state="deleted")
-    expected = rename.Expected("compute1", some.old, some.old, some.old, some.old, "", 1, "", 1, (row.id,))
+    expected = rename.RenamedHost("compute1", some.old, some.old, some.old, some.old, "", 1, "", 1, (row.id,))
     return cloud, expected, row
 
 

@@ -460,7 +460,26 @@ def test_the_entry_is_lifted_all_the_same_and_the_guest_stays_reported():
 
 def test_another_hosts_watcher_does_not_make_the_disk_alive():
     some = at_home(watchers=[f"{address(3)}:0/77"])
-    assert blockers(some) == ["SG517"]
+    assert blockers(some) == ["SG507", "SG517"]
+
+
+def test_a_guest_whose_failed_spawn_left_a_qemu_on_another_host_is_refused_and_nothing_is_lifted():
+    """The model, wild 873: the entry was lifted, the QEMU that was cut off wrote again, and two wrote one disk."""
+    refused = (f"{HOST}:0/0",)
+    spawned = at_home(watchers=[f"{address(3)}:0/77"], blocklist=refused)
+    (item,) = [item for item in judged(spawned).checked.findings if item.code == "SG507"]
+    assert (item.object.id, item.absolute) == (ONE, True)
+    assert item.evidence["clients"] == {f"vms/{ONE}_disk": [f"{address(3)}:0/77"]}
+    assert item.remedy.startswith(f"virsh destroy {ONE}")
+    # libvirt there shows it, or only its process does: where Ceph shows nothing, that counts.
+    domain = at_home().bundle.hosts["compute1"].domains[0]
+    for there in ({"domains": [domain]}, {"domains": [], "qemu_processes": {ONE: 4711}}):
+        seen = at_home(watchers=(), blocklist=refused).host("compute2", **there)
+        (item,) = [item for item in judged(seen).checked.findings if item.code == "SG507"]
+        assert item.evidence["runs on"] == ["compute2"]
+    # A definition without a process is no second QEMU.
+    off = at_home().host("compute2", domains=[dataclasses.replace(domain, state="shutoff", pid=None)])
+    assert blockers(off) == []
 
 
 def test_a_disk_that_is_gone_from_the_pool_is_dead():

@@ -340,6 +340,8 @@ class Comeback:
         """Do what the remedies say."""
         if "SG510" in message:
             self.world.stop_compute(self.host)
+        if "SG507" in message:
+            self._end_elsewhere()
         if "SG108" in message or "SG509" in message or "SG110" in message:
             for uuid in sorted(self.host.domains):
                 server = self.world.servers[uuid]
@@ -347,3 +349,15 @@ class Comeback:
                     self.world.say("virsh destroy", server.name)
                     self.world.stop_domain(self.host, server, clean=False)
                     self.host.defined.discard(uuid)
+
+    def _end_elsewhere(self):
+        """End what runs on another host of a server that Nova has here, and every strange client."""
+        world = self.world
+        for uuid in sorted(self.host.domains):
+            server = world.servers[uuid]
+            for other in world.hosts.values():
+                if other is not self.host and uuid in other.domains and server.host == self.host.name:
+                    world.say("virsh destroy", server.name, other.name)
+                    world.stop_domain(other, server, clean=False)
+                    other.defined.discard(uuid)
+        self.scenario.events._stranger_leaves()

@@ -22,6 +22,8 @@ RUNS = int(os.environ.get("STACKGUARD_MODEL_RUNS", "0"))
 SEED = int(os.environ.get("STACKGUARD_MODEL_SEED", "0"))
 #: Seeds of early scenarios that broke a rule while this was built.
 BROKE_ONCE = (33, 84, 428, 443, 552, 747, 2194, 2201)
+#: The same of later ones.
+BROKE_LATER = (("wild", 240), ("wild", 873), ("back", 512))
 
 
 @pytest.fixture
@@ -106,3 +108,8 @@ def test_tasks_that_fail_other_operators_and_old_journals_break_no_rule(stage, t
 @pytest.mark.parametrize("seed", BROKE_ONCE)
 def test_what_broke_a_rule_once_does_not_again(stage, seed):
     one(stage, scenario.early, seed, "early")
+
+
+@pytest.mark.parametrize(("kind", "seed"), BROKE_LATER)
+def test_what_broke_a_rule_later_does_not_again(stage, kind, seed):
+    one(stage, getattr(scenario, kind), seed, kind)

@@ -151,7 +151,7 @@ class ModelHost:
     def __init__(self, world, actor):
         self.world = world
         self.actor = actor
-        self.runner = host_steps.Runner(world.directory)
+        self.runner = host_steps.HostRunner(world.directory)
         self.runner.actions = t.cast("t.Any", {"act": OnHost(world)})
 
     def call(self, requests):

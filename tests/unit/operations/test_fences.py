@@ -15,7 +15,7 @@ AT = "2026-11-21T06:00:00+00:00"
 
 
 def target(clusters=(), **options):
-    return fences.Target("compute1", "0123456789ab", options, tuple(clusters))
+    return fences.FenceTarget("compute1", "0123456789ab", options, tuple(clusters))
 
 
 def power(*states, **options):

@@ -26,7 +26,9 @@ def repair(tmp_path):
     def run(check_mode, overrides=(), **options):
         nothing = Bundle(SCHEMA, "", {}, {}, None, None)
         state = State(tmp_path / "state")
-        made = repair_links.Run(options, nothing, state, lambda _said: None, lambda: AT, "op1", check_mode, overrides)
+        made = repair_links.RepairRun(
+            options, nothing, state, lambda _said: None, lambda: AT, "op1", check_mode, overrides
+        )
         return repair_links.apply(made, LinkRequest((), REPAIRABLE, 1000, 1000))
 
     return run
@@ -58,7 +60,7 @@ def opened(tmp_path):
     """A run that finds an open repair of SG211 of compute1, with one batch written."""
     state = State(tmp_path / "state")
     nothing = Bundle(SCHEMA, "", {}, {}, None, None)
-    made = repair_links.Run({"nova_api_db_url": GONE}, nothing, state, lambda _said: None, lambda: AT, "op2")
+    made = repair_links.RepairRun({"nova_api_db_url": GONE}, nothing, state, lambda _said: None, lambda: AT, "op2")
     journal = repair_links._journal(made, LinkRequest(("compute1",), ("SG211",), 1000, 1000))
     state.call([{"op": "journal_open", "journal": journal}])
     state.call([{**repair_links._batch("op2", "batch_write"), "number": 1, "rows": []}])
@@ -71,7 +73,7 @@ def asked(*codes, hosts=()):
 
 def test_a_resume_begins_nothing(tmp_path):
     nothing = Bundle(SCHEMA, "", {}, {}, None, None)
-    made = repair_links.Run({}, nothing, State(tmp_path / "state"), lambda _said: None, lambda: AT, "op1")
+    made = repair_links.RepairRun({}, nothing, State(tmp_path / "state"), lambda _said: None, lambda: AT, "op1")
     with pytest.raises(repair_links.Refused, match="no repair of links is open"):
         repair_links.carry_out(made, asked(), "resume", None)
     assert repair_links.carry_out(made, asked(), "status", None)["state"] == "none"

@@ -133,7 +133,7 @@ class Cloud(FakeNova):
         run = {"controller": "here", "pid": 1, "pid_start": None} if mine is None else mine
         say = (said if said is not None else []).append
         given = {**OPTIONS, **options}
-        return server_run.Run(systems, given, state, say, lambda: AT, "op1", run, check_mode)
+        return server_run.ServerRun(systems, given, state, say, lambda: AT, "op1", run, check_mode)
 
     def apply(self, state, **options):
         return move_servers.apply(self.run_of(state, **options))

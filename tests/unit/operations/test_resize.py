@@ -76,7 +76,7 @@ def run_of(nova, state, check_mode=False, overrides=(), said=None, mine=None, **
     say = (said if said is not None else []).append
     given = {**OPTIONS, **options}
     run = {"controller": "here", "pid": 1, "pid_start": None} if mine is None else mine
-    return resize_run.Run(systems, given, state, say, lambda: AT, "op1", run, check_mode, False, overrides)
+    return resize_run.ServerRun(systems, given, state, say, lambda: AT, "op1", run, check_mode, False, overrides)
 
 
 def resize(nova, state, **more):

@@ -83,7 +83,7 @@ class Cloud:
         say = (said if said is not None else []).append
         rows = [self.server(uuid) for uuid in UUIDS]
         chosen = lambda _cloud, _options, _restore: rows  # noqa: E731
-        return pin_zones.Run(object(), given, chosen, journal, "op1", say).carry_out()
+        return pin_zones.PinRun(object(), given, chosen, journal, "op1", say).carry_out()
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def a_cloud(hosts=4, guests=2, **kwargs):
 
 def targets_of(cloud, free=1024):
     return [
-        placement.Target(row.host, row.host, make.node(number), row.zone, True, {"VCPU": 8, "MEMORY_MB": free})
+        placement.PlacementTarget(row.host, row.host, make.node(number), row.zone, True, {"VCPU": 8, "MEMORY_MB": free})
         for number, row in enumerate(cloud.rows("api_services"), 1)
     ]
 
@@ -161,7 +161,7 @@ def test_first_choices_never_overfill_a_host(wanted, free):
     servers = [a_server(number) for number in range(len(wanted))]
     needs = {server.id: amount for server, amount in zip(servers, wanted, strict=True)}
     targets = [
-        placement.Target(f"h{number}", f"h{number}", f"p{number}", "az1", True, room)
+        placement.PlacementTarget(f"h{number}", f"h{number}", f"p{number}", "az1", True, room)
         for number, room in enumerate(free)
     ]
     guests, stuck = placement.assign(servers, needs, targets)
@@ -179,15 +179,15 @@ def test_first_choices_never_overfill_a_host(wanted, free):
 def test_guests_are_spread():
     servers = [a_server(number) for number in range(4)]
     needs = {server.id: {"MEMORY_MB": 64} for server in servers}
-    targets = [placement.Target(name, name, name, "az1", True, {"MEMORY_MB": 1024}) for name in ("a", "b")]
+    targets = [placement.PlacementTarget(name, name, name, "az1", True, {"MEMORY_MB": 1024}) for name in ("a", "b")]
     guests, _stuck = placement.assign(servers, needs, targets)
     assert [guest.candidates for guest in guests] == [["a", "b"], ["b", "a"], ["a", "b"], ["b", "a"]]
 
 
 def test_a_resource_that_a_host_has_not_at_all():
     targets = [
-        placement.Target("a", "a", "a", "az1", True, {"MEMORY_MB": 1024}),
-        placement.Target("b", "b", "b", "az1", True, None),
+        placement.PlacementTarget("a", "a", "a", "az1", True, {"MEMORY_MB": 1024}),
+        placement.PlacementTarget("b", "b", "b", "az1", True, None),
     ]
     guests, stuck = placement.assign([a_server(1)], {"u001": {"MEMORY_MB": 1, "VGPU": 1}}, targets)
     assert not guests
@@ -320,7 +320,7 @@ def test_a_trunks_subport_leaves_with_its_guest_and_distributed_routing_says_its
 
 # --- afterwards -----------------------------------------------------------------------------------------------
 
-EXPECTED = checks.Expected(
+EXPECTED = checks.ReplacedHost(
     inventory_name="compute1",
     old=("compute0", "compute0"),
     new=("compute1", "compute1"),

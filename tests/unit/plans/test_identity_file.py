@@ -46,7 +46,7 @@ def test_the_rows_uuid(style):
     decision = decide(cloud)
     (row,) = [row for row in cloud.rows("compute_nodes") if row.uuid == make.node(1)]
     names = make.STYLES[style](1)
-    assert decision == compute_id.Decision(make.node(1), "cell1", row.id, names.host, names.libvirt, PATH, [])
+    assert decision == compute_id.ComputeIdChoice(make.node(1), "cell1", row.id, names.host, names.libvirt, PATH, [])
 
 
 def test_a_file_that_is_right_already():

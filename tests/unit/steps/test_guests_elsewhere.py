@@ -53,8 +53,8 @@ def cloud(monkeypatch):
     """Which rows and ports were written back; ``away``: guests that live elsewhere; ``domains``: those of this host."""
     domain = builders.domain(1, 1)
     found = types.SimpleNamespace(rows=None, passed=None, ports=None, said=[], domain=domain, domains=[])
-    found.away = [moved_away.Away(GONE, "compute2", "compute2")]
-    found.away_ports = [moved_away.Away(GONE, "compute2", port="port-gone")]
+    found.away = [moved_away.MovedAway(GONE, "compute2", "compute2")]
+    found.away_ports = [moved_away.MovedAway(GONE, "compute2", port="port-gone")]
 
     def write(_url, rows, complete, before_commit=None):
         found.rows, found.passed = [change.before["uuid"] for change in rows], complete.elsewhere
@@ -139,4 +139,4 @@ def test_a_port_is_elsewhere_only_where_a_servers_port_is_bound_to_a_third_host(
     monkeypatch.setattr(moved_away.host_changes, "list_ports", lambda _cloud, _host: [])
     monkeypatch.setattr(moved_away.host_changes, "get_port", lambda _cloud, key: bound[key])
     found = moved_away.ports(None, [{"id": key} for key in bound], ("old1", "new1"))
-    assert found == [moved_away.Away(GONE, "compute2", port="there")]
+    assert found == [moved_away.MovedAway(GONE, "compute2", port="there")]

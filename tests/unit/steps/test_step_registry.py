@@ -12,7 +12,7 @@ import yaml
 
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves, registry, resize
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import Runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 UTILS = ROOT / "plugins" / "module_utils"
@@ -50,7 +50,7 @@ def controller(plan):
 
 
 def host_actions():
-    return set(Runner("/nonexistent", True).actions)
+    return set(HostRunner("/nonexistent", True).actions)
 
 
 PLANS = sorted(path.stem for path in (UTILS / "plans").glob("*.py") if "Step(" in path.read_text())

@@ -677,7 +677,7 @@ def test_an_error_that_nova_does_not_catch_is_kept_in_pythons_words(tmp_path):
         (tmp_path / "loop", f"OSError: [Errno 40] Too many levels of symbolic links: '{tmp_path}/loop'"),
         (tmp_path / "file" / "x", f"NotADirectoryError: [Errno 20] Not a directory: '{tmp_path}/file/x'"),
     ):
-        read = compute_id.read_compute_id(str(path), True, compute_id.Reader("nova", 64055))
+        read = compute_id.read_compute_id(str(path), True, compute_id.FileReader("nova", 64055))
         assert (read.exists, read.uuid, read.os_error, read.unread) == (True, None, words, False)
     # What is no UUID is an error of Nova's own.
     assert compute_id.read_compute_id(str(tmp_path / "file"), True).os_error is None
@@ -695,14 +695,14 @@ def public():
 
 
 def test_a_file_that_root_reads_and_nova_may_not(public):
-    nova, own = compute_id.Reader("nova", 64055), compute_id.Reader("me", os.geteuid())
+    nova, own = compute_id.FileReader("nova", 64055), compute_id.FileReader("me", os.geteuid())
     os.chmod(public, 0o644)
     assert compute_id.read_compute_id(public, True, nova).uuid == UUID
     os.chmod(public, 0o600)
     read = compute_id.read_compute_id(public, True, nova)
     assert read.os_error == f"PermissionError: [Errno 13] Permission denied: '{public}'"
     assert compute_id.read_compute_id(public, True, own).os_error is None
-    group = compute_id.Reader("nova", 64055, frozenset({os.stat(public).st_gid}))
+    group = compute_id.FileReader("nova", 64055, frozenset({os.stat(public).st_gid}))
     os.chmod(public, 0o640)
     assert (group.may_read(public), nova.may_read(public)) == (True, False)
     os.chmod(public, 0o644)
@@ -711,7 +711,7 @@ def test_a_file_that_root_reads_and_nova_may_not(public):
 
 
 def test_whether_an_unknown_user_may_read_a_closed_file_is_not_known(public):
-    nobody = compute_id.Reader("nova-compute", None)
+    nobody = compute_id.FileReader("nova-compute", None)
     os.chmod(public, 0o644)
     assert compute_id.read_compute_id(public, True, nobody).unread is False
     os.chmod(public, 0o640)
@@ -722,8 +722,8 @@ def test_whether_an_unknown_user_may_read_a_closed_file_is_not_known(public):
 
 def test_an_access_control_list_is_not_known(public, monkeypatch):
     monkeypatch.setattr(compute_id.os, "listxattr", lambda _path: ["system.posix_acl_access"])
-    assert compute_id.Reader("nova", 64055).may_read(public) is None
-    assert compute_id.Reader("root", 0).may_read(public) is True
+    assert compute_id.FileReader("nova", 64055).may_read(public) is None
+    assert compute_id.FileReader("root", 0).may_read(public) is True
 
 
 def test_a_file_that_we_may_not_read_is_unread_where_nova_is_another(public, monkeypatch):
@@ -731,9 +731,9 @@ def test_a_file_that_we_may_not_read_is_unread_where_nova_is_another(public, mon
         raise PermissionError(13, "Permission denied", public)
 
     monkeypatch.setattr("builtins.open", refused)
-    read = compute_id.read_compute_id(public, True, compute_id.Reader("nova", 64055))
+    read = compute_id.read_compute_id(public, True, compute_id.FileReader("nova", 64055))
     assert (read.unread, read.os_error) == (True, None)
-    read = compute_id.read_compute_id(public, True, compute_id.Reader("me", os.geteuid()))
+    read = compute_id.read_compute_id(public, True, compute_id.FileReader("me", os.geteuid()))
     assert (read.unread, read.os_error) == (False, f"PermissionError: [Errno 13] Permission denied: '{public}'")
 
 
@@ -748,7 +748,7 @@ def test_as_whom_nova_compute_will_read(monkeypatch):
     assert reader(["/etc/init.d/nova-compute"], LoadState="loaded").uid is None
     assert reader(unit=None).uid is None
     monkeypatch.setattr(processes, "identity", lambda pid: (42436, [42436, 4]))
-    assert reader(unit=None, pid=5) == compute_id.Reader("42436", 42436, frozenset({42436, 4}))
+    assert reader(unit=None, pid=5) == compute_id.FileReader("42436", 42436, frozenset({42436, 4}))
     monkeypatch.setattr(compute_id.unit_environment, "masked_setting", lambda _unit, _key: "daemon")
     assert reader(LoadState="masked").uid == 1
     monkeypatch.setattr(compute_id.unit_environment, "masked_setting", lambda _unit, _key: None)

@@ -136,7 +136,7 @@ def test_a_guard_that_does_not_hold_changes_nothing(world, spoil, message, direc
         world.action.apply(world.params)
     spoil(world)
     before = world.names() if spoil is not spoil_external else None
-    with pytest.raises(steps.StepError, match=message) as caught:
+    with pytest.raises(steps.HostStepError, match=message) as caught:
         getattr(world.action, direction)(world.params)
     assert caught.value.changed_meanwhile
     assert before is None or world.names() == before
@@ -153,7 +153,7 @@ def test_a_host_without_static_name_gets_one(world):
 def test_libvirts_word_counts(world, monkeypatch):
     world.action.apply(world.params)
     monkeypatch.setattr(libvirt, "hostname", lambda _uri: "new.example")
-    with pytest.raises(steps.StepError, match=r"libvirt calls this host new\.example, not new"):
+    with pytest.raises(steps.HostStepError, match=r"libvirt calls this host new\.example, not new"):
         world.action.verify(world.params)
     assert world.action.is_done(world.params) == {"done": False}
 
@@ -167,7 +167,7 @@ def test_a_host_that_keeps_its_own_name(world):
 
 
 def test_verify_names_the_lines_that_are_left(world):
-    with pytest.raises(steps.StepError, match=r"lines that are not as wanted: .*hosts:2.*nova.conf:2"):
+    with pytest.raises(steps.HostStepError, match=r"lines that are not as wanted: .*hosts:2.*nova.conf:2"):
         world.action.verify(world.params)
 
 
@@ -211,7 +211,7 @@ def test_guests(monkeypatch, now, differences):
     answer = action.verify({**params, "strict": False})
     assert answer["differences"] == differences
     if differences:
-        with pytest.raises(steps.StepError) as caught:
+        with pytest.raises(steps.HostStepError) as caught:
             action.verify(params)
         assert str(caught.value) == "guests are not what they were: " + "; ".join(differences)
     else:
@@ -224,7 +224,7 @@ def test_guests(monkeypatch, now, differences):
 @pytest.fixture
 def runner(tmp_path):
     systemd = killing.FakeSystemd(tmp_path)
-    return steps.Runner(str(tmp_path / "state"), systemctl=systemd.systemctl())
+    return steps.HostRunner(str(tmp_path / "state"), systemctl=systemd.systemctl())
 
 
 JOURNAL = {
@@ -287,7 +287,7 @@ def test_malformed_requests(runner, request_, message):
 
 
 def test_check_mode_skips_what_changes(tmp_path):
-    runner = steps.Runner(str(tmp_path / "state"), check_mode=True)
+    runner = steps.HostRunner(str(tmp_path / "state"), check_mode=True)
     requests = [
         {"op": "journal_open", "journal": JOURNAL},
         {"op": "journal_write", "journal": JOURNAL},
@@ -306,7 +306,7 @@ def test_check_mode_skips_what_changes(tmp_path):
 
 def test_a_failed_guard_is_told_apart(runner, monkeypatch):
     def apply(_params):
-        raise steps.StepError("other", changed_meanwhile=True)
+        raise steps.HostStepError("other", changed_meanwhile=True)
 
     monkeypatch.setattr(runner.actions["host_names"], "apply", apply)
     outcome = runner.run([{"op": "apply", "action": "host_names", "params": {}}])
@@ -318,7 +318,7 @@ def test_a_stop_in_parts(tmp_path, monkeypatch):
     (tmp_path / "system").mkdir()
     systemd = killing.FakeSystemd(tmp_path / "system")
     systemd.add("a.service")
-    runner = steps.Runner(str(tmp_path / "state"), systemctl=systemd.systemctl())
+    runner = steps.HostRunner(str(tmp_path / "state"), systemctl=systemd.systemctl())
     what = {"action": "stop_units", "params": {"units": [{"name": "a", "active": True, "enabled": ""}], "timeout": 9}}
     assert runner.run([{"op": "stop_begin", **what}]).results == [{"ok": True}]
     polls = []
@@ -365,7 +365,7 @@ def test_domains_are_ended_and_a_second_time_nothing_is_left_to_do(ending):
 
 def test_a_process_that_was_not_planned_for_ends_nothing(ending):
     ending.params["domains"][1]["pid"] = 5
-    with pytest.raises(steps.StepError, match="nothing was ended") as caught:
+    with pytest.raises(steps.HostStepError, match="nothing was ended") as caught:
         steps.EndDomains().apply(ending.params)
     assert caught.value.changed_meanwhile
     assert ending.ended == []
@@ -375,10 +375,10 @@ def test_a_qemu_that_libvirt_does_not_know_any_more_is_still_there(ending):
     action = steps.EndDomains()
     ending.stays = {ending.params["domains"][0]["uuid"]}
     action.apply(ending.params)
-    with pytest.raises(steps.StepError, match="still here"):
+    with pytest.raises(steps.HostStepError, match="still here"):
         action.verify(ending.params)
 
 
 def test_the_end_of_a_domain_is_not_taken_back(ending):
-    with pytest.raises(steps.StepError, match="not brought back"):
+    with pytest.raises(steps.HostStepError, match="not brought back"):
         steps.EndDomains().undo(ending.params)

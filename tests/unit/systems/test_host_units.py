@@ -107,16 +107,16 @@ def test_a_unit_that_was_not_active_is_not_started(world):
 def test_a_stop_that_takes_too_long_is_told(tmp_path, monkeypatch):
     world = World(tmp_path, monkeypatch, None, stop_polls=10**6)
     monkeypatch.setattr(units, "seconds_since", lambda *_args: 401)
-    with pytest.raises(steps.StepError, match="still not stopped after 401 s: nova-compute"):
+    with pytest.raises(steps.HostStepError, match="still not stopped after 401 s: nova-compute"):
         world.stop.apply(world.params)
 
 
 def test_verify_finds_a_unit_that_runs_or_may_run(world):
-    with pytest.raises(steps.StepError, match=r"nova-compute.service is not kept from starting"):
+    with pytest.raises(steps.HostStepError, match=r"nova-compute.service is not kept from starting"):
         world.stop.verify(world.params)
     world.stop.apply(world.params)
     world.systemd.units[NAMES[0]].pid = 1
-    with pytest.raises(steps.StepError, match=r"is not stopped: inactive \(x\), main process 1"):
+    with pytest.raises(steps.HostStepError, match=r"is not stopped: inactive \(x\), main process 1"):
         world.stop.verify(world.params)
 
 
@@ -212,7 +212,7 @@ def test_a_process_that_is_left_is_told(commanded):
     commanded.stop.stop_begin(commanded.params)
     poll = commanded.stop.stop_poll(commanded.params)
     assert (poll["stopped"], poll["state"]) == (False, "processes are left: 4711")
-    with pytest.raises(steps.StepError, match="processes are left: 4711"):
+    with pytest.raises(steps.HostStepError, match="processes are left: 4711"):
         commanded.stop.verify(commanded.params)
 
 
@@ -228,13 +228,13 @@ def test_a_process_that_is_left_is_told(commanded):
 )
 def test_a_command_that_fails_is_told(commanded, line, message):
     commanded.params.update(stop_command=line, timeout=1)
-    with pytest.raises(steps.StepError, match=message):
+    with pytest.raises(steps.HostStepError, match=message):
         commanded.stop.apply(commanded.params)
 
 
 def test_neither_units_nor_commands(world):
     for action in (world.stop, world.start):
-        with pytest.raises(steps.StepError, match="nothing to stop or to start"):
+        with pytest.raises(steps.HostStepError, match="nothing to stop or to start"):
             action.apply(params(units=[]))
 
 

@@ -82,7 +82,7 @@ def test_the_host_carries_it_out_as_a_request_in_check_mode_too(untouched, files
     (line,) = first_line_becomes("192.0.2.9 cn-rack7.dc1.test cn-rack7")
     edit = {"path": line.path, "number": line.number, "before": line.before, "after": line.after}
     request = {"op": "rehearse", "name": "cn-rack7", "line_edits": [edit]}
-    outcome = steps.Runner(str(tmp_path), check_mode=True).run([request])
+    outcome = steps.HostRunner(str(tmp_path), check_mode=True).run([request])
     assert (outcome.error, outcome.changed) == (None, False)
     assert outcome.results[0]["rehearsal"]["hostname"] == "cn-rack7.dc1.test"
 

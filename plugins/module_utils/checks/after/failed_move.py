@@ -34,7 +34,7 @@ FAILED = ("error", "failed", "cancelled")
 
 
 @dataclasses.dataclass(frozen=True)
-class State:
+class FailedServer:
     """Where the QEMU of a server in ERROR was seen, on the hosts as they were just read."""
 
     server: ApiServer
@@ -56,7 +56,7 @@ class State:
         return self.at_home and self.against is None and self.runs[str(self.server.host)] in EXECUTES
 
 
-def examine(bundle: Bundle, server: ApiServer, where: t.Iterable[str], was: t.Optional[str] = "ACTIVE") -> State:
+def examine(bundle: Bundle, server: ApiServer, where: t.Iterable[str], was: t.Optional[str] = "ACTIVE") -> FailedServer:
     """Look for the QEMU of a server. ``where``: hosts that must have been read; ``was``: its status before the move."""
     hosts = by_nova_name(bundle)
     runs = {
@@ -74,7 +74,7 @@ def examine(bundle: Bundle, server: ApiServer, where: t.Iterable[str], was: t.Op
     )
     needed = sorted({*where, *((server.host,) if server.host else ())})
     unread = tuple(name for name in needed if name not in hosts or hosts[name].domains is None)
-    return State(server, runs, unread, _against(bundle, server, was))
+    return FailedServer(server, runs, unread, _against(bundle, server, was))
 
 
 def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optional[str]:
@@ -89,7 +89,7 @@ def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optio
     return f"a migration of it is {moving[0]}" if moving else None
 
 
-def told(state: State) -> Finding:
+def told(state: FailedServer) -> Finding:
     """SG711, with the command to type."""
     server = state.server
     evidence = {
@@ -112,7 +112,7 @@ def _subject(server: ApiServer) -> Subject:
     return Subject("instance", server.id, server.name, server.host)
 
 
-def _remedy(state: State) -> str:
+def _remedy(state: FailedServer) -> str:
     uuid, host = state.server.id, state.server.host
     active = f"openstack server set --state active {uuid}"
     if state.unread:

@@ -15,7 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 OFF = ("shutoff", "crashed")
 
 
-class Away(t.Protocol):
+class AwayGuest(t.Protocol):
     """See steps/moved_away.py."""
 
     @property
@@ -31,7 +31,7 @@ class Away(t.Protocol):
         """The port that tells so."""
 
 
-def check(away: t.Sequence[Away], domains: t.Sequence[Domain]) -> t.Iterator[Finding]:
+def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterator[Finding]:
     """SG125: each guest whose row or port is not this operation's to take back. SG108: its QEMU runs here as well."""
     states = {domain.uuid: domain.state for domain in domains}
     for uuid in sorted({entry.uuid for entry in away}):

@@ -22,7 +22,7 @@ ROLL_BACK = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Expected:
+class RenamedHost:
     """What must be so after a rename: names old and new, and the ids that must not have changed."""
 
     inventory_name: str
@@ -53,7 +53,7 @@ def already_renamed(bundle: Bundle, inventory_name: str, old: str, new: str) -> 
     return any(node.host == new for node in nodes) and not any(node.host == old for node in nodes)
 
 
-def leftovers(bundle: Bundle, expected: Expected) -> Checked:
+def leftovers(bundle: Bundle, expected: RenamedHost) -> Checked:
     """Every place that was read and still says the old name."""
     old = {expected.old_host, expected.old_node} - {expected.new_host, expected.new_node}
     found = [entry for entry in _all_names(bundle) if entry[2] in old]
@@ -119,13 +119,13 @@ def _api_names(bundle: Bundle) -> t.Iterator[t.Tuple[str, Subject, t.Optional[st
         yield "compute API services", Subject("service", service.id, host=service.host), service.host
 
 
-def unchanged(bundle: Bundle, expected: Expected) -> Checked:
+def unchanged(bundle: Bundle, expected: RenamedHost) -> Checked:
     """Service, node, provider and instances have the ids they had; allocations are the same."""
     findings = [*_same_rows(bundle, expected), *_same_provider(bundle, expected)]
     return Checked(tuple(findings))
 
 
-def deleted_since(bundle: Bundle, expected: Expected, checked: Checked) -> Checked:
+def deleted_since(bundle: Bundle, expected: RenamedHost, checked: Checked) -> Checked:
     """Return findings with SG110 as a warning where the server was one of this host's when the operation began.
 
     It was deleted while nova-compute was stopped. Nova's own task ends such domains (release 23 to 34, compute
@@ -154,7 +154,7 @@ def deleted_since(bundle: Bundle, expected: Expected, checked: Checked) -> Check
     )
 
 
-def _same_rows(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
+def _same_rows(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]:
     cells = (bundle.databases.cells if bundle.databases else None) or []
     services = [
         row for cell in cells for row in cell.services or [] if row.host == expected.new_host and not row.deleted
@@ -182,7 +182,7 @@ def _same_rows(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
         )
 
 
-def _same_provider(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
+def _same_provider(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]:
     providers = {row.uuid: row for row in (bundle.cloud.providers if bundle.cloud else None) or []}
     provider = providers.get(expected.node_uuid)
     subject = Subject("resource_provider", expected.node_uuid, expected.new_node, expected.new_host)

@@ -63,7 +63,7 @@ STOPPED = (2, 95)
 
 
 @dataclasses.dataclass(frozen=True)
-class Decision:
+class EvacuationDecision:
     """What an evacuation may do: the findings, who goes where, and what that was decided from."""
 
     checked: Checked
@@ -85,7 +85,7 @@ def preflight(
     sent: t.Sequence[Sent] = (),
     tried: t.Optional[Tried] = None,
     elsewhere: t.Optional[Elsewhere] = None,
-) -> Decision:
+) -> EvacuationDecision:
     """Return every finding and the plan. ``fence``: how the source will be fenced; None: as the request says.
 
     ``elsewhere``: addresses that this reading does not show. With a fence in the request, that is judged, and not what
@@ -99,11 +99,11 @@ def preflight(
     if unread or leaving is None:
         evidence = {"not read": unread or ["servers"]}
         item = finding("SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run it again.")
-        return Decision(Checked((item,)), Seating([], []))
+        return EvacuationDecision(Checked((item,)), Seating([], []))
     if not leaving:
         # Nobody is to be sent: nothing will be touched, so that nothing needs to be proven, but that there is nobody.
         items = [*_known(bundle, request, leaving), *_held(about, request)]
-        return Decision(gather([*items, *evacuation_servers.accounted(about, request)]), Seating([], []))
+        return EvacuationDecision(gather([*items, *evacuation_servers.accounted(about, request)]), Seating([], []))
     moving = _moving(bundle, leaving, overrides)
     # A migration that is open keeps its own server, not everybody's.
     leaving = [
@@ -135,7 +135,9 @@ def preflight(
         *fencing.rights(bundle, known.disks.clusters, kind),
     ]
     checked = gather(items)
-    return Decision(checked, seating, tuple(leaving), tuple(hosts), refused, barred(checked, overrides, leaving))
+    return EvacuationDecision(
+        checked, seating, tuple(leaving), tuple(hosts), refused, barred(checked, overrides, leaving)
+    )
 
 
 def death(

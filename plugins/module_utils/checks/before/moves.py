@@ -100,7 +100,7 @@ _CODES = {"SG512": "SG406"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Decision:
+class MoveDecision:
     """Who may move, where to, and what that was decided from."""
 
     checked: Checked
@@ -168,7 +168,7 @@ def preflight(
     ours: t.Container[str] = (),
     tried: t.Optional[Tried] = None,
     closed: t.Optional[t.Mapping[str, str]] = None,
-) -> Decision:
+) -> MoveDecision:
     """Judge the move of the servers that were read. ``ours``: those with a task that is waited for.
 
     ``closed``: hosts to which nobody is sent in this run, and why.
@@ -177,7 +177,7 @@ def preflight(
     unread = _unread(evidence)
     if unread:
         subject = Subject("host", request.drain_host or "all")
-        return Decision(Checked((finding("SG709", subject, {"not read": unread}, _MAKE_READABLE),)))
+        return MoveDecision(Checked((finding("SG709", subject, {"not read": unread}, _MAKE_READABLE),)))
     servers = list(facts.servers or [])
     items = [*_of_servers(evidence, request, servers, ours), *_of_hosts(evidence, request, servers)]
     checked = gather(items)
@@ -194,7 +194,7 @@ def preflight(
         *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
         *memory.overcommitted(evidence.bundle, about, request.arithmetic, seating),
     ]
-    return Decision(
+    return MoveDecision(
         checked + gather(room),
         seating,
         tuple(leaving),
@@ -387,7 +387,7 @@ def not_listed(uuid: str, host: str) -> Finding:
 
 def reached(
     evidence: Evidence,
-    decision: Decision,
+    decision: MoveDecision,
     request: MigrationRequest,
     results: t.Sequence[t.Mapping[str, t.Any]],
     failures: t.Mapping[str, int],
@@ -417,7 +417,7 @@ def unreached(found: reachability.Reach) -> t.List[Unchecked]:
 
 def seat_again(
     evidence: Evidence,
-    decision: Decision,
+    decision: MoveDecision,
     request: MigrationRequest,
     uuid: str,
     held: t.Mapping[str, Seat],

@@ -35,7 +35,7 @@ GO_ON = "Look at the evidence, repair it, then run the same command again to res
 
 def preflight(
     bundle: Bundle,
-    targets: t.Sequence[placement.Target],
+    targets: t.Sequence[placement.PlacementTarget],
     others: t.Sequence[str],
     request: RenameRequest,
     options: placement.DrainOptions,
@@ -83,7 +83,7 @@ def _agents(case: rename.Case) -> Items:
 
 def can_drain(
     bundle: Bundle,
-    targets: t.Sequence[placement.Target],
+    targets: t.Sequence[placement.PlacementTarget],
     others: t.Sequence[str],
     request: RenameRequest,
     options: placement.DrainOptions,
@@ -127,7 +127,11 @@ def _state(server: ApiServer) -> t.Iterator[Finding]:
 
 
 def _room(
-    cloud: CloudFacts, servers: t.Sequence[ApiServer], targets: t.Sequence[placement.Target], old: str, new: str
+    cloud: CloudFacts,
+    servers: t.Sequence[ApiServer],
+    targets: t.Sequence[placement.PlacementTarget],
+    old: str,
+    new: str,
 ) -> t.List[Finding]:
     zone = placement.zone_of(cloud, old)
     usable = placement.candidates(targets, zone, (old, new))
@@ -192,7 +196,7 @@ def _return(
 
 
 @dataclasses.dataclass(frozen=True)
-class Expected:
+class ReplacedHost:
     """What must be so after a drain. ``old`` and ``new``: host and node name; ids: service and node."""
 
     inventory_name: str
@@ -205,9 +209,9 @@ class Expected:
     guests: t.Tuple[str, ...] = ()
 
 
-def audit(bundle: Bundle, expected: Expected, zones: t.Mapping[str, t.Optional[str]]) -> Checked:
+def audit(bundle: Bundle, expected: ReplacedHost, zones: t.Mapping[str, t.Optional[str]]) -> Checked:
     """No store says the old name; a fresh identity in the old aggregates and zone; ``zones``: where each guest is."""
-    base = renamed.Expected(
+    base = renamed.RenamedHost(
         inventory_name=expected.inventory_name,
         old_host=expected.old[0],
         old_node=expected.old[1],
@@ -228,7 +232,7 @@ def audit(bundle: Bundle, expected: Expected, zones: t.Mapping[str, t.Optional[s
     return Checked(stale + tuple(found), unread)
 
 
-def _identity(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
+def _identity(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
     host = expected.new[0]
     cells = (bundle.databases.cells if bundle.databases else None) or []
     rows = [row for cell in cells for row in cell.compute_nodes or [] if not row.deleted and row.host == host]
@@ -249,7 +253,7 @@ def _identity(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
             yield finding("SG102", Subject("compute_node", expected.new_ids[1], host=host), evidence, GO_ON)
 
 
-def _memberships(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
+def _memberships(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:
     entries = (bundle.cloud.aggregates if bundle.cloud else None) or []
     host = expected.new[0]
     now = {entry.id for entry in entries if host in entry.hosts}
@@ -259,7 +263,7 @@ def _memberships(bundle: Bundle, expected: Expected) -> t.Iterator[Finding]:
         yield finding("SG303", Subject("aggregate", str(identity), name, host), evidence, GO_ON)
 
 
-def _landed(expected: Expected, zones: t.Mapping[str, t.Optional[str]]) -> t.Iterator[Finding]:
+def _landed(expected: ReplacedHost, zones: t.Mapping[str, t.Optional[str]]) -> t.Iterator[Finding]:
     for uuid in expected.guests:
         # None: deleted by its owner meanwhile.
         if zones.get(uuid) not in (None, expected.zone):

@@ -33,7 +33,7 @@ class Choice:
 
 
 @dataclasses.dataclass(frozen=True)
-class Decision:
+class ResizeDecision:
     """What was found, and what is to be done where nothing forbids it."""
 
     checked: Checked
@@ -83,22 +83,22 @@ def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[st
     return None
 
 
-def preflight(facts: ZoneFacts, request: ResizeRequest) -> Decision:
+def preflight(facts: ZoneFacts, request: ResizeRequest) -> ResizeDecision:
     """Judge the resize of one server."""
     server = next((entry for entry in facts.servers or [] if entry.id == request.server), None)
     if server is None:
         read = facts.servers is not None
         code, remedy = ("SG710", "Name a server that exists.") if read else ("SG709", "Make the APIs answer.")
         evidence = {"server": "not found" if read else "not read"}
-        return Decision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
+        return ResizeDecision(gather([finding(code, Subject("instance", request.server), evidence, remedy)]))
     items = [*zones.state(server, STATUSES, "resizes"), *zones.volumes(facts, server)]
     if facts.aggregates is None or facts.services is None or facts.pins is None or server.id not in facts.pins:
-        return Decision(gather([*items, _unread(facts, server)]), server)
+        return ResizeDecision(gather([*items, _unread(facts, server)]), server)
     pin, zone = facts.pins[server.id], zones.zone_of(facts, server.host)
     # What a strategy handles does not forbid it. A server outside its pin would be taken there: that does.
     items += zones.milder(zones.pinned(facts, server), ("SG402",))
     if zone is None:
-        return Decision(gather([*items, *zones.hosts(facts), _no_zone(facts, server)]), server, None, pin)
+        return ResizeDecision(gather([*items, *zones.hosts(facts), _no_zone(facts, server)]), server, None, pin)
     items += zones.hosts(facts, {zone})
     items += zones.room(facts, server, zone, request.same_host)
     holds = zones.constraint(pin, facts.aggregates) == zone
@@ -114,7 +114,7 @@ def preflight(facts: ZoneFacts, request: ResizeRequest) -> Decision:
         evidence = {"strategy": request.strategy, "why not": choice.why}
         remedy = "Use resize_strategy=auto, or give what is missing."
         items.append(finding("SG705", zones.subject_of(server), evidence, remedy))
-    return Decision(gather(items), server, zone, pin, choice)
+    return ResizeDecision(gather(items), server, zone, pin, choice)
 
 
 def _unread(facts: ZoneFacts, server: ApiServer) -> Finding:

@@ -108,7 +108,7 @@ class Clearing:
 
 
 @dataclasses.dataclass(frozen=True)
-class Decision:
+class ReturnDecision:
     """The findings, and what would be cleared where none of them stands."""
 
     checked: Checked
@@ -125,7 +125,7 @@ class _View:
     rbd: RbdFacts
 
 
-def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
+def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
     """Return every finding, and what is safe to clear."""
     facts = bundle.hosts.get(request.inventory_name)
     missing = _unread(bundle, facts, request)
@@ -158,16 +158,17 @@ def judge(bundle: Bundle, request: ReturnRequest) -> Decision:
         *_under_way(index, request),
         *_refused_still(bundle, facts, request),
         *_unreached(bundle, request),
+        *_twice(bundle, facts, home(facts, request), views, ended),
         *_disks(facts, home(facts, request), views, ended | _deleted(index, facts)),
         *_ports(bundle, request),
         *_allocations(index, bundle, request),
     ]
-    return Decision(gather(items), clearing)
+    return ReturnDecision(gather(items), clearing)
 
 
-def _undecided(request: ReturnRequest, evidence: t.Mapping[str, t.Any]) -> Decision:
+def _undecided(request: ReturnRequest, evidence: t.Mapping[str, t.Any]) -> ReturnDecision:
     item = finding("SG709", Subject("host", request.host), evidence, _AGAIN)
-    return Decision(Checked((item,)), undecided=True)
+    return ReturnDecision(Checked((item,)), undecided=True)
 
 
 # --- what must be known ---------------------------------------------------------------------------------------
@@ -517,6 +518,43 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
         if in_progress(row):
             remedy = "Wait until it has ended; one that never will is for the operator to end in Nova."
             yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
+
+
+def _twice(
+    bundle: Bundle,
+    facts: HostFacts,
+    place: t.Optional[Home],
+    views: t.Mapping[Home, _View],
+    ended: t.Container[str],
+) -> Items:
+    """SG507: a running domain here that runs on another host, too, or whose disk another client has open.
+
+    A spawn that failed can leave its QEMU on the destination, while Nova has the server here. As long as Ceph refuses
+    this host, that one writes alone. Seen on the lab: a QEMU that was cut off for the whole time opens its disk again.
+    """
+    for domain in facts.domains or []:
+        if domain.state not in RUNNING or domain.uuid in ended:
+            continue
+        hosts = sorted(name for name, other in bundle.hosts.items() if other is not facts and _runs(other, domain.uuid))
+        images = {source: _look(source, domain, place, views)[0] for source in _sources(domain)}
+        others = {source: _others_clients(facts, image) for source, image in images.items() if image is not None}
+        others = {source: found for source, found in others.items() if found}
+        if hosts or others:
+            evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
+            remedy = (
+                f"virsh destroy {domain.uuid} on the host whose QEMU is not the guest's, or end the other client. Then "
+                "verify that one watcher is left (rbd status POOL/IMAGE), and run return_host again."
+            )
+            yield finding("SG507", domain_subject(domain, facts), evidence, remedy)
+
+
+def _runs(other: HostFacts, uuid: str) -> bool:
+    shown = any(domain.uuid == uuid and domain.state in RUNNING for domain in other.domains or [])
+    return shown or uuid in (other.qemu_processes or {})
+
+
+def _others_clients(facts: HostFacts, image: RbdImage) -> t.List[str]:
+    return sorted(watcher.address for watcher in image.watchers or [] if not _client(facts, watcher.address))
 
 
 def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _View], ended: t.Container[str]) -> Items:

@@ -15,10 +15,10 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
     UNREAPED,
+    ComputeNode,
     Index,
     Item,
     Items,
-    Node,
     domain_subject,
     file_uuid,
     gather,
@@ -323,7 +323,7 @@ def service_host(index: Index, facts: HostFacts) -> Items:
         yield from _unknown_host(index, facts, host, node)
 
 
-def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Node]) -> Items:
+def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[ComputeNode]) -> Items:
     alike = sorted({row.host for _cell, row in index.services if row.host and same_name(row.host, host)})
     if alike:
         yield finding(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import Target
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import PlacementTarget
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, reads
@@ -51,7 +51,7 @@ def _or_none(connection: t.Any, service: str, path: str, microversion: t.Optiona
 # --- where guests could go ------------------------------------------------------------------------------------
 
 
-def read_targets(connection: t.Any) -> t.List[Target]:
+def read_targets(connection: t.Any) -> t.List[PlacementTarget]:
     """Return every compute host of the cloud, with its zone and what placement would still give. Three reads in all."""
     nodes = {node.service_host: node for node in reads.list_hypervisors(connection)}
     free = free_capacity(connection)
@@ -61,7 +61,9 @@ def read_targets(connection: t.Any) -> t.List[Target]:
         if node is None:
             continue
         usable = service.state == "up" and service.status == "enabled" and not service.forced_down
-        targets.append(Target(service.host, node.hypervisor_hostname, node.id, service.zone, usable, free.get(node.id)))
+        targets.append(
+            PlacementTarget(service.host, node.hypervisor_hostname, node.id, service.zone, usable, free.get(node.id))
+        )
     return sorted(targets, key=lambda target: target.host)
 
 

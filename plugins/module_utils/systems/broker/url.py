@@ -28,7 +28,7 @@ _PLACE = re.compile(r"^(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]@\s]+)(?::(?P<port>\d
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class BrokerNode:
     """One RabbitMQ server of a cluster. Who logs in is left out of the repr."""
 
     host: str
@@ -55,7 +55,7 @@ class Tls:
 class Address:
     """Where a cell's RabbitMQ is: any of the nodes will do."""
 
-    nodes: t.Tuple[Node, ...]
+    nodes: t.Tuple[BrokerNode, ...]
     vhost: str
     tls: t.Optional[Tls] = None
 
@@ -76,7 +76,7 @@ def parsed(url: str) -> Address:
     return Address(nodes, parse.unquote(path) or "/", files if tls else None)
 
 
-def _node(text: str, port: int) -> Node:
+def _node(text: str, port: int) -> BrokerNode:
     userinfo, _at, place = text.rpartition("@")
     user, separator, password = userinfo.partition(":")
     found = _PLACE.match(place)
@@ -84,7 +84,7 @@ def _node(text: str, port: int) -> Node:
         raise BrokerError("the URL of RabbitMQ is not understood: expected USER:PASSWORD@HOST:PORT")
     if not user or not separator:
         raise BrokerError(f"the URL of RabbitMQ has no user and password for {found['host']}")
-    return Node(found["host"], int(found["port"] or port), parse.unquote(user), parse.unquote(password))
+    return BrokerNode(found["host"], int(found["port"] or port), parse.unquote(user), parse.unquote(password))
 
 
 def location(url: str) -> str:

@@ -288,7 +288,7 @@ def _told(problems: t.Mapping[str, str]) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class BlockedHost:
     """One address and the entry that stands for it: C(IP:0/0), or a range that has it. ``changed``: just now."""
 
     address: str
@@ -305,9 +305,9 @@ class Blocked:
     was to be let in: ranges that are not of this address alone, and so somebody else's.
     """
 
-    entries: t.List[Entry]
+    entries: t.List[BlockedHost]
     listed: t.List[str]
-    covered: t.List[Entry] = dataclasses.field(default_factory=list)
+    covered: t.List[BlockedHost] = dataclasses.field(default_factory=list)
 
     @property
     def changed(self) -> t.List[str]:
@@ -417,10 +417,16 @@ def unblock(ceph: Ceph, addresses: t.Sequence[str], check: bool = False) -> Bloc
     others = [(host, entry) for host in hosts for entry in _covering(after, host) if not _is_of_one(entry, host)]
     still = {host for host, _entry in others}
     return Blocked(
-        [Entry(host, _plain(entry.address), entry.until, True) for host, found in wanted.items() for entry in found]
-        + [Entry(host, ceph_addresses.entry_of(host), None, False) for host, found in wanted.items() if not found],
+        [
+            BlockedHost(host, _plain(entry.address), entry.until, True)
+            for host, found in wanted.items()
+            for entry in found
+        ]
+        + [
+            BlockedHost(host, ceph_addresses.entry_of(host), None, False) for host, found in wanted.items() if not found
+        ],
         [host for host in hosts if host in still or (check and wanted[host])],
-        [Entry(host, entry.address, entry.until, False) for host, entry in others],
+        [BlockedHost(host, entry.address, entry.until, False) for host, entry in others],
     )
 
 
@@ -454,7 +460,9 @@ def _blocked(found: t.Sequence[BlocklistEntry], entries: t.Mapping[str, str], ch
     best = {host: _best(found, host) for host in entries}
     return Blocked(
         [
-            Entry(host, entry if seen is None else _plain(seen.address), seen.until if seen else None, host in changed)
+            BlockedHost(
+                host, entry if seen is None else _plain(seen.address), seen.until if seen else None, host in changed
+            )
             for (host, entry), seen in zip(entries.items(), best.values())
         ],
         [host for host, seen in best.items() if seen is not None],

@@ -68,7 +68,7 @@ def read_cell(cell: nova.Cell, hosts: t.Sequence[str] = (), keep: int = KEEP) ->
         return _unread_cell(cell, cell.problem or "no URL")
     try:
         with engine.snapshot(cell.url) as connection:
-            return _Reader(connection, cell, hosts, keep).read()
+            return _LinkReader(connection, cell, hosts, keep).read()
     except DatabaseError as error:
         return _unread_cell(cell, error.message)
 
@@ -79,7 +79,7 @@ def _unread_cell(cell: nova.Cell, reason: str) -> facts.CellLinks:
     return facts.CellLinks(cell.name, cell.uuid, where, None, False, None, None, None, {}, None, None, {}, unread)
 
 
-class _Reader:
+class _LinkReader:
     """One cell in one transaction. A part that fails is noted and takes no other with it."""
 
     def __init__(self, connection: sa.Connection, cell: nova.Cell, hosts: t.Sequence[str], keep: int) -> None:

@@ -28,7 +28,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import 
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.engine import AdvisoryLock, advisory_lock
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.rows import (
     Completeness,
-    Outcome,
+    WrittenRows,
     agent_hosts,
     apply_row_changes,
     beat_agents,
@@ -592,7 +592,7 @@ __all__ = [
     "Cell",
     "Completeness",
     "DatabaseOptions",
-    "Outcome",
+    "WrittenRows",
     "advisory_lock",
     "agent_hosts",
     "apply_row_changes",

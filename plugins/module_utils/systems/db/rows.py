@@ -59,7 +59,7 @@ class Completeness:
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class WrittenRows:
     """Rows changed now, rows that were as wanted already, and labels of rows deleted meanwhile (instances only)."""
 
     changed: int
@@ -83,7 +83,7 @@ def apply_row_changes(
     changes: t.Sequence[RowChange],
     complete: t.Optional[Completeness] = None,
     before_commit: t.Callable[[], None] = lambda: None,
-) -> Outcome:
+) -> WrittenRows:
     """Change rows of one database from ``before`` to ``after``; rows already at ``after`` stay.
 
     ``before_commit``: the last word, while the rows are locked. What it raises rolls everything back.
@@ -103,7 +103,7 @@ def apply_row_changes(
         _update(connection, kind, moving)
         before_commit()
     gone = [entry.change.label for entry in compared if entry.state == GONE]
-    return Outcome(len(moving), len(compared) - len(moving) - len(gone), gone)
+    return WrittenRows(len(moving), len(compared) - len(moving) - len(gone), gone)
 
 
 def rows_state(url: str, changes: t.Sequence[RowChange]) -> str:
@@ -321,7 +321,7 @@ def _api_searches(connection: sa.Connection, complete: Completeness) -> _Searche
 
 def rename_agents(
     url: str, ids: t.Sequence[str], before: str, after: str, before_commit: t.Callable[[], None] = lambda: None
-) -> Outcome:
+) -> WrittenRows:
     """Give neutron's agents a new host and a fresh heartbeat (the database's clock), so that they count as alive.
 
     Agents that bear the new host already get the heartbeat only. Raises :class:`Conflict` (nothing changed) where an
@@ -348,7 +348,7 @@ def rename_agents(
         _expect(connection.execute(sa.update(agents).where(agents.c.id.in_(list(ids))).values(values)), ids)
         before_commit()
     changed = sum(1 for agent in ids if hosts[agent] == before and before != after)
-    return Outcome(changed, len(ids) - changed)
+    return WrittenRows(changed, len(ids) - changed)
 
 
 def beat_agents(url: str, ids: t.Sequence[str], host: str) -> None:

@@ -43,7 +43,7 @@ class IdentityFileError(HostError):
 
 
 def compute_id_files(
-    loaded: t.Optional[Loaded], nova: t.Optional[NovaConf], reader: t.Optional[Reader] = None
+    loaded: t.Optional[Loaded], nova: t.Optional[NovaConf], reader: t.Optional[FileReader] = None
 ) -> t.List[ComputeIdFile]:
     """Return each compute_id file that nova-compute would read (nova/virt/node.py), there or not, and kolla's copies.
 
@@ -67,7 +67,7 @@ def compute_id_files(
     ]
 
 
-def read_compute_id(path: str, read_by_nova: bool, reader: t.Optional[Reader] = None) -> ComputeIdFile:
+def read_compute_id(path: str, read_by_nova: bool, reader: t.Optional[FileReader] = None) -> ComputeIdFile:
     """Read one file as Nova does: the first 40 characters, stripped, in any form that uuid.UUID takes.
 
     ``reader``: as whom nova-compute reads; None: as we do. Of errors Nova catches FileNotFoundError and ValueError.
@@ -101,7 +101,7 @@ def read_compute_id(path: str, read_by_nova: bool, reader: t.Optional[Reader] = 
         return ComputeIdFile(path, read_by_nova, True, **{"error": "not a UUID", **known})
 
 
-def _failed(path: str, read_by_nova: bool, error: OSError, reader: t.Optional[Reader]) -> ComputeIdFile:
+def _failed(path: str, read_by_nova: bool, error: OSError, reader: t.Optional[FileReader]) -> ComputeIdFile:
     """What we may not read nova-compute may, where it runs as somebody else; any other error it meets as well."""
     own = reader is None or reader.uid == os.geteuid()
     if error.errno in (errno.EACCES, errno.EPERM) and not own:
@@ -115,7 +115,7 @@ def _printed(error: OSError) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reader:
+class FileReader:
     """As whom nova-compute reads its files. ``uid``: None where that is not known."""
 
     name: str
@@ -154,7 +154,7 @@ class Reader:
         return bool(status.st_mode & (bit << 3 if status.st_gid in self.groups else bit))
 
 
-def reader_of(service: Service) -> t.Optional[Reader]:
+def reader_of(service: Service) -> t.Optional[FileReader]:
     """Return as whom nova-compute will read: as its unit says, else as it runs."""
     user: t.Optional[str] = service.shown.get("User", "")
     masked = service.shown.get("LoadState") == "masked"
@@ -165,20 +165,24 @@ def reader_of(service: Service) -> t.Optional[Reader]:
         return _reader_named(user, service.shown.get("Group", ""), service.shown.get("SupplementaryGroups", ""))
     if service.pid is not None:
         found = processes.identity(service.pid)
-        return Reader("nova-compute", None) if found is None else Reader(_user(found[0]), found[0], frozenset(found[1]))
+        return (
+            FileReader("nova-compute", None)
+            if found is None
+            else FileReader(_user(found[0]), found[0], frozenset(found[1]))
+        )
     # An init script may change the user by itself.
     if service.unit is None or script or user is None or not (masked or service.shown.get("LoadState") == "loaded"):
-        return Reader("nova-compute", None)
-    return Reader("root", 0)
+        return FileReader("nova-compute", None)
+    return FileReader("root", 0)
 
 
-def _reader_named(user: str, group: str, more: str) -> Reader:
+def _reader_named(user: str, group: str, more: str) -> FileReader:
     try:
         entry = pwd.getpwuid(int(user)) if user.isdigit() else pwd.getpwnam(user)
         groups = {_group_number(group) if group else entry.pw_gid, *map(_group_number, more.split())}
     except (KeyError, ValueError):
-        return Reader(user, None)
-    return Reader(user, entry.pw_uid, frozenset(groups | set(os.getgrouplist(entry.pw_name, entry.pw_gid))))
+        return FileReader(user, None)
+    return FileReader(user, entry.pw_uid, frozenset(groups | set(os.getgrouplist(entry.pw_name, entry.pw_gid))))
 
 
 def _group_number(name: str) -> int:

@@ -24,7 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.readi
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class ServiceKind:
     """A kind of service, and what gives it away: programs, units, data on disk. Patterns are those of a shell."""
 
     name: str
@@ -34,47 +34,47 @@ class Kind:
 
 
 KINDS = (
-    Kind(
+    ServiceKind(
         "ceph-osd",
         ("ceph-osd",),
         ("ceph-osd@*", "ceph-*@osd.*"),
         ("/var/lib/ceph/osd/*/whoami", "/var/lib/ceph/*-*/osd.*/unit.run"),
     ),
-    Kind(
+    ServiceKind(
         "ceph-mon",
         ("ceph-mon",),
         ("ceph-mon@*", "ceph-*@mon.*"),
         ("/var/lib/ceph/mon/*/store.db", "/var/lib/ceph/*-*/mon.*/unit.run"),
     ),
-    Kind(
+    ServiceKind(
         "ceph",
         ("ceph-mgr", "ceph-mds", "radosgw", "ceph-crash"),
         ("ceph-mgr@*", "ceph-mds@*", "ceph-radosgw@*", "ceph-????????-*@*"),
         ("/var/lib/ceph/*-*/*/unit.run",),
     ),
-    Kind("rabbitmq", (), ("rabbitmq-server*", "kolla-rabbitmq-container*"), ("/var/lib/rabbitmq/mnesia/*@*",)),
-    Kind("galera", (), ("kolla-mariadb-container*", "garb*"), ("/var/lib/mysql/grastate.dat",)),
-    Kind(
+    ServiceKind("rabbitmq", (), ("rabbitmq-server*", "kolla-rabbitmq-container*"), ("/var/lib/rabbitmq/mnesia/*@*",)),
+    ServiceKind("galera", (), ("kolla-mariadb-container*", "garb*"), ("/var/lib/mysql/grastate.dat",)),
+    ServiceKind(
         "pacemaker",
         ("pacemakerd", "pacemaker-remoted", "pacemaker_remoted", "corosync"),
         ("pacemaker.service", "pacemaker_remote.service", "corosync.service", "kolla-hacluster_*-container*"),
     ),
-    Kind(
+    ServiceKind(
         "cinder-volume",
         ("cinder-volume",),
         ("cinder-volume*", "openstack-cinder-volume*", "kolla-cinder_volume-container*", "devstack@c-vol*"),
     ),
-    Kind("cinder-backup", ("cinder-backup",), ("*cinder-backup*", "kolla-cinder_backup-container*")),
-    Kind(
+    ServiceKind("cinder-backup", ("cinder-backup",), ("*cinder-backup*", "kolla-cinder_backup-container*")),
+    ServiceKind(
         "masakari",
         ("masakari-hostmonitor", "masakari-instancemonitor", "masakari-processmonitor"),
         ("masakari-*monitor*", "kolla-masakari_*monitor-container*"),
     ),
-    Kind("ceilometer", ("ceilometer-polling", "ceilometer-agent-compute"), ("*ceilometer*compute*",)),
-    Kind("cyborg", ("cyborg-agent",), ("cyborg-agent*", "kolla-cyborg_agent-container*")),
-    Kind("freeipa", (), (), ("/etc/ipa/default.conf",)),
-    Kind("puppet", (), ("puppet.service", "puppet-agent.service"), ()),
-    Kind("salt", ("salt-minion",), ("salt-minion.service",), ()),
+    ServiceKind("ceilometer", ("ceilometer-polling", "ceilometer-agent-compute"), ("*ceilometer*compute*",)),
+    ServiceKind("cyborg", ("cyborg-agent",), ("cyborg-agent*", "kolla-cyborg_agent-container*")),
+    ServiceKind("freeipa", (), (), ("/etc/ipa/default.conf",)),
+    ServiceKind("puppet", (), ("puppet.service", "puppet-agent.service"), ()),
+    ServiceKind("salt", ("salt-minion",), ("salt-minion.service",), ()),
 )
 #: Databases that may be members of a Galera cluster: those that have its library loaded are.
 _MYSQL = ("mariadbd", "mysqld")

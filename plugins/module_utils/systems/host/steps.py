@@ -43,7 +43,7 @@ PROGRAMS = ("nova-compute",)
 START_TIMEOUT = 120
 
 
-class StepError(Exception):
+class HostStepError(Exception):
     """A request that failed. ``changed_meanwhile``: a guard did not hold, and the request changed nothing."""
 
     def __init__(self, message: str, changed_meanwhile: bool = False) -> None:
@@ -54,7 +54,7 @@ class StepError(Exception):
 _ERRORS = (HostError, journal.JournalError, OSError)
 
 
-class Action(t.Protocol):
+class HostAction(t.Protocol):
     """One kind of step."""
 
     def is_done(self, params: Params) -> Result:
@@ -120,21 +120,21 @@ class _UnitAction:
             if answer["stopped"]:
                 return {}
             if answer["seconds"] > int(params["timeout"]):
-                raise StepError(f"still not stopped after {answer['seconds']} s: {answer['state']}")
+                raise HostStepError(f"still not stopped after {answer['seconds']} s: {answer['state']}")
             self.sleep(1)
 
     def _verify_stopped(self, params: Params) -> Result:
         if _commands(params):
             left = _left(params)
             if left:
-                raise StepError(_left_text(left))
+                raise HostStepError(_left_text(left))
             return {"remark": "no process left"}
         names = _names(params)
         for name, shown in zip(names, self.systemctl.show(names)):
             if not units.is_blocked(name, shown, self.state_dir):
-                raise StepError(f"{name} is not kept from starting")
+                raise HostStepError(f"{name} is not kept from starting")
             if not units.is_stopped(shown):
-                raise StepError(
+                raise HostStepError(
                     f"{name} is not stopped: {units.state_text(shown)}, main process {shown.get('MainPID')}"
                 )
         return {"remark": f"stopped and kept from starting: {', '.join(names)}"}
@@ -172,7 +172,7 @@ class _UnitAction:
     def _is_stopped(self, params: Params) -> bool:
         try:
             self._verify_stopped(params)
-        except StepError:
+        except HostStepError:
             return False
         return True
 
@@ -247,7 +247,7 @@ class RestartUnits:
 def _commands(params: Params) -> bool:
     given = bool(params.get("stop_command") and params.get("start_command"))
     if not given and not params["units"]:
-        raise StepError("neither a unit nor the operator's own commands: there is nothing to stop or to start")
+        raise HostStepError("neither a unit nor the operator's own commands: there is nothing to stop or to start")
     return given
 
 
@@ -275,12 +275,12 @@ def _command(line: t.Optional[str], params: Params) -> None:
     try:
         done = commands.run(shlex.split(line), int(params["timeout"]), merged=True)
     except subprocess.TimeoutExpired:
-        raise StepError(f"{line}: did not end within {params['timeout']} s") from None
+        raise HostStepError(f"{line}: did not end within {params['timeout']} s") from None
     except (OSError, ValueError) as error:
-        raise StepError(f"{line}: {error}") from error
+        raise HostStepError(f"{line}: {error}") from error
     if done.returncode:
         said = done.stdout.decode("utf-8", "replace").strip()[-logs.WIDTH :]
-        raise StepError(f"{line}: exit status {done.returncode}: {said}")
+        raise HostStepError(f"{line}: exit status {done.returncode}: {said}")
 
 
 # --- names ------------------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class HostNames:
         """Whether everything bears the new name."""
         try:
             self._prove(params, "after")
-        except StepError:
+        except HostStepError:
             return {"done": False}
         return {"done": True}
 
@@ -320,8 +320,8 @@ class HostNames:
         name, external = params.get("static_hostname"), params.get("ovs_external_ids") or {}
         try:
             self._check(lines, name, external)
-        except (StepError, *_ERRORS) as error:
-            raise StepError(f"nothing was changed here: {error}", changed_meanwhile=True) from error
+        except (HostStepError, *_ERRORS) as error:
+            raise HostStepError(f"nothing was changed here: {error}", changed_meanwhile=True) from error
         line_edits.apply(lines, self.state_dir)
         if external:
             current = host_names.ovs_external_ids()
@@ -336,28 +336,28 @@ class HostNames:
         if name:
             for what, value in _own_names():
                 if value not in (name["before"], name["after"]):
-                    raise StepError(f"{what} is {value}, neither {name['before']} nor {name['after']}")
+                    raise HostStepError(f"{what} is {value}, neither {name['before']} nor {name['after']}")
         current = host_names.ovs_external_ids() if external else {}
         for key, values in external.items():
             if current.get(key) not in (values["before"], values["after"]):
-                raise StepError(f"Open vSwitch external_ids:{key} is {current.get(key)}, not {values['before']}")
+                raise HostStepError(f"Open vSwitch external_ids:{key} is {current.get(key)}, not {values['before']}")
 
     def _prove(self, params: Params, wanted: str) -> None:
         left = line_edits.done(_line_edits(params, wanted), self.state_dir)
         if left:
-            raise StepError(f"lines that are not as wanted: {line_edits.describe(left)}")
+            raise HostStepError(f"lines that are not as wanted: {line_edits.describe(left)}")
         name, external = params.get("static_hostname"), params.get("ovs_external_ids") or {}
         for what, value in _own_names() if name else []:
             if name and value != name[wanted]:
-                raise StepError(f"{what} is {value}, not {name[wanted]}")
+                raise HostStepError(f"{what} is {value}, not {name[wanted]}")
         current = host_names.ovs_external_ids() if external else {}
         for key, values in external.items():
             if current.get(key) != values[wanted]:
-                raise StepError(f"Open vSwitch external_ids:{key} is {current.get(key)}, not {values[wanted]}")
+                raise HostStepError(f"Open vSwitch external_ids:{key} is {current.get(key)}, not {values[wanted]}")
         about = params["libvirt"]
         seen = libvirt.hostname(about["uri"])
         if seen != about[wanted]:
-            raise StepError(f"libvirt calls this host {seen}, not {about[wanted]}: what Nova would go by")
+            raise HostStepError(f"libvirt calls this host {seen}, not {about[wanted]}: what Nova would go by")
 
 
 def _line_edits(params: Params, wanted: str) -> t.List[line_edits.LineEdit]:
@@ -393,14 +393,14 @@ class IdentityFile:
                 continue
             found = compute_id.read_compute_id(path, True)
             if not found.exists or found.uuid != file["before"]:
-                raise StepError(f"{path} holds {found.uuid or found.error or 'nothing'}, not {file['before']}")
+                raise HostStepError(f"{path} holds {found.uuid or found.error or 'nothing'}, not {file['before']}")
             self._move(path, kept_as)
         return {}
 
     def verify(self, params: Params) -> Result:
         """See them gone from where Nova looks."""
         if not self.is_done(params)["done"]:
-            raise StepError("a compute_id file is where Nova reads it")
+            raise HostStepError("a compute_id file is where Nova reads it")
         return {"remark": f"kept as {', '.join(str(file['kept_as']) for file in params['files'])}"}
 
     def undo(self, params: Params) -> Result:
@@ -440,7 +440,7 @@ class GuestsUnchanged:
         uri = str(params.get("uri") or "qemu:///system")
         differences = compare(params["domains"], libvirt.read_domains(uri))
         if differences and params.get("strict", True):
-            raise StepError("guests are not what they were: " + "; ".join(differences))
+            raise HostStepError("guests are not what they were: " + "; ".join(differences))
         if differences:
             return {"remark": "changed since nova-compute runs: " + "; ".join(differences), "differences": differences}
         return {"remark": f"{count(len(params['domains']), 'guest')} unchanged", "differences": []}
@@ -466,7 +466,7 @@ class EndDomains:
             found = now[str(item["uuid"])]
             # One that was ended already, by an earlier run, has no process any more.
             if found.pid is not None and (found.pid, found.pid_start) != (item["pid"], item["pid_start"]):
-                raise StepError(
+                raise HostStepError(
                     f"nothing was ended: {found.name} ({found.uuid}) has process {found.pid}, not {item['pid']}",
                     changed_meanwhile=True,
                 )
@@ -478,12 +478,12 @@ class EndDomains:
         """See that neither libvirt nor the process table has any of them."""
         left = self._left(params)
         if left:
-            raise StepError(f"still here: {', '.join(left)}")
+            raise HostStepError(f"still here: {', '.join(left)}")
         return {"remark": f"{count(len(params['domains']), 'domain')} ended"}
 
     def undo(self, params: Params) -> Result:
         """Nothing can be taken back: their servers live elsewhere."""
-        raise StepError("a domain that was ended is not brought back: its server lives elsewhere")
+        raise HostStepError("a domain that was ended is not brought back: its server lives elsewhere")
 
     @staticmethod
     def _left(params: Params) -> t.List[str]:
@@ -521,7 +521,7 @@ _COMPARED = (
 
 
 @dataclasses.dataclass
-class Outcome:
+class HostAnswer:
     """What came of a list of requests. ``error``: what the first failed one said; those after it were not begun."""
 
     results: t.List[Result]
@@ -530,7 +530,7 @@ class Outcome:
     changed_meanwhile: bool = False
 
 
-class Runner:
+class HostRunner:
     """Carries out requests. ``check_mode``: those that would change something are skipped."""
 
     def __init__(
@@ -544,7 +544,7 @@ class Runner:
         self.check_mode = check_mode
         systemctl = systemctl or units.Systemctl()
         self.stop = StopUnits(state_dir, systemctl, sleep)
-        self.actions: t.Dict[str, Action] = {
+        self.actions: t.Dict[str, HostAction] = {
             "stop_units": self.stop,
             "start_units": StartUnits(state_dir, systemctl, sleep),
             "restart_units": RestartUnits(systemctl),
@@ -616,14 +616,14 @@ class Runner:
     def _batches(self, request: Params) -> str:
         return batches.directory(self.state_dir, request["kind"], request["operation_id"])
 
-    def run(self, requests: t.Sequence[Params]) -> Outcome:
+    def run(self, requests: t.Sequence[Params]) -> HostAnswer:
         """Carry out requests in order, up to the first that fails."""
-        outcome = Outcome([])
+        outcome = HostAnswer([])
         for number, request in enumerate(requests, 1):
             label = f"request {number} ({_label(request)})"
             try:
                 outcome.results.append(self._one(request, outcome))
-            except StepError as error:
+            except HostStepError as error:
                 outcome.error, outcome.changed_meanwhile = f"{label}: {error}", error.changed_meanwhile
                 return outcome
             except _ERRORS as error:
@@ -634,7 +634,7 @@ class Runner:
                 return outcome
         return outcome
 
-    def _one(self, request: Params, outcome: Outcome) -> Result:
+    def _one(self, request: Params, outcome: HostAnswer) -> Result:
         name = request["op"]
         holder = request.get("holder")
         if holder is None or self.check_mode:
@@ -642,22 +642,22 @@ class Runner:
         with journal.executing(self.state_dir, holder, _label(request), opens=name == "journal_open"):
             return self._carry_out(request, outcome)
 
-    def _carry_out(self, request: Params, outcome: Outcome) -> Result:
+    def _carry_out(self, request: Params, outcome: HostAnswer) -> Result:
         name = request["op"]
         if name in self._reads:
             return {"ok": True, **self._reads[name](request)}
         if name not in self._writes:
-            raise StepError("unknown op")
+            raise HostStepError("unknown op")
         if self.check_mode:
             return {"ok": True, "skipped": True}
         # Whatever it fails at, something may have changed by then.
         outcome.changed = True
         return {"ok": True, **(self._writes[name](request) or {})}
 
-    def _action(self, request: Params) -> Action:
+    def _action(self, request: Params) -> HostAction:
         name = request["action"]
         if name not in self.actions:
-            raise StepError(f"unknown action {name}")
+            raise HostStepError(f"unknown action {name}")
         return self.actions[name]
 
 
