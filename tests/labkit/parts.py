@@ -98,7 +98,11 @@ PARTS = {
         "a rename whose host reboots, and whose guests end, are changed, and get requests meanwhile", ("tests/crash",)
     ),
     "rename-owners": MatrixPart(
-        "twenty renames, killed and not, while owners of guests ask for everything", ("tests/crash",)
+        "ten renames with access to RabbitMQ, killed and not, while owners of guests ask for everything",
+        ("tests/crash",),
+    ),
+    "rename-owners-blind": MatrixPart(
+        "ten renames without access to RabbitMQ, killed and not, while owners ask for everything", ("tests/crash",)
     ),
     "evacuation-two-pools": MatrixPart("evacuations where each zone has its own pool", lab=Shape(computes=4, pools=2)),
     "evacuation-two-clusters": MatrixPart(
