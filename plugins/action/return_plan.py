@@ -11,17 +11,9 @@ import typing as t
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import return_host as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import return_host as plans
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, operation_records
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
-
-Result = t.Dict[str, t.Any]
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.return_host import Result, ReturnRun
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "return_host": {"type": "str", "required": True},
@@ -46,72 +38,14 @@ class ActionModule(ActionBase):
         """Return the plan, or every reason why not."""
         super().run(tmp, task_vars)
         _validation, args = self.validate_argument_spec(ARGUMENTS)
+        run = ReturnRun(
+            args,
+            self._loader.path_dwim(str(args["evidence_dir"])),
+            Display().display,
+            bool(self._task.check_mode),
+            bool(self._play_context.diff or self._task.diff),
+        )
         try:
-            return self._judged(args)
+            return run.judged()
         except (FactsError, findings.OverrideError) as error:
             return {"failed": True, "changed": False, "state": "refused", "msg": str(error)}
-
-    def _judged(self, args: Result) -> Result:
-        bundle = evidence.load_dir(self._loader.path_dwim(str(args["evidence_dir"])))
-        request = ReturnRequest(
-            args["return_host"],
-            args["inventory_name"],
-            tuple(args["ceph_names"]),
-            tuple(operation_records.records(args["journals"], args["closed_journals"])),
-        )
-        decision = checks.judge(bundle, request)
-        # What was not read at all is passed by no one's word: nothing was judged then.
-        overrides = [] if decision.undecided else findings.parse_overrides(args["overrides"])
-        servers = len((bundle.cloud.servers if bundle.cloud else None) or [])
-        report = findings.report(decision.checked, bundle.collected_at, 1, servers, overrides)
-        shown = terminal.findings_text(decision.checked, overrides)
-        standing = findings.standing(decision.checked.findings, overrides)
-        refused = [item for item in standing if not checks.about_disks(item)]
-        if refused:
-            msg = f"refused, nothing was changed: {len(refused)} reasons to keep nova-compute stopped\n{shown}"
-            return {"changed": False, "report": report, "failed": True, "state": "refused", "msg": msg}
-        return {"report": report, **self._planned(args, request, decision, shown, standing)}
-
-    def _planned(
-        self,
-        args: Result,
-        request: ReturnRequest,
-        decision: checks.ReturnDecision,
-        shown: str,
-        dead: t.Sequence[findings.Finding],
-    ) -> Result:
-        waits = decision.clearing.held_until_start is not None
-        plan = plans.plan(request.host, decision.clearing, args["status"], args["libvirt_uri"])
-        answer: Result = {
-            # What a run would change; and Ansible shows no diff of what is not changed.
-            "changed": bool(plan.steps) and self._task.check_mode,
-            "state": "planned" if plan.steps else "clear",
-            "plan": to_plain(plan),
-            "domains": plans.domain_params(decision.clearing, args["libvirt_uri"]),
-            "lifts": plans.lift_params(decision.clearing),
-            "reason": decision.clearing.reason or "",
-            "held": waits,
-            "msg": f"{count(len(plan.steps), 'step')} to clear on {request.host}; {'; '.join(plan.notes)}",
-        }
-        if dead and not plan.steps:
-            return {**answer, "failed": True, "state": "disks-not-open", "msg": _dead(request.host, dead, plan, shown)}
-        if shown:
-            Display().display(shown)
-        nothing = "; ".join([f"nothing to clear on {request.host}", *(plan.notes if waits else [])])
-        Display().display(terminal.plan_text(plan) if plan.steps else nothing)
-        if plan.steps and (self._play_context.diff or self._task.diff):
-            answer["diff"] = terminal.plan_diff(plan)
-        return answer
-
-
-def _dead(host: str, dead: t.Sequence[findings.Finding], plan: Plan, shown: str) -> str:
-    closed = [item for item in dead if item.code == checks.DEAD_DISK]
-    reasons = []
-    if closed:
-        needs = "each needs a hard reboot, for which nova-compute must run"
-        reasons.append(f"{count(len(closed), 'running domain')} cannot use its disks: {needs}")
-    if len(closed) < len(dead):
-        unread = count(len(dead) - len(closed), "disk")
-        reasons.append(f"whether running domains can use {unread} is not known: no host looked at it")
-    notes = "; ".join(plan.notes)
-    return f"nothing is left to clear on {host}, but {'. Also, '.join(reasons)}. {notes}\n{shown}"

@@ -74,7 +74,7 @@ PARSERS = {("model/host_domain.py", "socket")}
 UTILS = pathlib.Path("plugins/module_utils")
 PACKAGE = "ansible_collections.stackguard.nova.plugins.module_utils"
 #: The operations. Each imports what they share, never another one.
-OPERATIONS = ("evacuate", "move_servers", "resize", "repair_links", "pin_zones")
+OPERATIONS = ("rename", "evacuate", "return_host", "move_servers", "resize", "repair_links", "pin_zones")
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:

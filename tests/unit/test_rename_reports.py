@@ -16,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.action import compute_host_rena
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import HOST, Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import rename as operation
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
@@ -26,12 +27,10 @@ STUCK = findings.finding("SG701", findings.Subject("instance", "u2", "web2"), {"
 LOST = findings.Unchecked("SG307", "compute.old1", "RabbitMQ was not asked")
 
 
-def action(overrides=(), closed=()):
-    made = compute_host_rename.ActionModule.__new__(compute_host_rename.ActionModule)
-    made._task_vars = {"inventory_hostname": "compute1"}
-    made._args = {"overrides": list(overrides)}
-    made._host = types.SimpleNamespace(call=lambda requests: [answer(request, closed) for request in requests])
-    return made
+def action(overrides=(), closed=(), inventory_name="compute1"):
+    host = types.SimpleNamespace(call=lambda requests: [answer(request, closed) for request in requests])
+    options = {"overrides": list(overrides)}
+    return operation.Rename(operation.RenameRun(options, host, inventory_name, "ann", lambda _text: None))
 
 
 def answer(request, closed):
@@ -114,10 +113,9 @@ def test_an_operation_that_was_put_back_is_found_by_its_id(mine, closed, expecte
 def test_two_inventories_that_call_one_machine_by_two_names_take_one_lock(monkeypatch):
     """A6: AWX called it rack7-node1, the operator compute1; both ran."""
     names = []
-    monkeypatch.setattr(compute_host_rename.rename_actions, "lock", lambda _args, name: names.append(name))
+    monkeypatch.setattr(operation.rename_actions, "lock", lambda _args, name: names.append(name))
     for inventory_name in ("compute1", "rack7-node1"):
-        made = action()
-        made._task_vars = {"inventory_hostname": inventory_name}
+        made = action(inventory_name=inventory_name)
         made._lock("4c1f0a9e")
         made._lock(None)
     assert names[0] == names[2]
@@ -163,15 +161,13 @@ def resuming(tmp_path, monkeypatch):
         return {"results": outcome.results, "failed": outcome.error is not None, "msg": outcome.error}
 
     monkeypatch.setattr(
-        compute_host_rename.rename_actions, "lock", lambda *_given: contextlib.nullcontext(rename_actions.NoLock())
+        operation.rename_actions, "lock", lambda *_given: contextlib.nullcontext(rename_actions.NoLock())
     )
-    monkeypatch.setattr(compute_host_rename.Display, "display", lambda *_given, **_more: None)
     made = action()
     timeouts = dict.fromkeys(("stop_timeout", "start_timeout", "agent_timeout", "settle_timeout"), 1)
     names = {"rename_from": "compute1", "rename_to": "cn1"}
     units = dict.fromkeys(("nova_conf_files", "compute_units", "agent_units", "neutron_db_url"))
     made._args = {**made._args, **timeouts, **names, **units, "state_dir": str(tmp_path), "take_over": False}
-    made._task = types.SimpleNamespace(check_mode=False, diff=False)
     made._host = compute_host_rename.RemoteHost(execute, str(tmp_path))
     made._execute = execute
     return made
@@ -211,7 +207,7 @@ def test_a_rollback_that_is_refused_leaves_the_journal_as_it_is(resuming, monkey
     def refuse(*_given):
         raise runner.StepError("there is no way back")
 
-    monkeypatch.setattr(compute_host_rename.drain_actions, "refuse_rollback", refuse)
+    monkeypatch.setattr(operation.drain_actions, "refuse_rollback", refuse)
     with pytest.raises(runner.StepError, match="there is no way back"):
         resuming._dispatch("rollback")
     assert journals.read(resuming._args["state_dir"], "rename") == before
@@ -223,7 +219,7 @@ def test_a_resume_that_fails_lets_go_of_the_operation(resuming, monkeypatch):
     def fail(*_given):
         raise runner.StepError("no proof")
 
-    monkeypatch.setattr(compute_host_rename.steps.Runner, "forward", fail)
+    monkeypatch.setattr(operation.steps.Runner, "forward", fail)
     with pytest.raises(runner.StepError, match="no proof"):
         resuming._dispatch("resume")
     assert journals.read(resuming._args["state_dir"], "rename")["run"]["ended"]

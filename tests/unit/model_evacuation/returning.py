@@ -13,13 +13,12 @@ from __future__ import annotations
 import dataclasses
 import os
 import random
-import types
 
-from ansible_collections.stackguard.nova.plugins.action import return_plan
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import return_host
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads
@@ -42,19 +41,12 @@ class FailedError(Exception):
         self.report = report
 
 
-class Plugin(return_plan.ActionModule):
-    """The plugin that judges, without its task."""
-
-    def __init__(self, check):
-        self._loader = types.SimpleNamespace(path_dwim=str)
-        self._task = types.SimpleNamespace(check_mode=check, diff=False)
-        self._play_context = types.SimpleNamespace(diff=False)
-
-    def go(self, args):
-        try:
-            return self._judged(args)
-        except (FactsError, findings.OverrideError) as error:
-            return {"failed": True, "state": "refused", "msg": str(error)}
+def go(args, check):
+    """What the action plugin returns."""
+    try:
+        return return_host.ReturnRun(args, args["evidence_dir"], lambda _text: None, check).judged()
+    except (FactsError, findings.OverrideError) as error:
+        return {"failed": True, "state": "refused", "msg": str(error)}
 
 
 class Return:
@@ -136,7 +128,7 @@ class Return:
         cloud = reads.read_cloud(None, [host.name])
         evidence.save_part(self.directory, evidence.CLOUD, cloud)
         yield from self._next("judged")
-        plan = Plugin(self.check).go(self._arguments())
+        plan = go(self._arguments(), self.check)
         if plan.get("failed"):
             raise FailedError(plan["msg"], plan["state"], plan.get("report"))
         return plan
@@ -214,7 +206,6 @@ def install(monkeypatch, current):
     monkeypatch.setattr(host_steps.libvirt, "read_domains", domains)
     monkeypatch.setattr(host_steps.libvirt, "end_domain", end_domain)
     monkeypatch.setattr(host_steps.processes, "qemu_by_uuid", lambda: dict(current().world.local.domains))
-    monkeypatch.setattr(return_plan, "Display", lambda: types.SimpleNamespace(display=lambda _text: None))
 
 
 # --- an operator brings it back -------------------------------------------------------------------------------

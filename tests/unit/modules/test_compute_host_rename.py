@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.action import compute_host_rename as action
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Queue, Unread, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import rename as operation
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
@@ -92,7 +93,7 @@ def queue_of(counts):
 
 def test_with_rabbitmqs_url_its_queues_are_looked_at_in_check_mode_and_planned(begin, monkeypatch):
     old, new = fleet().old, fleet().new
-    monkeypatch.setattr(action.queue_actions, "Broker", queue_of({f"compute.{old}": (0, 1)}))
+    monkeypatch.setattr(operation.queue_actions, "Broker", queue_of({f"compute.{old}": (0, 1)}))
     answer = begin(fleet().cloud, peers=["compute2", "compute3"], rabbit_url="rabbit://nova:geheim@mq1/")
     assert (answer["state"], answer["report"]["verdict"]) == ("planned", "pass"), answer
     names = steps_of(answer)
@@ -103,14 +104,14 @@ def test_with_rabbitmqs_url_its_queues_are_looked_at_in_check_mode_and_planned(b
     without = begin(fleet().cloud, peers=["compute2", "compute3"])
     assert not {"drain_queues", "old_requests", "remove_queues"} & set(steps_of(without))
     counts = {f"compute.{old}": (0, 1), f"compute.{new}": (2, 0)}
-    monkeypatch.setattr(action.queue_actions, "Broker", queue_of(counts))
+    monkeypatch.setattr(operation.queue_actions, "Broker", queue_of(counts))
     answer = begin(fleet().cloud, rabbit_url="rabbit://nova:geheim@mq1/")
     assert (answer["failed"], answer["state"]) == (True, "refused")
     assert [item["code"] for item in answer["report"]["findings"] if item["severity"] == "blocker"] == ["SG315"]
 
 
 def test_a_broker_that_is_not_the_hosts_is_refused_and_passed_by_name_it_is_not_used(begin, monkeypatch):
-    monkeypatch.setattr(action.queue_actions, "Broker", queue_of({}))
+    monkeypatch.setattr(operation.queue_actions, "Broker", queue_of({}))
     given = {"rabbit_url": "rabbit://nova:geheim@mq1/", "peers": ["compute2", "compute3"]}
     answer = begin(fleet().cloud, **given)
     assert (answer["failed"], answer["state"]) == (True, "refused")
@@ -149,8 +150,8 @@ def test_a_name_that_libvirt_would_not_take_is_refused_before_the_first_store_wh
 
 
 def test_by_drain_a_name_that_libvirt_would_not_take_is_refused_before_the_service_is_deleted(begin, monkeypatch):
-    monkeypatch.setattr(action.drain_actions, "read_targets", lambda _systems: [])
-    monkeypatch.setattr(action.drain_actions, "other_nodes", lambda *_given: [])
+    monkeypatch.setattr(operation.drain_actions, "read_targets", lambda _systems: [])
+    monkeypatch.setattr(operation.drain_actions, "other_nodes", lambda *_given: [])
     said = [begin.says("renamed1.other.test", now="compute1"), begin.says("renamed1", undecided=["nscd"])]
     for told in said:
         answer = begin(fleet().cloud, told, strategy="drain", **PEERS)
