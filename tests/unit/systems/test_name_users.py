@@ -242,6 +242,15 @@ def test_a_certificate_that_cannot_be_read_is_told_and_the_others_are_read(host)
     assert [(entry.part, "servercert.pem" in entry.reason) for entry in parts.unread] == [("certificates", True)]
 
 
+def test_a_certificate_file_without_a_certificate_is_told(host):
+    """In another format, or cut off: no word about it was a pass."""
+    host.file("/etc/pki/qemu/server-cert.pem", KEY)
+    parts = Parts()
+    assert name_users.certificates(None, parts, host.root) == []
+    (entry,) = parts.unread
+    assert entry.reason == "/etc/pki/qemu/server-cert.pem: there is no certificate in PEM format in it"
+
+
 def test_a_unit_that_is_masked_does_not_start_at_the_next_boot(host):
     """Seen on the lab: the link of multi-user.target stays when a unit is masked, and a clean host was refused."""
     unit, boot = "rabbitmq-server.service", "multi-user.target"

@@ -232,8 +232,10 @@ def certificates(config: t.Optional[nova_conf.Config], parts: Parts, root: str =
         except OSError as error:
             parts.note("certificates", f"{path}: {error.strerror}")
             continue
-        if pem is not None:
-            found.append(Certificate(path[len(root) :], pem))
+        if pem is None:
+            parts.note("certificates", f"{path[len(root) :]}: there is no certificate in PEM format in it")
+            continue
+        found.append(Certificate(path[len(root) :], pem))
     return found
 
 
