@@ -99,7 +99,8 @@ class ActionModule(ActionBase):
             result["failed"] = True
         if not (self._play_context.diff or self._task.diff):
             result.pop("diff", None)
-        return result
+        # The role fails with the summary alone, in a task of its own, when this is not there or not true.
+        return {**result, "succeeded": not result.get("failed", False)}
 
     def _dispatch(self, args: t.Dict[str, t.Any], state: repair_links.JournalHost) -> t.Dict[str, t.Any]:
         run = repair_links.RepairRun(

@@ -108,6 +108,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+succeeded:
+  description: Whether the run did all that was asked for. A task that uses this module with C(failed_when=false) can fail by it later.
+  returned: always
+  type: bool
+  sample: true
 state:
   description: Where the operation stands. V(none) is when there was nothing to do.
   returned: always

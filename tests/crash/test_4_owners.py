@@ -204,10 +204,10 @@ def test_a_guest_evacuated_in_the_window_is_left_there_by_a_rollback_when_it_is_
         refused = playbooks.rename(old, new, "rollback").failed()
         assert f"SG125 guest-elsewhere: instance {uuid}" in refused.output, refused.told()
         assert lab.server(uuid)["OS-EXT-SRV-ATTR:host"] == "compute2"
-        migration = lab.value("cell1", "SELECT MAX(id) AS id FROM migrations WHERE instance_uuid = %s", uuid)
+        migration = lab.value("cell1", "SELECT uuid FROM migrations WHERE instance_uuid = %s", uuid)
         named = [
             {"code": "SG125", "object": uuid, "reason": "it stays there"},
-            {"code": "SG509", "object": str(migration), "reason": "its domain is gone"},
+            {"code": "SG509", "object": migration, "reason": "its domain is gone"},
         ]
         done = playbooks.rename(old, new, "rollback", variables={"stackguard_overrides": named}).ok()
         assert uuid in of_code(done, "SG125")
