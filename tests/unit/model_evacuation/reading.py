@@ -357,6 +357,7 @@ class FakeCeph:
 
 def flavor(server):
     specs = {"aggregate_instance_extra_specs:kind": "special"} if server.special else {}
+    specs.update({"hw:tpm_version": "2.0"} if server.tpm else {})
     return make(facts.ServerFlavor, vcpus=1, ram=server.ram, disk=10, ephemeral=0, swap=server.swap, extra_specs=specs)
 
 

@@ -101,6 +101,8 @@ class Kind:
     special: float = 0.05
     #: One server waits until its owner confirms its resize.
     resized: float = 0.05
+    #: One server has a virtual TPM.
+    tpm: float = 0.03
     #: Its link heals while the operation is open, and the blocklist is all that keeps its guests from writing.
     healed: float = 0.1
     #: A task of the role fails; before a run there is one in check mode; another operator gives the command meanwhile.
@@ -147,6 +149,7 @@ def calm():
         "volumes",
         "alive",
         "soft",
+        "tpm",
         "special",
         "resized",
         "healed",
@@ -315,6 +318,8 @@ class Builder:
             self._soft_delete(mine[0])
         if len(mine) > 1 and self.another("resized"):
             self._resize(mine[-1])
+        if len(mine) > 1 and self.another("tpm"):
+            mine[0].tpm = True
 
     def _boot_from_volumes(self):
         world = self.world

@@ -323,6 +323,21 @@ def aggregates_do_not_bind(patch):
     patch.nothing(planner, "_aggregates")
 
 
+def what_nova_refuses_is_told_after_the_fence(patch):
+    """D13: a server with a virtual TPM is refused by the API, when its host is fenced."""
+    patch.nothing(server_state, "refusals")
+
+
+def an_address_that_was_named_was_seen(patch):
+    """A later operation takes the word of an earlier one's operator for what was read on the host."""
+    patch.nothing(clients, "by_word_only", False)
+
+
+def a_return_does_not_look_at_other_hosts(patch):
+    """A spawn that failed left its QEMU on another host, and the one that comes back may write again."""
+    patch.nothing(return_host, "_twice")
+
+
 def soft_deleted_servers_are_not_seen(patch):
     """D18: they are in no list."""
     patch.wrap(
@@ -431,6 +446,12 @@ CASES = {
     a_return_does_not_look_at_disks: (changed(back, some=1.0), ("dead-disk",)),
     a_return_lifts_under_what_runs_there: (back, ("lifted-under-a-guest",)),
     aggregates_do_not_bind: (changed(calm(), special=1.0), ("sent-to-a-host-that-nova-refuses",)),
+    what_nova_refuses_is_told_after_the_fence: (changed(calm(), tpm=1.0, many=1.0), ("sent-what-nova-refuses",)),
+    an_address_that_was_named_was_seen: (
+        changed(refused, separate_network=1.0, stopped=1.0, some=1.0, odd_options=1.0),
+        ("not-covered",),
+    ),
+    a_return_does_not_look_at_other_hosts: (changed(back, spawn_fails=1.0), ("two-writers",)),
     soft_deleted_servers_are_not_seen: (changed(calm(), soft=1.0), ("soft-deleted-untold",)),
     a_measurement_counts_from_the_wave: (
         changed(calm(), slow=1.0, slow_seconds=300.0),

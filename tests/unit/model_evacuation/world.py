@@ -146,6 +146,8 @@ class Server:
     soft: bool = False
     #: Its flavor demands a special host.
     special: bool = False
+    #: It has a virtual TPM: Nova answers its evacuation with an error.
+    tpm: bool = False
     #: Instance actions, the oldest first.
     history: list = dataclasses.field(default_factory=lambda: ["create"])
 
@@ -397,6 +399,9 @@ class World:
             raise NovaError(f"409 it is {server.status}", 409)
         if self.state(source) == "up":
             raise NovaError("409 compute service is in use", 409)
+        if server.tpm:
+            # It was known before the host was fenced.
+            self.watch.bad("sent-what-nova-refuses", server.name)
         self.watch.sent(server, dest)
         self.say("evacuate", server.name, source.name, "->", dest)
         server.task = "rebuilding"
