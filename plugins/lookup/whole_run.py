@@ -22,11 +22,19 @@ options:
     type: list
     elements: str
     required: true
+  limit:
+    description:
+      - Whether the playbook takes C(--limit). If not, any limit fails. A playbook whose other plays report a limit says V(true).
+    type: bool
+    default: true
 """
 
 EXAMPLES = r"""
 - name: Prepare
   hosts: "{{ lookup('stackguard.nova.whole_run', 'drain_host') }}"
+
+- name: Set AWX up
+  hosts: "{{ lookup('stackguard.nova.whole_run', 'configure', limit=false) }}"
 """
 
 RETURN = r"""
@@ -46,11 +54,14 @@ from ansible.plugins.lookup import LookupBase
 class LookupModule(LookupBase):
     """What Ansible loads."""
 
-    def run(self, terms: t.List[str], variables: t.Any = None, **_kwargs: t.Any) -> t.List[str]:
+    def run(self, terms: t.List[str], variables: t.Any = None, **kwargs: t.Any) -> t.List[str]:
         """Return the hosts, or refuse."""
+        self.set_options(var_options=variables, direct=kwargs)
         options = context.CLIARGS
         if {"always", "tagged"} & set(options.get("skip_tags") or ()):
             raise AnsibleLookupError(f"{terms[0]} has no tags: run it without --tags and --skip-tags.")
         if options.get("start_at_task") or options.get("step"):
             raise AnsibleLookupError(f"{terms[0]} runs as a whole: run it without --start-at-task and --step.")
+        if options.get("subset") and not self.get_option("limit"):
+            raise AnsibleLookupError(f"{terms[0]} runs on the controller: run it without --limit.")
         return ["localhost"]

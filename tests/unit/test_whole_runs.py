@@ -203,6 +203,15 @@ def test_no_option_makes_a_run_a_success_without_its_work(run, name, option):
     assert "Look for the journal" not in done.stdout, "no host is asked for anything"
 
 
+@pytest.mark.parametrize("limit", ["compute", "localhost"])
+def test_setting_awx_up_takes_no_limit(run, limit):
+    """With --limit GROUP no host matched: AWX was not set up, and the run ended with 0."""
+    inventory = {"compute": {"hosts": {"compute1": HERE}}, "other": {"hosts": {"localhost": HERE}}}
+    done = run("awx.configure", "--limit", limit, inventory=inventory)
+    refused(done, NO_LIMIT)
+    assert "TASK" not in done.stdout
+
+
 @pytest.mark.parametrize(("variable", "words"), [("ANSIBLE_RUN_TAGS", "foo"), ("ANSIBLE_SKIP_TAGS", "always")])
 def test_tags_of_the_configuration_are_refused_like_those_of_the_command(run, monkeypatch, variable, words):
     monkeypatch.setenv(variable, words)
