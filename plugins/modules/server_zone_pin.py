@@ -119,7 +119,7 @@ EXAMPLES = r"""
     action: rollback
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
 
-- name: Take that back
+- name: Roll the pins back
   stackguard.nova.server_zone_pin:
     cloud: production
     restore: "{{ pinned.changes }}"

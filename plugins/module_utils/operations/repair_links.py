@@ -596,7 +596,7 @@ def _to_take_back(run: RepairRun, wanted: t.Optional[str]) -> t.Tuple[t.Optional
         if wanted and journal["operation_id"] != wanted:
             raise StackguardError(
                 f"SG706 operation-open: operation {journal['operation_id']} is open: end it before {wanted} is "
-                "taken back"
+                "rolled back"
             )
         return journal, True
     (found,) = run.state.call([{"op": "journal_closed", "kind": plans.KIND}])

@@ -158,7 +158,7 @@ def _resume(run: ServerRun, journal: Result) -> Result:
         return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be resumed"}
     journal = _taken_up(run, journal)
     if journal["state"] == journals.ROLLING_BACK:
-        return {**_told(journal), **_backward(run, journal, "an earlier run took it back")}
+        return {**_told(journal), **_backward(run, journal, "an earlier run rolled it back")}
     return {**_told(journal), **_forward(run, journal)}
 
 
