@@ -24,7 +24,8 @@ options:
     required: true
   limit:
     description:
-      - Whether the playbook takes C(--limit). If not, any limit fails. A playbook whose other plays report a limit says V(true).
+      - Whether the playbook takes C(--limit). If not, any limit fails.
+      - A playbook whose other plays report a limit says V(true).
     type: bool
     default: true
 """

@@ -109,7 +109,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 succeeded:
-  description: Whether the run did all that was asked for. A task that uses this module with C(failed_when=false) can fail by it later.
+  description:
+    - Whether the run did all that was asked for.
+    - A task with C(failed_when=false) can fail by it later, with the summary alone.
   returned: always
   type: bool
   sample: true

@@ -28,11 +28,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
     take_pages,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ServerGroup
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
 #: Codes that an override by name passes over while a host is chosen. What the scheduler would refuse anyway (zone,
 #: group, state, placement) is not among them: Nova would turn the server to ERROR.
-PASSABLE = ("SG501", "SG503", "SG504", "SG505", "SG513")
+PASSABLE = tuple(code for code, entry in CATALOGUE.items() if entry.of_destination)
 
 #: How many hosts a guest is tried on. A host that the scheduler refused was not tried: nothing happened there. After
 #: this many refusals the planner stops: the scheduler has a reason that is not among the facts.

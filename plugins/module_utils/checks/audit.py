@@ -26,14 +26,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
     storage,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE, Checked, Unchecked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
 #: Codes that nothing can be said of without the compute hosts; the other sources' checks say so themselves.
-_FROM_HOSTS = (
-    *("SG101", "SG102", "SG103", "SG104", "SG105", "SG106", "SG107", "SG108", "SG109", "SG110", "SG113", "SG115"),
-    *("SG502", "SG507", "SG508", "SG515", "SG706"),
-)
+_FROM_HOSTS = tuple(code for code, entry in CATALOGUE.items() if entry.from_hosts)
 
 
 def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:

@@ -44,13 +44,24 @@ class OverrideError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Code:
-    """One entry of the catalogue. ``absolute``: no override passes it."""
+    """One entry of the catalogue, with what else code asks of it.
+
+    ``absolute``: no override passes it. ``from_hosts``: nothing can be said of it without the compute hosts.
+    ``repairable``: repair_links repairs at least some of it. ``since_28``: it looks at columns of release 28.
+    ``of_server``: it keeps its own server only, where the operator lets the others go (evacuate_partial).
+    ``of_destination``: it speaks against one destination, and an override by name passes it there.
+    """
 
     code: str
     slug: str
     severity: str
     summary: str
     absolute: bool = False
+    from_hosts: bool = False
+    repairable: bool = False
+    since_28: bool = False
+    of_server: bool = False
+    of_destination: bool = False
 
 
 def _catalogue(*entries: Code) -> t.Dict[str, Code]:
@@ -59,21 +70,75 @@ def _catalogue(*entries: Code) -> t.Dict[str, Code]:
 
 CATALOGUE: t.Dict[str, Code] = _catalogue(
     # SG1xx identity
-    Code("SG101", "compute-id-missing", BLOCKER, "No compute_id file where nova-compute would look for one."),
-    Code("SG102", "compute-id-mismatch", BLOCKER, "The uuid in the compute_id file is not the compute node's."),
-    Code("SG103", "compute-id-conflict", BLOCKER, "Copies of the compute_id file on one host disagree."),
-    Code("SG104", "compute-id-unparsable", BLOCKER, "A compute_id file is unreadable or holds no uuid."),
-    Code("SG105", "hypervisor-hostname-changed", BLOCKER, "libvirt's host name is not the compute node's."),
-    Code("SG106", "service-host-changed", BLOCKER, "CONF.host is not the compute service's host."),
-    Code("SG107", "duplicate-identity", BLOCKER, "Two hosts carry the same compute_id, libvirt uuid or machine-id."),
-    Code("SG108", "foreign-domain", BLOCKER, "A domain runs here that the database places elsewhere.", absolute=True),
-    Code("SG109", "missing-domain", BLOCKER, "The database places an instance here that libvirt does not know."),
-    Code("SG110", "unknown-domain", BLOCKER, "libvirt has a domain that no database row knows."),
+    Code(
+        "SG101",
+        "compute-id-missing",
+        BLOCKER,
+        "No compute_id file where nova-compute would look for one.",
+        from_hosts=True,
+    ),
+    Code(
+        "SG102",
+        "compute-id-mismatch",
+        BLOCKER,
+        "The uuid in the compute_id file is not the compute node's.",
+        from_hosts=True,
+    ),
+    Code(
+        "SG103", "compute-id-conflict", BLOCKER, "Copies of the compute_id file on one host disagree.", from_hosts=True
+    ),
+    Code(
+        "SG104", "compute-id-unparsable", BLOCKER, "A compute_id file is unreadable or holds no uuid.", from_hosts=True
+    ),
+    Code(
+        "SG105",
+        "hypervisor-hostname-changed",
+        BLOCKER,
+        "libvirt's host name is not the compute node's.",
+        from_hosts=True,
+    ),
+    Code("SG106", "service-host-changed", BLOCKER, "CONF.host is not the compute service's host.", from_hosts=True),
+    Code(
+        "SG107",
+        "duplicate-identity",
+        BLOCKER,
+        "Two hosts carry the same compute_id, libvirt uuid or machine-id.",
+        from_hosts=True,
+    ),
+    Code(
+        "SG108",
+        "foreign-domain",
+        BLOCKER,
+        "A domain runs here that the database places elsewhere.",
+        absolute=True,
+        from_hosts=True,
+    ),
+    Code(
+        "SG109",
+        "missing-domain",
+        BLOCKER,
+        "The database places an instance here that libvirt does not know.",
+        from_hosts=True,
+    ),
+    Code("SG110", "unknown-domain", BLOCKER, "libvirt has a domain that no database row knows.", from_hosts=True),
     Code("SG111", "name-resolution", BLOCKER, "A host name does not resolve to an address of this host."),
     Code("SG112", "provider-name-mismatch", BLOCKER, "The resource provider is missing or differs from its node."),
-    Code("SG113", "restart-would-destroy", BLOCKER, "Starting nova-compute now would destroy domains.", absolute=True),
+    Code(
+        "SG113",
+        "restart-would-destroy",
+        BLOCKER,
+        "Starting nova-compute now would destroy domains.",
+        absolute=True,
+        from_hosts=True,
+    ),
     Code("SG114", "host-unreadable", BLOCKER, "The host did not answer, or a part of it could not be read."),
-    Code("SG115", "unsupported-driver", BLOCKER, "Not a libvirt compute host (ironic, or another driver)."),
+    Code(
+        "SG115",
+        "unsupported-driver",
+        BLOCKER,
+        "Not a libvirt compute host (ironic, or another driver).",
+        from_hosts=True,
+    ),
     Code("SG116", "service-without-node", BLOCKER, "A compute service has no compute node."),
     Code("SG117", "unmapped-host", BLOCKER, "The host has no host mapping: the API cannot find it."),
     Code("SG118", "name-invalid", BLOCKER, "The name is no valid host name, or not one that Nova can use."),
@@ -87,21 +152,60 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     ),
     Code("SG125", "guest-elsewhere", BLOCKER, "A guest that is to get its old name back lives on another host now."),
     # SG2xx links
-    Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL."),
-    Code("SG202", "service-id-dangling", WARNING, "compute_nodes.service_id names no live service."),
-    Code("SG203", "service-id-of-another", BLOCKER, "compute_nodes.service_id names another host's service."),
+    Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL.", repairable=True),
+    Code("SG202", "service-id-dangling", WARNING, "compute_nodes.service_id names no live service.", repairable=True),
+    Code(
+        "SG203",
+        "service-id-of-another",
+        BLOCKER,
+        "compute_nodes.service_id names another host's service.",
+        repairable=True,
+    ),
     Code("SG204", "node-without-service", BLOCKER, "A compute node's host has no compute service."),
     Code("SG205", "duplicate-nodes", BLOCKER, "Several live compute nodes for one host or one hypervisor host name."),
     Code("SG206", "node-identity-broken", BLOCKER, "A compute node has no uuid, or no provider of that uuid and name."),
-    Code("SG207", "deleted-node-in-use", BLOCKER, "A soft-deleted compute node is still linked by live instances."),
-    Code("SG211", "compute-id-null", WARNING, "instances.compute_id is NULL."),
-    Code("SG212", "compute-id-dangling", WARNING, "instances.compute_id names no row."),
-    Code("SG213", "compute-id-of-deleted-node", WARNING, "instances.compute_id names a soft-deleted node."),
-    Code("SG214", "compute-id-of-another", BLOCKER, "instances.compute_id names another host's node."),
-    Code("SG215", "offloaded-with-link", WARNING, "An instance without a host still has a node or compute_id."),
+    Code(
+        "SG207",
+        "deleted-node-in-use",
+        BLOCKER,
+        "A soft-deleted compute node is still linked by live instances.",
+        since_28=True,
+    ),
+    Code("SG211", "compute-id-null", WARNING, "instances.compute_id is NULL.", repairable=True, since_28=True),
+    Code("SG212", "compute-id-dangling", WARNING, "instances.compute_id names no row.", repairable=True, since_28=True),
+    Code(
+        "SG213",
+        "compute-id-of-deleted-node",
+        WARNING,
+        "instances.compute_id names a soft-deleted node.",
+        repairable=True,
+        since_28=True,
+    ),
+    Code(
+        "SG214",
+        "compute-id-of-another",
+        BLOCKER,
+        "instances.compute_id names another host's node.",
+        repairable=True,
+        since_28=True,
+    ),
+    Code(
+        "SG215",
+        "offloaded-with-link",
+        WARNING,
+        "An instance without a host still has a node or compute_id.",
+        repairable=True,
+    ),
     Code("SG216", "instance-without-node", BLOCKER, "An instance's host and node name no live compute node."),
     Code("SG217", "offloaded-with-host", BLOCKER, "A shelved-offloaded instance still has a host."),
-    Code("SG221", "migration-link-broken", WARNING, "An open migration's dest_compute_id is missing or wrong."),
+    Code(
+        "SG221",
+        "migration-link-broken",
+        WARNING,
+        "An open migration's dest_compute_id is missing or wrong.",
+        repairable=True,
+        since_28=True,
+    ),
     Code("SG231", "pci-device-of-deleted-node", BLOCKER, "A claimed PCI device belongs to a soft-deleted node."),
     # SG3xx names
     Code("SG301", "half-rename", BLOCKER, "The stores disagree on one host's name."),
@@ -132,21 +236,68 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG408", "host-missing-from-placement-aggregate", BLOCKER, "The zone's aggregate in placement lacks the host."
     ),
     # SG5xx evacuation and storage
-    Code("SG501", "no-real-memory", BLOCKER, "The destination has no real memory for the server."),
-    Code("SG502", "overcommitted-destination", WARNING, "The destination is overcommitted."),
-    Code("SG503", "hugepages-short", BLOCKER, "The destination has too few free huge pages."),
-    Code("SG504", "disk-image-missing", BLOCKER, "An expected disk image is missing in the pool."),
-    Code("SG505", "pool-mismatch", BLOCKER, "Source and destination use different pools or clusters."),
-    Code("SG506", "source-not-fenced", BLOCKER, "The source host is not proven to be fenced."),
-    Code("SG507", "double-writer", BLOCKER, "Two clients can write one disk.", absolute=True),
-    Code("SG508", "guard-snapshot-leaked", WARNING, "A guard snapshot was left behind."),
+    Code(
+        "SG501",
+        "no-real-memory",
+        BLOCKER,
+        "The destination has no real memory for the server.",
+        of_server=True,
+        of_destination=True,
+    ),
+    Code(
+        "SG502",
+        "overcommitted-destination",
+        WARNING,
+        "The destination is overcommitted.",
+        from_hosts=True,
+        of_server=True,
+    ),
+    Code(
+        "SG503",
+        "hugepages-short",
+        BLOCKER,
+        "The destination has too few free huge pages.",
+        of_server=True,
+        of_destination=True,
+    ),
+    Code(
+        "SG504",
+        "disk-image-missing",
+        BLOCKER,
+        "An expected disk image is missing in the pool.",
+        of_server=True,
+        of_destination=True,
+    ),
+    Code(
+        "SG505",
+        "pool-mismatch",
+        BLOCKER,
+        "Source and destination use different pools or clusters.",
+        of_destination=True,
+    ),
+    Code("SG506", "source-not-fenced", BLOCKER, "The source host is not proven to be fenced.", of_server=True),
+    Code("SG507", "double-writer", BLOCKER, "Two clients can write one disk.", absolute=True, from_hosts=True),
+    Code("SG508", "guard-snapshot-leaked", WARNING, "A guard snapshot was left behind.", from_hosts=True),
     Code("SG509", "evacuation-not-reaped", BLOCKER, "An evacuation away from the host has not been cleared on it."),
     Code("SG510", "service-not-down", BLOCKER, "The compute service is not down."),
     Code("SG511", "port-binding-left-behind", BLOCKER, "A port is still bound to the source."),
-    Code("SG512", "no-candidate-host", BLOCKER, "No host can take the server."),
-    Code("SG513", "local-disk", BLOCKER, "The server's disk is local: it would be rebuilt from its image."),
+    Code("SG512", "no-candidate-host", BLOCKER, "No host can take the server.", of_server=True),
+    Code(
+        "SG513",
+        "local-disk",
+        BLOCKER,
+        "The server's disk is local: it would be rebuilt from its image.",
+        of_server=True,
+        of_destination=True,
+    ),
     Code("SG514", "blast-radius", BLOCKER, "More servers or hosts than allowed would be touched."),
-    Code("SG515", "blocklist-entry-left", WARNING, "An entry on Ceph's OSD blocklist is needed by no open operation."),
+    Code(
+        "SG515",
+        "blocklist-entry-left",
+        WARNING,
+        "An entry on Ceph's OSD blocklist is needed by no open operation.",
+        from_hosts=True,
+    ),
     Code("SG516", "hold-left", WARNING, "A compute service is held by an operation that is not open."),
     Code("SG517", "disk-not-open", BLOCKER, "A running domain's disk is open by no client of its host."),
     Code("SG518", "ceph-rights", BLOCKER, "The Ceph user may not change the OSD blocklist."),
@@ -161,16 +312,16 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG606", "next-start-changes", WARNING, "The next start would change the domain's definition."),
     Code("SG607", "never-recorded", INFO, "The domain's definition was never recorded."),
     # SG7xx in flight
-    Code("SG701", "task-in-progress", BLOCKER, "A task of an instance is in progress."),
-    Code("SG702", "migration-open", BLOCKER, "A migration is in progress."),
-    Code("SG703", "resize-unconfirmed", BLOCKER, "A resize or cold migration waits for confirmation."),
+    Code("SG701", "task-in-progress", BLOCKER, "A task of an instance is in progress.", of_server=True),
+    Code("SG702", "migration-open", BLOCKER, "A migration is in progress.", of_server=True),
+    Code("SG703", "resize-unconfirmed", BLOCKER, "A resize or cold migration waits for confirmation.", of_server=True),
     Code("SG704", "service-disabled", WARNING, "The compute service is disabled, forced down or not up."),
     Code("SG705", "release-unsupported", BLOCKER, "Nova's release or schema is unknown or not supported."),
-    Code("SG706", "operation-open", BLOCKER, "The journal of an unfinished run is open."),
+    Code("SG706", "operation-open", BLOCKER, "The journal of an unfinished run is open.", from_hosts=True),
     Code("SG707", "lock-held", BLOCKER, "Another operation holds this host."),
     Code("SG708", "ha-automation", WARNING, "Automation could evacuate the host while its service is down."),
     Code("SG709", "evidence-missing", BLOCKER, "Evidence that the operation depends on was not read."),
-    Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move."),
+    Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move.", of_server=True),
     Code("SG711", "error-after-move", BLOCKER, "Nova says ERROR of a server whose QEMU runs on."),
     Code("SG712", "database-lock", INFO, "The database's lock does not keep another run out; the host's does."),
 )

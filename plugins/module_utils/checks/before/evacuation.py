@@ -393,7 +393,7 @@ def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:
 #: What keeps its own server only, whatever the operator says: somebody else has the disk.
 ALWAYS_ALONE = ("SG507",)
 #: What keeps its own server only where the operator lets the others go (evacuate_partial).
-ALONE = ("SG501", "SG502", "SG503", "SG504", "SG506", "SG512", "SG513", "SG701", "SG702", "SG703", "SG710")
+ALONE = tuple(code for code, entry in CATALOGUE.items() if entry.of_server)
 
 
 def server_of(item: Finding, servers: t.Container[t.Optional[str]]) -> t.Optional[str]:

@@ -41,6 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     LinkPciDevice,
     ServiceRow,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
 NODES = "compute_nodes"
@@ -51,9 +52,9 @@ BY_NODE = ("SG201", "SG202", "SG203", "SG204", "SG205", "SG206")
 BY_INSTANCE = ("SG211", "SG212", "SG213", "SG214", "SG215", "SG216", "SG217")
 CODES = (*BY_NODE, "SG207", *BY_INSTANCE, "SG221", "SG231")
 #: Codes of which at least some can be repaired.
-REPAIRABLE = ("SG201", "SG202", "SG203", "SG211", "SG212", "SG213", "SG214", "SG215", "SG221")
+REPAIRABLE = tuple(code for code, entry in CATALOGUE.items() if entry.repairable)
 #: Codes that look at columns of release 28.
-SINCE_28 = ("SG207", "SG211", "SG212", "SG213", "SG214", "SG221")
+SINCE_28 = tuple(code for code, entry in CATALOGUE.items() if entry.since_28)
 
 IRONIC = "ironic"
 SHELVED = "shelved_offloaded"
