@@ -179,4 +179,3 @@ def test_reason_of_a_driver_error() -> None:
     assert engine.reason(error, URL) == "Access denied for '***' (1045)"
     assert not engine.is_busy(error)
     assert engine.is_busy(sa.exc.OperationalError("", {}, _Refusal(1213, "Deadlock")))
-    assert engine.is_denied(sa.exc.OperationalError("", {}, _Refusal(1142, "denied")))

@@ -30,14 +30,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
-try:
-    import netaddr
-except ImportError:
-    # Where it is missing no range is recognised: less is proven, never more.
-    HAS_NETADDR = False
-else:
-    HAS_NETADDR = True
-
 WATCHER, LOCK = "watcher", "lock"
 #: How the evidence of an address begins that nothing but locks shows.
 _BY_WORD = "named by the operator"
@@ -67,33 +59,6 @@ def address_of(ceph: t.Optional[str]) -> t.Optional[str]:
         text = text.removeprefix(prefix)
     host = text[1:].partition("]")[0] if text.startswith("[") else text.rpartition(":")[0]
     return plain(host)
-
-
-def on_list(entries: t.Iterable[str], address: str) -> bool:
-    """Whether entries of an OSD blocklist refuse every client of an address.
-
-    ``IP``, ``IP:0/0`` and ranges (``IP/BITS``, ``cidr:IP:0/BITS``) do; ``IP:PORT/NONCE`` refuses one client only.
-    """
-    return any(_refuses(entry.strip(), address) for entry in entries)
-
-
-def _refuses(entry: str, address: str) -> bool:
-    wanted = plain(address)
-    if wanted is None:
-        return False
-    if plain(entry.strip("[]")) == wanted or (entry.endswith(":0/0") and address_of(entry) == wanted):
-        return True
-    network, _slash, bits = entry.removeprefix("cidr:").rpartition("/")
-    if entry.startswith("cidr:"):
-        network = address_of(f"{network}/0") or network
-    elif parse_address(network.strip("[]")) is None:
-        return False
-    if not HAS_NETADDR:
-        return False
-    try:
-        return netaddr.IPAddress(wanted) in netaddr.IPNetwork(f"{network.strip('[]')}/{bits}")
-    except (netaddr.AddrFormatError, ValueError):
-        return False
 
 
 # --- who sees what --------------------------------------------------------------------------------------------

@@ -396,15 +396,6 @@ def rights(bundle: Bundle, fsids: t.Iterable[str], fence_kind: t.Optional[str]) 
             yield finding("SG518", _reader(facts), evidence, remedy, WARNING)
 
 
-def fencers(bundle: Bundle, fsid: str, source: str) -> t.List[str]:
-    """Return the inventory names of hosts whose user may add entries to a cluster's blocklist; never the source."""
-    return [
-        facts.inventory_name
-        for facts, rbd in _views(bundle, fsid)
-        if _may_add(rbd) and conf_host(facts) != source and facts.inventory_name != source
-    ]
-
-
 def _views(bundle: Bundle, fsid: str) -> t.List[t.Tuple[HostFacts, RbdFacts]]:
     found = [(facts, facts.rbd) for _name, facts in sorted(bundle.hosts.items())]
     return [(facts, rbd) for facts, rbd in found if rbd is not None and rbd.fsid == fsid]

@@ -581,12 +581,6 @@ def ports_left(connection: t.Any, host: str, servers: t.Container[str]) -> t.Lis
     return [port for port in reads.list_ports(connection, host) if port.device_id in servers]
 
 
-def ports_of(connection: t.Any, server: str) -> t.List[facts.ApiPort]:
-    """Return a server's ports."""
-    items = http.pages(connection, NETWORK, "/ports", "ports", None, {"device_id": server})
-    return [reads.port_of(item) for item in items]
-
-
 def hold_down(connection: t.Any, host: str, reason: str) -> facts.ApiService:
     """Disable a host's compute service with a reason, and force it down: in one request. Returns it as read back.
 

@@ -58,8 +58,6 @@ BRIEF = Limits(lock=3, statement=5, idle=5, whole=15)
 _MYSQL_BUSY = (1020, 1205, 1213)
 _POSTGRES_BUSY = ("40001", "40P01", "55P03")
 #: Access denied for a table, a column, a database; to PostgreSQL: insufficient privilege.
-_MYSQL_DENIED = (1044, 1142, 1143, 1227)
-_POSTGRES_DENIED = ("42501",)
 #: What Percona XtraDB Cluster answers to GET_LOCK while pxc_strict_mode is ENFORCING or MASTER.
 _PXC_PROHIBITED = 1105
 
@@ -109,11 +107,6 @@ def _sqlstate(error: BaseException) -> t.Optional[str]:
 def is_busy(error: BaseException) -> bool:
     """Whether the server says that another transaction was in the way. Nothing was changed then."""
     return _mysql_code(error) in _MYSQL_BUSY or _sqlstate(error) in _POSTGRES_BUSY
-
-
-def is_denied(error: BaseException) -> bool:
-    """Whether the server says that the user may not do this."""
-    return _mysql_code(error) in _MYSQL_DENIED or _sqlstate(error) in _POSTGRES_DENIED
 
 
 def translate(error: BaseException, url: str) -> t.Union[DatabaseError, Conflict]:
