@@ -440,3 +440,14 @@ def test_the_variables_of_the_job_templates_of_awx_exist():
     names = {name for name in named(templates) if not name.startswith("awx_")}
     assert len(names) > 30
     assert names <= set(documented())
+
+
+def test_a_repair_that_cannot_be_resumed_says_so_in_one_line_and_leaves_a_report(run, passed):
+    """Ansible printed all that the task returned before the line that mattered, and the last run's report stayed."""
+    urls = {"nova_api_db_url": "mysql+pymysql://u:p@127.0.0.1:1/a", "nova_cell_db_urls": {}}
+    done = run("repair_links", inventory={"all": {"hosts": {"localhost": HERE}}}, repair_action="resume", **urls)
+    refused(done, "nothing to resume")
+    (fatal,) = [line for line in done.stdout.splitlines() if line.startswith("fatal:")]
+    assert len(fatal) < 500, fatal
+    assert '"msg"' in fatal
+    assert json.loads(passed.read_text())["verdict"] == "block"
