@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import pathlib
 
 import pytest
@@ -221,11 +222,14 @@ def test_a_guest_evacuated_in_the_window_is_left_there_by_a_rollback_when_it_is_
 
 
 @contextlib.contextmanager
-def other_inventory(lab, tmp_path):
+def other_inventory(lab, tmp_path, nova_host):
     """Another controller's inventory, which calls the host by another name."""
     mine = lab.info["inventory"]
-    other = tmp_path / "inventory.yml"
-    other.write_text(pathlib.Path(mine).read_text().replace('"compute1":', '"rack7-node1":'))
+    hosts = json.loads(pathlib.Path(mine).read_text())
+    known = hosts["compute"]["hosts"]
+    known["rack7-node1"] = {**known.pop(HOST), "stackguard_nova_host": nova_host}
+    other = tmp_path / "inventory.json"
+    other.write_text(json.dumps(hosts))
     lab.info["inventory"] = str(other)
     try:
         yield
@@ -238,7 +242,7 @@ def test_another_controller_that_calls_the_host_otherwise_does_not_run_beside(la
     """A7: two runs of one operation exclude each other on the host, whatever the inventories call it."""
     before = state.guests(lab)
     run = Paused(playbooks, names, "apply placement acted", tmp_path)
-    with other_inventory(lab, tmp_path):
+    with other_inventory(lab, tmp_path, names[0]):
         second = playbooks.rename(*names).failed()
         assert "SG707" in second.output, second.told()
         back = playbooks.rename(*names, "rollback").failed()

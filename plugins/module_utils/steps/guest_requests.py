@@ -30,10 +30,17 @@ GRACE = 20.0
 
 
 class LockGuests:
-    """Lock every guest of the host that is not locked. Undone by the reason, which is the operation's own."""
+    """Lock every guest of the host that is not locked. Undone by the reason, which is the operation's own.
+
+    A request of before the lock can take the reason off and leave the lock: nova-compute saves its own copy of the
+    server's system_metadata, in which locked_reason is (compute manager, shelve_instance; DB API,
+    _instance_metadata_update_in_place deletes what is not in it; seen on 34). So who was locked is remembered.
+    """
 
     def __init__(self, systems: Systems) -> None:
         self.systems = systems
+        #: Who was locked, as the journal has it; None: it was killed before it could note that.
+        self.locked: t.Optional[t.FrozenSet[str]] = None
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Lock, and read every lock back; those that their owners have locked are left alone. Noted: who was locked."""
@@ -50,9 +57,25 @@ class LockGuests:
         left = f", {others} locked by others left alone" if others else ""
         return Done(f"{count(len(mine), 'guest')} locked{left}", {"locked": mine})
 
-    def undo(self, params: Params) -> None:
+    def recall(self, memory: t.Mapping[str, t.Any]) -> None:
+        """Take note of who was locked."""
+        noted_ = memory.get("lock_guests")
+        self.locked = frozenset(noted_.get("locked") or ()) if noted_ else None
+
+    def undo(self, params: Params) -> t.Optional[Done]:
         """Unlock those that are locked for this operation, wherever they are now."""
-        unlock(self.systems, params, params.get("uuids") or ())
+        uuids = params.get("uuids") or ()
+        unlock(self.systems, params, uuids, self.locked or ())
+        if self.locked is not None:
+            return None
+        with as_step_error():
+            there = guests_here(self.systems, params)
+        bare = [guest for guest in there if guest.locked and guest.reason is None]
+        if not bare:
+            return None
+        found = Checked(tuple(lost_requests.bare_locks(bare)))
+        self.systems.remark(findings_text(found))
+        return Done(f"{count(len(bare), 'guest')} locked without a reason", noted(found, self.systems.overrides))
 
 
 class Settle:
@@ -140,7 +163,7 @@ class UnlockGuests:
         """Unlock. Noted: those that were unlocked by another while the operation was open."""
         mine = set((memory.get("lock_guests") or {}).get("locked") or ())
         uuids = mine | set(params.get("uuids") or ())
-        unlocked = unlock(self.systems, params, uuids)
+        unlocked = unlock(self.systems, params, uuids, mine)
         with as_step_error():
             there = {guest.uuid: guest for guest in guests_here(self.systems, {**params, "uuids": sorted(uuids)})}
         early = [there[uuid] for uuid in sorted(mine - unlocked) if uuid in there]
@@ -191,18 +214,22 @@ def guests_here(systems: Systems, params: Params) -> t.List[facts.GuestState]:
     return [guest for guest in found if guest.host in hosts]
 
 
-def unlock(systems: Systems, params: Params, uuids: t.Iterable[str]) -> t.Set[str]:
+def unlock(systems: Systems, params: Params, uuids: t.Iterable[str], ours: t.Collection[str] = ()) -> t.Set[str]:
     """Unlock every server that is locked for this operation, wherever it is, and read that back; return them.
 
-    ``uuids``: servers that are asked for singly where a list leaves them out.
+    ``uuids``: servers that are asked for singly where a list leaves them out. ``ours``: servers that this operation has
+    locked, by its journal: they are unlocked without a reason, too, but not with another one.
     """
-
     reason = params["reason"]
+    uuids = {*uuids, *ours}
+
+    def is_ours(guest: facts.GuestState) -> bool:
+        return guest.reason == reason or (guest.reason is None and guest.uuid in ours)
 
     def mine() -> t.List[str]:
         singly = instance_actions.guests_of(systems.cloud, params["hosts"], uuids)
         listed = instance_actions.locked_for(systems.cloud, reason)
-        return sorted({guest.uuid for guest in [*singly, *listed] if guest.locked and guest.reason == reason})
+        return sorted({guest.uuid for guest in [*singly, *listed] if guest.locked and is_ours(guest)})
 
     with as_step_error():
         locked = mine()

@@ -78,6 +78,14 @@ class Repeatable(t.Protocol):
         """Make ready for another try."""
 
 
+@t.runtime_checkable
+class Remembering(t.Protocol):
+    """An action that is undone by what its steps noted."""
+
+    def recall(self, memory: t.Mapping[str, t.Any]) -> None:
+        """Take note of what steps of this operation have remembered, right before it is undone."""
+
+
 class Voice(t.Protocol):
     """Progress, for people."""
 
@@ -261,7 +269,10 @@ class Runner:
             self.host.call([self._mark(journal, begin), undo, self._mark(journal, end)])
         else:
             self.host.call([self._mark(journal, begin)])
-            done = self.actions[step.action].undo(step.params)
+            action = self.actions[step.action]
+            if isinstance(action, Remembering):
+                action.recall(journal.get("memory", {}))
+            done = action.undo(step.params)
             if done is not None:
                 told = done.remark
                 end = self._event(step=step.name, step_state=journals.UNDONE, text=told, memory=done.memory)

@@ -329,3 +329,54 @@ def test_a_cell_that_is_not_read_keeps_nova_compute_stopped(monkeypatch):
     cloud.unread_cells = {"cell2": "connection refused"}
     with pytest.raises(StepError, match=r"(?s)SG709.*migrations of cell cell2.*connection refused"):
         guest_requests.NoEvacuation(cloud.systems()).apply({"hosts": HOSTS}, {})
+
+
+# --- a lock whose reason nova-compute removes ---------------------------------------------------------------------
+
+
+def locked_and_robbed(monkeypatch):
+    """One guest is shelved while it is locked: nova-compute saves its own copy of the metadata, without a reason."""
+    cloud = Cloud(monkeypatch, shelved={}, plain={}, owners={"lock": "mine"}, bare={})
+    cloud.change("bare", locked=True)
+    step = guest_requests.LockGuests(cloud.systems())
+    memory = {"lock_guests": step.apply(LOCK, {}).memory}
+    cloud.change("shelved", reason=None)
+    return cloud, memory
+
+
+def locks(cloud):
+    return {name: (guest.locked, guest.reason) for name, guest in cloud.guests.items()}
+
+
+LEFT = {"shelved": (False, None), "plain": (False, None), "owners": (True, "mine"), "bare": (True, None)}
+
+
+def test_a_guest_that_was_shelved_while_it_was_locked_is_unlocked_by_a_rollback(monkeypatch):
+    """Seen on the lab (run 6 of the random owners): it stayed locked after a rename that ended well."""
+    cloud, memory = locked_and_robbed(monkeypatch)
+    again = guest_requests.LockGuests(cloud.systems())
+    again.recall(memory)
+    assert again.undo({**LOCK, "uuids": [guest.uuid for guest in cloud.guests.values()]}) is None
+    assert locks(cloud) == LEFT
+
+
+def test_it_is_unlocked_at_the_end_and_one_that_its_owner_locked_is_not(monkeypatch):
+    cloud, memory = locked_and_robbed(monkeypatch)
+    done = guest_requests.UnlockGuests(cloud.systems()).apply(LOCK, memory)
+    assert locks(cloud) == LEFT
+    assert done.remark == "2 guests unlocked"
+    assert done.memory["findings"] == []
+
+
+def test_a_rollback_that_does_not_know_whom_it_locked_reports_locks_without_a_reason(monkeypatch):
+    """Killed while it locked: an owner's lock may have no reason either, so it is reported and left."""
+    cloud, _memory = locked_and_robbed(monkeypatch)
+    killed = guest_requests.LockGuests(cloud.systems())
+    killed.recall({})
+    done = killed.undo(LOCK)
+    found = {item["object"]["id"]: item for item in done.memory["findings"]}
+    assert set(found) == {"uuid-shelved", "uuid-bare"}
+    assert found["uuid-shelved"]["code"] == "SG122"
+    assert found["uuid-shelved"]["remedy"].startswith("openstack server unlock uuid-shelved, unless its owner")
+    assert locks(cloud)["plain"] == (False, None)
+    assert locks(cloud)["shelved"] == (True, None)

@@ -52,6 +52,17 @@ def unlocked(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
         yield finding("SG122", _subject(guest), evidence, remedy)
 
 
+def bare_locks(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
+    """SG122: guests that are locked without a reason, after a run that was killed while it locked them."""
+    for guest in guests:
+        evidence = {"locked": guest.locked, "reason": guest.reason}
+        remedy = (
+            f"openstack server unlock {guest.uuid}, unless its owner locked it (openstack server event list "
+            f"{guest.uuid}): the run was killed while it locked guests, and did not note which."
+        )
+        yield finding("SG122", _subject(guest), evidence, remedy)
+
+
 def evacuated(databases: DatabaseFacts, hosts: t.Sequence[str]) -> t.Iterator[Finding]:
     """SG509: evacuations away from these names that nova-compute would clean up after. SG709: cells not read."""
     for entry in databases.unread:
