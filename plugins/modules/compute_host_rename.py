@@ -204,6 +204,13 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+succeeded:
+  description:
+    - Whether the run did all that was asked for.
+    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+  returned: always
+  type: bool
+  sample: true
 state:
   description: Where the operation stands.
   returned: always
