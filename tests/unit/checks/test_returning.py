@@ -516,6 +516,18 @@ def test_swap_and_volumes_are_looked_at_and_the_config_drive_is_not():
         assert blockers(volume.host("compute2", rbd=view)) == codes
 
 
+def test_a_volume_that_another_server_has_attached_as_well_is_a_warning():
+    """It may be multi-attached: which servers have it is not read for other hosts."""
+    volume = with_disks(at_home(), "volumes/volume-1")
+    watchers = [facts.RbdWatcher(f"{HOST}:0/5"), facts.RbdWatcher(f"{address(3)}:0/5")]
+    image = facts.RbdImage("volume-1", "v", 1, [], watchers, [])
+    view = dataclasses.replace(ceph([f"{HOST}:0/77"], ()), volumes=[facts.RbdVolume("volumes", image)])
+    some = volume.host("compute2", rbd=view)
+    assert blockers(some) == []
+    (item,) = [item for item in judged(some).checked.findings if item.code == "SG507"]
+    assert (item.severity, item.evidence["clients"]) == ("warning", {"volumes/volume-1": [f"{address(3)}:0/5"]})
+
+
 def test_a_guest_whose_images_were_not_asked_for_is_not_known_to_use_its_disk():
     view = dataclasses.replace(ceph([f"{HOST}:0/77"], ()), instances=[NIL])
     assert blockers(at_home().host("compute2", rbd=view)) == ["SG709"]

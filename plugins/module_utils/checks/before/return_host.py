@@ -531,6 +531,7 @@ def _twice(
 
     A spawn that failed can leave its QEMU on the destination, while Nova has the server here. As long as Ceph refuses
     this host, that one writes alone. Seen on the lab: a QEMU that was cut off for the whole time opens its disk again.
+    Of a volume it is a warning: others may have it attached as well, and which do is not read here.
     """
     for domain in facts.domains or []:
         if domain.state not in RUNNING or domain.uuid in ended:
@@ -539,13 +540,15 @@ def _twice(
         images = {source: _look(source, domain, place, views)[0] for source in _sources(domain)}
         others = {source: _others_clients(facts, image) for source, image in images.items() if image is not None}
         others = {source: found for source, found in others.items() if found}
+        own = [source for source in others if source.partition("/")[2].startswith(f"{domain.uuid}_")]
         if hosts or others:
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
             remedy = (
                 f"virsh destroy {domain.uuid} on the host whose QEMU is not the guest's, or end the other client. Then "
                 "verify that one watcher is left (rbd status POOL/IMAGE), and run return_host again."
             )
-            yield finding("SG507", domain_subject(domain, facts), evidence, remedy)
+            severity = None if hosts or own else WARNING
+            yield finding("SG507", domain_subject(domain, facts), evidence, remedy, severity)
 
 
 def _runs(other: HostFacts, uuid: str) -> bool:
