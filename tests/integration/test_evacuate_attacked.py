@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
 
 import pytest
@@ -337,6 +338,36 @@ def test_the_return_reports_guests_whose_disks_are_dead(clean, playbooks):
     assert len(evacuation.watchers(lab, f"{stays}_disk")) == 1
     service = lab.service(SOURCE)
     assert (service["status"], service["forced_down"]) == ("enabled", False)
+
+
+@LEFT
+def test_a_host_is_not_let_in_while_a_failed_spawn_runs_its_guest_elsewhere(clean, playbooks):
+    """The entry was lifted, and two QEMUs wrote one disk: Nova had the server on the host that came back."""
+    lab = clean
+    guests = boot(lab, "twin", 2)
+    goes, stays = guests["twin1"], guests["twin2"]
+    xml = lab.ssh(SOURCE, f"virsh dumpxml --migratable --security-info {stays}")
+    cut(lab)
+    evacuate(playbooks, variables={"evacuate_servers": [goes]}).ok()
+    # As a spawn leaves it that failed after its QEMU had begun.
+    alone = re.sub(r"<interface .*?</interface>", "", xml, flags=re.DOTALL)
+    lab.ssh(OTHER, f"mkdir -p /var/lib/nova/instances/{stays} && virsh create /dev/stdin", stdin=alone)
+    try:
+        assert host_of(lab, stays) == SOURCE
+        lab.command("host", SOURCE, "join")
+        waiting.until("the host answers", lambda: "here" in lab.ssh(SOURCE, "echo here", check=False) or None, 60)
+        evacuation.may_unblock(lab, "compute3")
+        with stopped_compute(lab, SOURCE):
+            refused = come_back(playbooks, ceph=("compute3", "stackguard")).failed()
+            found = [item for item in of_code(refused, "SG507") if item["object"]["id"] == stays]
+            assert [item["evidence"]["runs on"] for item in found] == [[OTHER]], refused.told()
+            assert strangers.listed(lab) == [address(lab)]
+            lab.ssh(OTHER, f"virsh destroy {stays}")
+            cleared = come_back(playbooks, ceph=("compute3", "stackguard"))
+            assert "SG507" not in cleared.codes, cleared.told()
+            assert not strangers.listed(lab)
+    finally:
+        lab.ssh(OTHER, f"virsh destroy {stays}", check=False)
 
 
 # --- asked, left, two at once ---------------------------------------------------------------------------------
