@@ -78,8 +78,8 @@ class Rename:
             return self._dispatch(self._args["action"])
         except (steps.StepError, StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
             needs = {"needs": error.needs} if isinstance(error, drain_actions.DiscoveryError) else {}
-            told = {"failed": True, "changed": self._changed, "msg": str(error), **needs}
-            return {**told, **self._failed_report(error), **self._where_it_stands()}
+            ended = {"failed": True, "changed": self._changed, "msg": str(error), **needs}
+            return {**ended, **self._failed_report(error), **self._where_it_stands()}
 
     # --- what was asked for
 
@@ -142,7 +142,7 @@ class Rename:
         current = names.conf_host(facts)
         verb = {"rollback": "roll back"}.get(action, action)
         if current is None:
-            # Which of its two names it bears would say whether that is well: it is not guessed.
+            # The host's present name decides whether the rename is over. The code does not guess it.
             why = next((entry.reason for entry in facts.unread if entry.part == "nova_conf"), "no reason was given")
             raise steps.StepError(
                 f"no rename is open on this host: there is nothing to {verb}. Whether it is "
@@ -185,8 +185,13 @@ class Rename:
         except (rename_plan.PlanError, names.NamesError) as error:
             # Overridden findings may leave the report at a warning: what cannot be planned is refused all the same.
             msg = f"refused, nothing was changed: {error}"
-            told = findings.refused(report)
-            return {"failed": True, "changed": False, "msg": msg, "report": told, "state": "refused"}
+            return {
+                "failed": True,
+                "changed": False,
+                "msg": msg,
+                "report": findings.refused(report),
+                "state": "refused",
+            }
         if checked.findings or checked.unchecked:
             self._run.say(terminal.findings_text(checked, overrides))
         host = bundle.hosts.get(request.inventory_name)

@@ -128,8 +128,8 @@ def unchanged(bundle: Bundle, expected: RenamedHost) -> Checked:
 def deleted_since(bundle: Bundle, expected: RenamedHost, checked: Checked) -> Checked:
     """Return findings with SG110 as a warning where the server was one of this host's when the operation began.
 
-    It was deleted while nova-compute was stopped. Nova's own task ends such domains (release 23 to 34, compute
-    manager, ``_cleanup_running_deleted_instances``).
+    It was deleted while nova-compute was stopped. Nova's own task ends such domains (compute manager,
+    ``_cleanup_running_deleted_instances``), unless running_deleted_instance_action is noop or log.
     """
     cells = (bundle.databases.cells if bundle.databases else None) or []
     hosts = {expected.old_host, expected.new_host}
@@ -140,8 +140,8 @@ def deleted_since(bundle: Bundle, expected: RenamedHost, checked: Checked) -> Ch
         if row.deleted and row.id in expected.instance_ids and row.host in hosts
     }
     remedy = (
-        "nova-compute ends this domain by itself (running_deleted_instance_action, every "
-        "running_deleted_instance_poll_interval seconds). Look for it again after that: virsh list --all."
+        "virsh list --all, after running_deleted_instance_poll_interval seconds: nova-compute ends this domain, "
+        "unless its running_deleted_instance_action is noop or log. Then end it: virsh destroy and undefine."
     )
     return Checked(
         tuple(
