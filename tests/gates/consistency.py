@@ -41,6 +41,7 @@ def union_types() -> Iterator[str]:
 #: The rooms of plugins/module_utils, from the ground up, each with its rule. A room may use those before it.
 ROOMS = {
     "model": "the words of the trade: frozen dataclasses and pure functions over them",
+    "name_places": "where the name of a host is stored, a file for each place; pure",
     "capacity": "who fits where, by measured memory or by placement's numbers; pure",
     "records": "files of ours: journals, evidence, batches",
     "checks": "facts to findings; pure",
@@ -52,7 +53,7 @@ ROOMS = {
 }
 #: Rooms in rooms, again from the ground up. Files beside the folders of checks judge all of them.
 FOLDERS = {
-    "checks": ("common", "hazards", "after", "before", "coverage", "audit"),
+    "checks": ("hazards", "after", "before", "coverage", "audit"),
     "systems": ("api", "broker", "ceph", "db", "host"),
 }
 #: What a folder of systems may use of another one: everything else goes through steps and operations.
@@ -63,9 +64,9 @@ NEIGHBOURS = {
     ("systems/ceph/rbd.py", "host"),
 }
 #: Rooms whose files do no I/O.
-PURE = ("model", "capacity", "checks", "plans", "reports")
-#: What systems know of: facts and amounts, and what is written down. They never judge or plan.
-BELOW_SYSTEMS = ("model", "capacity", "records")
+PURE = ("model", "name_places", "capacity", "checks", "plans", "reports")
+#: What systems know of: facts, places of a name and amounts, and what is written down. They never judge or plan.
+BELOW_SYSTEMS = ("model", "name_places", "capacity", "records")
 IO = re.compile(
     r"^(ansible|openstack|keystoneauth1|sqlalchemy|libvirt|rbd|rados|subprocess|socket|requests|amqp)(\.|$)"
 )

@@ -17,9 +17,8 @@ import typing
 
 from labkit import forecasts
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks import common
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, lookups
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
 
 PLACE = pathlib.Path(__file__).parents[1] / "fixtures" / "forecast"
@@ -91,7 +90,7 @@ class Case:
         self.entry = entry
         some = bundle(entry)
         (self.host,) = some.hosts.values()
-        self.index = common.Index(some)
+        self.index = lookups.Index(some)
 
     def told(self, by=forecast):
         """What a forecast says of the host, as in forecast.json. ``by``: the module that forecasts."""

@@ -22,8 +22,8 @@ FORECAST = f"{PACKAGE}.checks.hazards.forecast"
 #: What is made anew with a module that was changed, because it has taken names from it.
 USERS = {
     f"{PACKAGE}.checks.hazards.recovery": (FORECAST,),
-    f"{PACKAGE}.model.stored_names": (f"{PACKAGE}.checks.common", FORECAST),
-    f"{PACKAGE}.model.host_domain": (f"{PACKAGE}.model.names", f"{PACKAGE}.checks.common", FORECAST),
+    f"{PACKAGE}.model.stored_names": (f"{PACKAGE}.model.lookups", FORECAST),
+    f"{PACKAGE}.model.host_domain": (f"{PACKAGE}.model.names", f"{PACKAGE}.model.lookups", FORECAST),
     FORECAST: (),
 }
 _LEAVES = (ast.Return, ast.Raise, ast.Continue)

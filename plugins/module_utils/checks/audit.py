@@ -12,7 +12,6 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import COMPUTE, Index, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
     definition,
     forecast,
@@ -27,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE, Checked, Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import COMPUTE, Index, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
 #: Codes that nothing can be said of without the compute hosts; the other sources' checks say so themselves.

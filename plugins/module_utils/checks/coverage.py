@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Items
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.identity import IDENTITY_PARTS
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     NO_API_DATABASE,
@@ -28,6 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Unread,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
 #: What an audit can be asked to read.

@@ -18,6 +18,10 @@ HOST = "host"
 CONTROLLER = "controller"
 
 
+class PlanError(ValueError):
+    """The facts do not allow a plan; a preflight check says so in more words."""
+
+
 @dataclasses.dataclass(frozen=True)
 class RowChange:
     """A guarded change of one database row: ``key`` names it, ``before`` must be what it holds, exactly.

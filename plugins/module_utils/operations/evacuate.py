@@ -36,7 +36,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
     unguarded,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import (
     blocklists,
@@ -60,6 +59,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof 
     ProofError,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuation_options,

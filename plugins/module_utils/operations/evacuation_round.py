@@ -19,7 +19,6 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import SMALL_PAGE, Sent, of_flavor
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seat, Tried
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import EVACUATION, gather, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle, EvacuationFacts
@@ -34,6 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
     standing,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import EVACUATION, gather, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
     RUNNING,

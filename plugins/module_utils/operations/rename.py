@@ -34,7 +34,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     from_plain,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan, PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands, RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner, run_token
@@ -182,7 +182,7 @@ class Rename:
             return {"failed": True, "changed": False, "msg": msg, "report": report, "state": "refused"}
         try:
             plan = make_plan()
-        except (rename_plan.PlanError, names.NamesError) as error:
+        except (PlanError, names.NamesError) as error:
             # Overridden findings may leave the report at a warning: what cannot be planned is refused all the same.
             msg = f"refused, nothing was changed: {error}"
             return {

@@ -56,19 +56,23 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
     HOST,
     Change,
     Plan,
+    PlanError,
     RowChange,
     Step,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places import (
+    catalogue,
+    host_itself,
+    neutron_agents,
+    neutron_ports,
+    placement_providers,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import Renaming, needed, row_changes
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import queues
 
 KIND = "rename"
-ETC_HOSTS = "/etc/hosts"
-
-
-class PlanError(ValueError):
-    """The facts do not allow a plan; a preflight check says so in more words."""
 
 
 class PlanContext:
@@ -76,18 +80,18 @@ class PlanContext:
 
     def __init__(self, bundle: Bundle, request: RenameRequest) -> None:
         self.request = request
-        self.host = _needed(bundle.hosts.get(request.inventory_name), f"facts of host {request.inventory_name}")
-        own = _needed(naming.conf_host(self.host), "nova.conf, which says what the host calls itself")
+        self.host = needed(bundle.hosts.get(request.inventory_name), f"facts of host {request.inventory_name}")
+        own = needed(naming.conf_host(self.host), "nova.conf, which says what the host calls itself")
         if own != request.rename_from:
             raise PlanError(f"the host calls itself {own}, not {request.rename_from}")
-        self.databases: DatabaseFacts = _needed(bundle.databases, "the databases")
-        self.cloud: CloudFacts = _needed(bundle.cloud, "the APIs")
+        self.databases: DatabaseFacts = needed(bundle.databases, "the databases")
+        self.cloud: CloudFacts = needed(bundle.cloud, "the APIs")
         self.cell, self.node = _home(self.databases, request.rename_from)
         self.service = _service_row(self.cell, request.rename_from)
         self.api_service = _api_service(self.cloud, self.service)
         self.before, self.after = naming.rename(
             self.host,
-            _needed(self.node.hypervisor_hostname, "hypervisor_hostname of the compute node"),
+            needed(self.node.hypervisor_hostname, "hypervisor_hostname of the compute node"),
             request.rename_to,
             request.hypervisor_hostname,
         )
@@ -95,10 +99,21 @@ class PlanContext:
     @property
     def provider(self) -> ResourceProvider:
         """The root provider of the compute node, by uuid."""
-        for provider in _needed(self.cloud.providers, "resource providers"):
-            if provider.uuid == self.node.uuid:
-                return provider
-        raise PlanError(f"no resource provider has the uuid {self.node.uuid} of the compute node")
+        return self.renaming.provider
+
+    @property
+    def renaming(self) -> Renaming:
+        """What the places of the name take from the facts."""
+        return Renaming(
+            self.cell,
+            self.node,
+            self.service,
+            self.api_service,
+            self.databases.api,
+            self.cloud,
+            self.before,
+            self.after,
+        )
 
 
 def plan(bundle: Bundle, request: RenameRequest) -> Plan:
@@ -178,7 +193,7 @@ def _no_evacuation(context: PlanContext, name: str) -> Step:
 def _whose(context: PlanContext) -> t.Dict[str, t.Any]:
     """Whose requests: the guests of the host under either name. A list of the API may leave one out: by uuid too."""
     old = context.before.host
-    rows = _needed(context.cell.instances, f"instances of cell {context.cell.name}")
+    rows = needed(context.cell.instances, f"instances of cell {context.cell.name}")
     uuids = sorted(row.uuid for row in rows if not row.deleted and row.host == old)
     return {"hosts": _both_names(context), "uuids": uuids}
 
@@ -341,162 +356,68 @@ def start(context: PlanContext, name: str, what: str, units: t.Sequence[Unit], c
 
 
 def _cell_database(context: PlanContext) -> Step:
-    cell, old, new = context.cell, context.before, context.after
-    database = f"cell:{cell.name}"
-    rows = [
-        RowChange(
-            database,
-            "services",
-            "id",
-            context.service.id,
-            {"host": context.service.host, "binary": "nova-compute", "uuid": context.service.uuid, "deleted": 0},
-            {"host": new.host},
-            f"service {context.service.uuid}",
-        ),
-        RowChange(
-            database,
-            "compute_nodes",
-            "id",
-            context.node.id,
-            {
-                "host": context.node.host,
-                "hypervisor_hostname": context.node.hypervisor_hostname,
-                "uuid": context.node.uuid,
-                "deleted": 0,
-            },
-            {"host": new.host, "hypervisor_hostname": new.hypervisor_hostname},
-            f"compute node {context.node.uuid}",
-        ),
-        *_instance_rows(context, database),
-    ]
-    instances = len(rows) - 2
+    old, new = context.before, context.after
+    database = f"cell:{context.cell.name}"
+    rows, counted = _rows(context, "cell")
     params = {
         "database": database,
         "rows": to_plain(rows),
         "old": {"host": old.host, "node": old.hypervisor_hostname},
         "new": {"host": new.host, "node": new.hypervisor_hostname},
     }
-    title = f"cell database {cell.name}: 1 service, 1 compute node, {count(instances, 'instance')}"
-    return Step("cell_database", title, CONTROLLER, "cell_rows", params, _row_changes(rows))
+    title = f"cell database {context.cell.name}: {counted}"
+    return Step("cell_database", title, CONTROLLER, "cell_rows", params, row_changes(rows))
 
 
-def _instance_rows(context: PlanContext, database: str) -> t.List[RowChange]:
-    old, new = context.before, context.after
-    rows = []
-    for instance in _needed(context.cell.instances, f"instances of cell {context.cell.name}"):
-        if instance.deleted or instance.host != old.host:
-            continue
-        if instance.node != old.hypervisor_hostname:
-            raise PlanError(f"instance {instance.uuid} is on host {instance.host} but on node {instance.node}")
-        before: t.Dict[str, t.Any] = {"host": instance.host, "node": instance.node, "uuid": instance.uuid}
-        after = {"host": new.host, "node": new.hypervisor_hostname}
-        if instance.launched_on == old.host:
-            before["launched_on"], after["launched_on"] = old.host, new.host
-        before["deleted"] = 0
-        rows.append(RowChange(database, "instances", "id", instance.id, before, after, f"instance {instance.uuid}"))
-    return rows
+def _rows(context: PlanContext, database: str) -> t.Tuple[t.List[RowChange], str]:
+    """Return the rows of every place in a database, and how many of each."""
+    found = [(place.noun, place.rows(context.renaming)) for place in catalogue.in_database(database)]
+    return [row for _noun, rows in found for row in rows], ", ".join(count(len(rows), noun) for noun, rows in found)
 
 
 def _api_database(context: PlanContext) -> Step:
-    api = _needed(context.databases.api, "the API database")
-    old, new = context.before.host, context.after.host
-    rows = [
-        RowChange("api", "host_mappings", "id", mapping.id, {"host": old}, {"host": new}, f"host mapping {mapping.id}")
-        for mapping in _needed(api.host_mappings, "host mappings")
-        if mapping.host == old
-    ]
-    if len(rows) != 1:
-        raise PlanError(f"{len(rows)} host mappings of {old}, expected 1")
-    members = [row for row in _needed(api.aggregate_hosts, "aggregate hosts") if row.host == old]
-    rows += [
-        RowChange(
-            "api",
-            "aggregate_hosts",
-            "id",
-            row.id,
-            {"host": old, "aggregate_id": row.aggregate_id},
-            {"host": new},
-            f"member of aggregate {row.aggregate_name}",
-        )
-        for row in members
-    ]
+    rows, counted = _rows(context, "api")
     params = {
         "database": "api",
         "rows": to_plain(rows),
-        "old": old,
-        "new": new,
-        "aggregates": sorted({row.aggregate_id for row in members}),
+        "old": context.before.host,
+        "new": context.after.host,
+        "aggregates": sorted({row.before["aggregate_id"] for row in rows if "aggregate_id" in row.before}),
     }
-    title = f"API database: 1 host mapping, {count(len(members), 'aggregate membership')}"
-    return Step("api_database", title, CONTROLLER, "api_rows", params, _row_changes(rows))
+    return Step("api_database", f"API database: {counted}", CONTROLLER, "api_rows", params, row_changes(rows))
 
 
 def _placement(context: PlanContext) -> Step:
-    providers = []
-    for provider in [context.provider, *_children(context)]:
-        name = _provider_name(provider, context.before.hypervisor_hostname, context.after.hypervisor_hostname)
-        if name != provider.name:
-            providers.append({"uuid": provider.uuid, "before": provider.name, "after": name})
-    changes = [
-        Change(f"resource provider {entry['uuid']}", "name", entry["before"], entry["after"]) for entry in providers
-    ]
-    title = f"placement: {count(len(providers), 'resource provider')}"
-    return Step("placement", title, CONTROLLER, "providers", {"providers": providers}, changes)
-
-
-def _children(context: PlanContext) -> t.List[ResourceProvider]:
-    root = context.provider
-    children = [
-        provider
-        for provider in _needed(context.cloud.providers, "resource providers")
-        if provider.root_provider_uuid == root.uuid and provider.uuid != root.uuid
-    ]
-    return sorted(children, key=lambda provider: provider.name)
-
-
-def _provider_name(provider: ResourceProvider, old: str, new: str) -> str:
-    """Nova and neutron name children ``<node>_<device>`` and ``<node>:<agent>...``."""
-    if provider.name == old:
-        return new
-    for separator in ("_", ":"):
-        if provider.name.startswith(old + separator):
-            return new + provider.name[len(old) :]
-    return provider.name
+    place = placement_providers.PLACE
+    providers = [row._asdict() for row in place.renamed(context.renaming)]
+    title = f"placement: {count(len(providers), place.noun)}"
+    return Step("placement", title, CONTROLLER, "providers", {"providers": providers}, place.changes(context.renaming))
 
 
 def _neutron(context: PlanContext) -> t.Optional[Step]:
     old, new = context.before.host, context.after.host
-    agents = [{"id": agent.id, "type": agent.agent_type} for agent in _own_agents(context)]
+    agents = [agent.id for agent in _own_agents(context)]
     ports = _own_ports(context)
     if old == new or not (agents or ports):
         return None
     params = {
         "old": old,
         "new": new,
-        "agents": [agent["id"] for agent in agents],
+        "agents": agents,
         "database": bool(agents),
         "ports": [{"id": port.id, "vif_type": port.binding_vif_type} for port in ports],
     }
-    changes = [Change(f"network agent {agent['id']} ({agent['type']})", "host", old, new) for agent in agents]
-    changes += _port_changes(ports, old, new)
+    changes = [*neutron_agents.PLACE.changes(context.renaming), *neutron_ports.PLACE.changes(context.renaming)]
     title = f"neutron: {count(len(agents), 'agent')}, {count(len(ports), 'port')}"
     return Step("neutron", title, CONTROLLER, "neutron", params, changes)
 
 
 def _own_agents(context: PlanContext) -> t.List[ApiAgent]:
-    agents = _needed(context.cloud.agents, "network agents")
-    return [agent for agent in agents if agent.host == context.before.host]
+    return neutron_agents.own_agents(context.renaming)
 
 
 def _own_ports(context: PlanContext) -> t.List[ApiPort]:
-    ports = _needed(context.cloud.ports, "ports")
-    own = [port for port in ports if port.binding_host_id == context.before.host]
-    # Subports follow the parent of their trunk: that comes first.
-    return sorted(own, key=lambda port: any(port.id in other.subports for other in own))
-
-
-def _port_changes(ports: t.Sequence[ApiPort], old: str, new: str) -> t.List[Change]:
-    return [Change(f"port {port.id}", "binding:host_id", old, new) for port in ports]
+    return neutron_ports.own_ports(context.renaming)
 
 
 def _agents_can_follow(context: PlanContext) -> None:
@@ -515,8 +436,8 @@ def _agents_can_follow(context: PlanContext) -> None:
         )
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return
-    neutron = _needed(context.databases.neutron, "neutron's database")
-    rows = {row.id for row in _needed(neutron.agents, "neutron's agents") if row.host == context.before.host}
+    neutron = needed(context.databases.neutron, "neutron's database")
+    rows = {row.id for row in needed(neutron.agents, "neutron's agents") if row.host == context.before.host}
     strange = [f"{agent.agent_type} {agent.id}" for agent in agents if agent.id not in rows]
     if strange:
         raise PlanError(
@@ -558,7 +479,11 @@ def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
             "the dead VLAN. Name it with rename_agent_units. An override of SG709 does not change that"
         )
     # neutron-lib placement/utils.py: uuid5 of the host's name; ml2/drivers/mech_agent.py compares them.
-    derived = [child.name for child in _children(context) if child.name.startswith(f"{context.provider.name}:")]
+    derived = [
+        child.name
+        for child in placement_providers.children(context.renaming)
+        if child.name.startswith(f"{context.provider.name}:")
+    ]
     if derived:
         raise PlanError(
             f"{', '.join(derived)}: neutron makes the uuid of these providers of the host's name, and would not find "
@@ -614,7 +539,7 @@ def _ports_home(context: PlanContext) -> Step:
 def _ports(context: PlanContext) -> Step:
     params, ports = _port_params(context), _own_ports(context)
     title = f"neutron: {count(len(ports), 'port')}, as soon as the agent is there"
-    changes = _port_changes(ports, context.before.host, context.after.host)
+    changes = neutron_ports.PLACE.changes(context.renaming)
     return Step("ports", title, CONTROLLER, "ports", params, changes)
 
 
@@ -636,14 +561,14 @@ def delete_agents(host: str, agents: t.Sequence[ApiAgent]) -> Step:
 def host_names(context: PlanContext) -> Step:
     """The step that changes the host's own name and the lines of files that bear it."""
     host, old, new = context.host, context.before, context.after
-    edits = _line_edits(context)
-    external = _external_ids(context)
+    edits = host_itself.line_edits(host, old, new)
+    external = host_itself.external_ids(host, old, new)
     params = {
         "static_hostname": {"before": old.os, "after": new.os} if new.os and new.os != old.os else None,
         "line_edits": edits,
         "ovs_external_ids": external,
         "libvirt": {
-            "uri": _needed(host.libvirt, "libvirt").uri,
+            "uri": needed(host.libvirt, "libvirt").uri,
             "before": old.hypervisor_hostname,
             "after": new.hypervisor_hostname,
         },
@@ -667,40 +592,11 @@ def rehearsal(bundle: Bundle, request: RenameRequest) -> t.Optional[t.Dict[str, 
     """Return what to try beforehand of the host's own names; None: no plan can be made, and other reasons say why."""
     try:
         context = PlanContext(bundle, request)
-        lines = [edit for edit in _line_edits(context) if edit["path"] == ETC_HOSTS]
+        edits = host_itself.line_edits(context.host, context.before, context.after)
     except (PlanError, naming.NamesError):
         return None
+    lines = [edit for edit in edits if edit["path"] == host_itself.ETC_HOSTS]
     return {"name": context.after.os or context.host.kernel_hostname, "line_edits": lines}
-
-
-def _line_edits(context: PlanContext) -> t.List[t.Dict[str, t.Any]]:
-    host, old, new = context.host, context.before, context.after
-    edits = []
-    table = naming.mapping(old, new)
-    own = set(_needed(host.addresses, "addresses"))
-    for line in _needed(host.etc_hosts, "/etc/hosts"):
-        text = naming.rename_in_hosts_line(line, table) if _own_address(line.address, own) else None
-        if text is not None and text != line.text:
-            edits.append({"path": ETC_HOSTS, "number": line.number, "before": line.text, "after": text})
-    for entry in _needed(host.nova_conf, "nova.conf").host_lines:
-        text = naming.rename_in_option_line(entry.text, old.host, new.host)
-        edits.append({"path": entry.path, "number": entry.number, "before": entry.text, "after": text})
-    for entry in host.neutron_host_lines:
-        text = naming.rename_in_option_line(entry.text, host.neutron_host or "", new.host)
-        edits.append({"path": entry.path, "number": entry.number, "before": entry.text, "after": text})
-    return [edit for edit in edits if edit["before"] != edit["after"]]
-
-
-def _own_address(address: str, own: t.Container[str]) -> bool:
-    # Debian's installer puts a host's name on 127.0.1.1; such a line is the host's own too.
-    return address in own or address.startswith("127.") or address == "::1"
-
-
-def _external_ids(context: PlanContext) -> t.Dict[str, t.Dict[str, str]]:
-    table = naming.mapping(context.before, context.after)
-    ids = context.host.ovs_external_ids or {}
-    name = ids.get("hostname")
-    return {"hostname": {"before": name, "after": table[name]}} if name in table and name is not None else {}
 
 
 def _agents_alive(context: PlanContext) -> Step:
@@ -738,7 +634,7 @@ def _guests_settled(context: PlanContext) -> Step:
 
 def _guests(context: PlanContext, name: str, strict: bool) -> Step:
     """Compare every domain with what it was. Before nova-compute starts, only a person can have touched one: strict."""
-    domains = guests.as_before(_needed(context.host.domains, "domains"))
+    domains = guests.as_before(needed(context.host.domains, "domains"))
     params = {"domains": domains, "boot_id": context.host.boot_id, "strict": strict}
     when = "before" if strict else "after"
     title = f"compare {count(len(domains), 'domain')}, {when} nova-compute starts: process, uuid, definition"
@@ -785,20 +681,12 @@ def _notes(context: PlanContext) -> t.List[str]:
 
 # --- look-ups -------------------------------------------------------------------------------------------------
 
-_T = t.TypeVar("_T")
-
-
-def _needed(value: t.Optional[_T], what: str) -> _T:
-    if value is None:
-        raise PlanError(f"not read: {what}")
-    return value
-
 
 def _home(databases: DatabaseFacts, host: str) -> t.Tuple[CellFacts, ComputeNodeRow]:
     found = [
         (cell, node)
-        for cell in _needed(databases.cells, "the cells")
-        for node in _needed(cell.compute_nodes, f"compute nodes of cell {cell.name}")
+        for cell in needed(databases.cells, "the cells")
+        for node in needed(cell.compute_nodes, f"compute nodes of cell {cell.name}")
         if not node.deleted and node.host == host
     ]
     if len(found) != 1:
@@ -809,7 +697,7 @@ def _home(databases: DatabaseFacts, host: str) -> t.Tuple[CellFacts, ComputeNode
 def _service_row(cell: CellFacts, host: str) -> ServiceRow:
     found = [
         service
-        for service in _needed(cell.services, f"services of cell {cell.name}")
+        for service in needed(cell.services, f"services of cell {cell.name}")
         if not service.deleted and service.host == host and service.binary == "nova-compute"
     ]
     if len(found) != 1:
@@ -818,7 +706,7 @@ def _service_row(cell: CellFacts, host: str) -> ServiceRow:
 
 
 def _api_service(cloud: CloudFacts, row: ServiceRow) -> ApiService:
-    for service in _needed(cloud.services, "compute services"):
+    for service in needed(cloud.services, "compute services"):
         if service.id == row.uuid:
             return service
     raise PlanError(f"the API shows no compute service {row.uuid}")
@@ -837,23 +725,10 @@ def agent_units_of(context: PlanContext) -> t.List[Unit]:
 
 
 def _units(host: HostFacts, names: t.Sequence[str]) -> t.List[Unit]:
-    found = naming.units_named(_needed(host.units, "units"), names)
+    found = naming.units_named(needed(host.units, "units"), names)
     return [unit for unit in found if unit.load_state == "loaded"]
 
 
 def log_file_of(context: PlanContext) -> t.Optional[str]:
     """Return the file that nova-compute logs to; None: the systemd journal. Raises PlanError where that is unread."""
-    return _needed(context.host.nova_conf, "nova.conf").log_file
-
-
-def _row_changes(rows: t.Sequence[RowChange]) -> t.List[Change]:
-    return [
-        Change(
-            f"{row.database} {row.table} {row.key_column}={row.key} ({row.label})",
-            column,
-            str(row.before[column]),
-            str(value),
-        )
-        for row in rows
-        for column, value in sorted(row.after.items())
-    ]
+    return needed(context.host.nova_conf, "nova.conf").log_file

@@ -28,7 +28,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     ComputeIdFile,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Change, Plan, Step
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
+    CONTROLLER,
+    HOST,
+    Change,
+    Plan,
+    PlanError,
+    Step,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as in_place
@@ -38,8 +45,6 @@ KIND = in_place.KIND
 STRATEGY = "drain"
 #: The step after which there is no way back, by name.
 POINT_OF_NO_RETURN = "delete_service"
-
-PlanError = in_place.PlanError
 
 
 class _Drain:

@@ -20,7 +20,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner i
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import failed_move
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import reachability
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones as zone_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle
@@ -31,6 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     standing,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import COLD_FALLBACK, MigrationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text

@@ -15,7 +15,6 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import guests, rename
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import left_elsewhere as elsewhere
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import gather
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity, names
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict, DatabaseError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -33,6 +32,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     overridden,
     standing,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text

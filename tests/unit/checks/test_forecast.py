@@ -10,9 +10,9 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Index
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 
 ONE = guest(1, 1)

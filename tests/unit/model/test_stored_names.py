@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Index
 from ansible_collections.stackguard.nova.plugins.module_utils.model import stored_names
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 
 

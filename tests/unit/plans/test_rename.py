@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import OVN_AGENTS
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, RowChange
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
+    CONTROLLER,
+    HOST,
+    Plan,
+    PlanError,
+    RowChange,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.tests.unit import builders
@@ -208,9 +214,9 @@ def test_agents_that_would_not_register_anew_need_neutrons_database_whatever_was
     some = fleet(l2_agents=True)
     cloud = some.cloud.change("agents", {"host": some.old}, **change)
     request = dataclasses.replace(some.request, has_neutron_db=False)
-    with pytest.raises(rename.PlanError, match=reason):
+    with pytest.raises(PlanError, match=reason):
         rename.plan(cloud.bundle, request)
-    with pytest.raises(rename.PlanError, match="nothing would bind"):
+    with pytest.raises(PlanError, match="nothing would bind"):
         without_database(some, agent_units=("none",))
 
 
@@ -221,7 +227,7 @@ def test_agents_of_ovn_cannot_follow_whatever_was_overridden(kind, has_neutron_d
     some = fleet(l2_agents=l2_agents)
     request = dataclasses.replace(some.request, has_neutron_db=has_neutron_db)
     one = builders.agent(1, some.old, kind, "ovn-controller")
-    with pytest.raises(rename.PlanError, match=f"{kind}: agents of OVN are no rows .* rename_strategy=drain"):
+    with pytest.raises(PlanError, match=f"{kind}: agents of OVN are no rows .* rename_strategy=drain"):
         rename.plan(some.cloud.add("agents", one).bundle, request)
     elsewhere = some.cloud.add("agents", builders.agent(2, some.names(2).host, kind, "ovn-controller"))
     assert rename.plan(elsewhere.bundle, some.request).steps
@@ -233,9 +239,9 @@ def test_an_agent_that_neutrons_database_does_not_have_is_refused_before_anythin
     wanted = {"host": some.old}
     cloud = some.cloud
     cloud = cloud.change("neutron_agents", wanted, host=host) if host else cloud.drop("neutron_agents", wanted)
-    with pytest.raises(rename.PlanError, match="no such agent of compute1: Open vSwitch agent"):
+    with pytest.raises(PlanError, match="no such agent of compute1: Open vSwitch agent"):
         rename.plan(cloud.bundle, some.request)
-    with pytest.raises(rename.PlanError, match="not read: neutron's agents"):
+    with pytest.raises(PlanError, match="not read: neutron's agents"):
         rename.plan(some.cloud.neutron_db(agents=None).bundle, some.request)
 
 
@@ -256,13 +262,13 @@ def test_every_guest_is_compared_before_nova_compute_starts_and_after():
 @pytest.mark.parametrize("part", ["databases", "cloud"])
 def test_without_evidence_there_is_no_plan(part):
     some = fleet()
-    with pytest.raises(rename.PlanError, match="not read"):
+    with pytest.raises(PlanError, match="not read"):
         rename.plan(dataclasses.replace(some.cloud.bundle, **{part: None}), some.request)
 
 
 def test_a_host_that_calls_itself_otherwise_is_no_plans_subject():
     some = fleet()
-    with pytest.raises(rename.PlanError, match="calls itself compute1, not compute2"):
+    with pytest.raises(PlanError, match="calls itself compute1, not compute2"):
         rename.plan(some.cloud.bundle, dataclasses.replace(some.request, rename_from="compute2"))
 
 
@@ -301,7 +307,7 @@ def test_an_agent_whose_unit_is_not_known_is_refused_whatever_is_overridden():
     """A15: SG709 is overridable; overridden, the plan renamed the agent's row and all ports under a running agent."""
     some = fleet()
     other = dataclasses.replace(some.request, agent_units=("kolla-neutron_openvswitch_agent-container",))
-    with pytest.raises(rename.PlanError, match="rename_agent_units"):
+    with pytest.raises(PlanError, match="rename_agent_units"):
         rename.plan(some.cloud.bundle, other)
     assert named(rename.plan(some.cloud.bundle, some.request))["stop_agents"]
 
@@ -313,7 +319,7 @@ def test_providers_of_guaranteed_bandwidth_are_refused_and_nova_s_own_are_rename
     child = builders.child_provider(1, name.format(some.cloud.bundle.hosts["compute1"].libvirt.hostname))
     bundle = some.cloud.add("providers", child).bundle
     if refused:
-        with pytest.raises(rename.PlanError, match="uuid of these providers"):
+        with pytest.raises(PlanError, match="uuid of these providers"):
             rename.plan(bundle, some.request)
     else:
         assert len(named(rename.plan(bundle, some.request))["placement"].params["providers"]) == 2
@@ -332,6 +338,6 @@ def test_a_trunks_subports_follow_their_parent():
 def test_no_plan_is_made_for_ports_that_neutron_would_not_bind_to_the_new_name():
     some = fleet()
     cloud = some.cloud.cloud(routed_subnets=[builders.uid("subnet")])
-    with pytest.raises(rename.PlanError, match=r"routed provider networks.*rename_strategy=drain"):
+    with pytest.raises(PlanError, match=r"routed provider networks.*rename_strategy=drain"):
         rename.plan(cloud.bundle, some.request)
     assert rename.plan(some.cloud.cloud(routed_subnets=["another"]).bundle, some.request).steps

@@ -14,7 +14,6 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING, by_nova_name
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Index, in_progress
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
@@ -23,6 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Subject,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, in_progress
 
 CODE = "SG711"
 #: libvirt's words for a guest that executes.

@@ -15,9 +15,9 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Items, domain_subject
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain, HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, WARNING, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, domain_subject
 
 CODE = "SG120"
 #: A guest as a plan keeps it: ``uuid``, ``name``, ``state``, ``pid``, ``pid_start``, ``xml_digest``.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import open_evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.queues import look
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     DatabaseFacts,
@@ -17,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     MigrationRow,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Finding, Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import open_evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import found_as
 
 

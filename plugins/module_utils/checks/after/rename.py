@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import COMPUTE
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import PLACES
 
 #: The domain of a server that was deleted while the operation was open.
 DELETED_SINCE = "SG110"
@@ -56,67 +57,19 @@ def already_renamed(bundle: Bundle, inventory_name: str, old: str, new: str) -> 
 def leftovers(bundle: Bundle, expected: RenamedHost) -> Checked:
     """Every place that was read and still says the old name."""
     old = {expected.old_host, expected.old_node} - {expected.new_host, expected.new_node}
-    found = [entry for entry in _all_names(bundle) if entry[2] in old]
+    index = Index(bundle)
+    found = [entry for place in PLACES if place.steps for entry in place.stored(index) if place.holds(entry, old)]
     return Checked(
         tuple(
             finding(
                 "SG301",
-                subject,
-                {"store": store, "name": name, "expected": expected.new_host},
+                entry.subject,
+                {"store": entry.store, "name": entry.name, "expected": expected.new_host},
                 ROLL_BACK,
             )
-            for store, subject, name in found
+            for entry in found
         )
     )
-
-
-def _all_names(bundle: Bundle) -> t.Iterator[t.Tuple[str, Subject, t.Optional[str]]]:
-    yield from _database_names(bundle)
-    yield from _api_names(bundle)
-
-
-def _database_names(bundle: Bundle) -> t.Iterator[t.Tuple[str, Subject, t.Optional[str]]]:
-    databases = bundle.databases
-    for cell in (databases.cells if databases and databases.cells else None) or []:
-        place = f"cell {cell.name}"
-        for service in cell.services or []:
-            # A rename covers nova-compute only: preflight refuses where others bear the name.
-            if not service.deleted and service.binary == COMPUTE:
-                yield f"{place} services.host", Subject("service", str(service.uuid), host=service.host), service.host
-        for node in cell.compute_nodes or []:
-            if not node.deleted:
-                subject = Subject("compute_node", str(node.uuid), host=node.host)
-                yield f"{place} compute_nodes.host", subject, node.host
-                yield f"{place} compute_nodes.hypervisor_hostname", subject, node.hypervisor_hostname
-        for instance in cell.instances or []:
-            if not instance.deleted:
-                subject = Subject("instance", instance.uuid, instance.display_name, instance.host)
-                yield f"{place} instances.host", subject, instance.host
-                yield f"{place} instances.node", subject, instance.node
-    api = databases.api if databases else None
-    for mapping in (api.host_mappings if api else None) or []:
-        yield "host_mappings.host", Subject("host", mapping.host), mapping.host
-    for row in (api.aggregate_hosts if api else None) or []:
-        subject = Subject("aggregate", str(row.aggregate_uuid or row.aggregate_id), row.aggregate_name, row.host)
-        yield "aggregate_hosts.host", subject, row.host
-
-
-def _api_names(bundle: Bundle) -> t.Iterator[t.Tuple[str, Subject, t.Optional[str]]]:
-    cloud = bundle.cloud
-    if cloud is None:
-        return
-    for provider in cloud.providers or []:
-        yield "placement", Subject("resource_provider", provider.uuid, provider.name), provider.name
-    for agent in cloud.agents or []:
-        yield "neutron agents", Subject("host", agent.id, agent.agent_type, agent.host), agent.host
-    for port in cloud.ports or []:
-        yield "neutron port bindings", Subject("port", port.id, host=port.binding_host_id), port.binding_host_id
-    for server in cloud.servers or []:
-        yield "compute API servers", Subject("instance", server.id, server.name, server.host), server.host
-    for service in cloud.services or []:
-        if service.binary != COMPUTE:
-            continue
-        yield "compute API services", Subject("service", service.id, host=service.host), service.host
 
 
 def unchanged(bundle: Bundle, expected: RenamedHost) -> Checked:

@@ -25,15 +25,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seating, Tried, seat
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation_servers
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
-    OURS,
-    Index,
-    Items,
-    gather,
-    in_progress,
-    migration_evidence,
-    migration_subject,
-)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, fencing, memory, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import Elsewhere, Known
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -53,6 +44,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Subject,
     finding,
     standing,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    OURS,
+    Index,
+    Items,
+    gather,
+    in_progress,
+    migration_evidence,
+    migration_subject,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 

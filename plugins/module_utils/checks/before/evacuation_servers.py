@@ -14,7 +14,6 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seating
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS, Items
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.in_flight import MASAKARI
 from ansible_collections.stackguard.nova.plugins.module_utils.model import server_state
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle, EvacuationFacts
@@ -26,6 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS, Items
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
 #: Parts of what an evacuation asks the APIs without which somebody could be forgotten, or memory promised twice.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import string
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import parse_address
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import parse_address
 
 LABEL_MAX = 63
 NAME_MAX = 253

@@ -35,16 +35,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner i
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import failed_move
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation, reachability
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
-    COMPUTE,
-    OURS,
-    Index,
-    Items,
-    gather,
-    in_progress,
-    migration_evidence,
-    migration_subject,
-)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import memory, zones
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiMigration,
@@ -64,6 +54,16 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
     overridden,
     standing,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    COMPUTE,
+    OURS,
+    Index,
+    Items,
+    gather,
+    in_progress,
+    migration_evidence,
+    migration_subject,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import COLD_NEVER, MigrationRequest
 

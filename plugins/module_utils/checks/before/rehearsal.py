@@ -14,9 +14,9 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import Case, missing
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts, Rehearsal
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 
 

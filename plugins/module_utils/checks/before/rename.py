@@ -16,16 +16,6 @@ import functools
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import hostnames, name_taken, resolution
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
-    COMPUTE,
-    Index,
-    Item,
-    Items,
-    gather,
-    instance_subject,
-    same_name,
-    uuid_key,
-)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
     identity,
     in_flight,
@@ -57,9 +47,22 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    COMPUTE,
+    Index,
+    Item,
+    Items,
+    gather,
+    instance_subject,
+    same_name,
+    uuid_key,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_ports
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import written
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import WantedName
 
 #: Owner of the ports that a trunk carries (neutron-lib, services/trunk/constants.py).
 SUBPORT = "trunk:subport"
@@ -89,12 +92,6 @@ _CLOUD_PARTS = (
 )
 _CELL_PARTS = ("services", "compute_nodes", "instances", "migrations")
 _API_PARTS = ("host_mappings", "aggregate_hosts")
-#: Database to the tables that a rename in place updates.
-_UPDATES = {
-    "cell": ("services", "compute_nodes", "instances"),
-    "api": ("host_mappings", "aggregate_hosts"),
-    "neutron": ("agents",),
-}
 
 
 class Case:
@@ -350,7 +347,7 @@ def _tree(case: Case) -> t.List[ResourceProvider]:
     return [case.provider, *case.index.children.get(uuid_key(case.provider.uuid), [])]
 
 
-def _taken_request(case: Case) -> name_taken.Request:
+def _taken_request(case: Case) -> WantedName:
     new = {case.request.rename_to, *([case.request.hypervisor_hostname] if case.request.hypervisor_hostname else [])}
     if isinstance(case.told, tuple):
         before, after = case.told
@@ -359,7 +356,7 @@ def _taken_request(case: Case) -> name_taken.Request:
             # Kept, it is nothing new: whoever else bears it is told as a duplicate (SG205).
             new.add(after.hypervisor_hostname)
     node, service = case.node, case.service
-    return name_taken.Request(
+    return WantedName(
         inventory_name=case.request.inventory_name,
         old=case.old,
         new=frozenset(name.casefold() for name in new),
@@ -656,11 +653,11 @@ def _ports(case: Case) -> Items:
     for port in (case.bundle.cloud.ports if case.bundle.cloud else None) or []:
         if port.binding_host_id != case.old:
             continue
-        yield from names.port_items(case.index, port)
+        yield from neutron_ports.port_items(case.index, port)
         yield from _routed(case, port)
         if port.device_owner == SUBPORT:
             yield from subport_items(case, port)
-        elif not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+        elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = "Move what owns it to another host: its identity follows from the host's name (DHCP, routers)."
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
@@ -724,7 +721,7 @@ def _guest_ports(case: Case) -> Items:
         reason = f"ports of {len(unasked)} of the host's {len(guests)} servers were not asked for: {unasked[0]}, ..."
         yield missing(case, "cloud.ports.devices", reason, "Read the APIs and the databases again, together.")
     for port in cloud.ports:
-        if port.device_id not in guests or not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+        if port.device_id not in guests or not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             continue
         if port.binding_host_id != case.old:
             subject = Subject("port", port.id, host=port.binding_host_id)
@@ -805,7 +802,7 @@ def _concerns(case: Case, database: str) -> bool:
 
 
 def _needed_updates(case: Case) -> t.Iterator[t.Tuple[str, str]]:
-    for kind, tables in _UPDATES.items():
+    for kind, tables in ((kind, written(kind)) for kind in ("cell", "api", "neutron")):
         if kind == "cell":
             owners = [f"cell:{cell.name}" for cell, _row in case.nodes]
         else:

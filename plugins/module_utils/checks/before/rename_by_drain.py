@@ -12,8 +12,6 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Items, gather
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import names
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle, CloudFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
@@ -24,8 +22,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_ports
 
 GO_ON = "Look at the evidence, repair it, then run the same command again to resume."
 
@@ -75,7 +75,7 @@ def _agents(case: rename.Case) -> Items:
             continue
         if port.device_owner == rename.SUBPORT:
             yield from rename.subport_items(case, port)
-        elif not (port.device_owner or "").startswith(names.COMPUTE_OWNER):
+        elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = "Move what owns it to another host: only guests are moved by a drain."
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import gather
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones
 from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ZoneFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
 
 #: Microversion that pins a server by API (release 34).

@@ -13,12 +13,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
-    Item,
-    Items,
-    is_loopback,
-    same_address,
-)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts, Resolution
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
@@ -26,6 +20,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     WARNING,
     Subject,
     finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    Item,
+    Items,
+    is_loopback,
+    same_address,
 )
 
 

@@ -28,19 +28,6 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
-    OURS,
-    Index,
-    Items,
-    domain_subject,
-    gather,
-    host_subject,
-    in_progress,
-    is_loopback,
-    migration_evidence,
-    migration_subject,
-    same_name,
-)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast, identity, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import blocklists
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -61,6 +48,19 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Subject,
     Unchecked,
     finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    OURS,
+    Index,
+    Items,
+    domain_subject,
+    gather,
+    host_subject,
+    in_progress,
+    is_loopback,
+    migration_evidence,
+    migration_subject,
+    same_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key

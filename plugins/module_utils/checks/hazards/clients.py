@@ -19,7 +19,6 @@ import ipaddress
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest, by_nova_name
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import parse_address
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,
     EvacuationFacts,
@@ -27,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     RbdFacts,
     RbdImage,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import parse_address
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 

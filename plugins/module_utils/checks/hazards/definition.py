@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,
     Definition,
@@ -24,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     HostFacts,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
 CODES = ("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607")

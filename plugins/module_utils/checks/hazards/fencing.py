@@ -19,7 +19,6 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Items
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import (
     Client,
@@ -41,6 +40,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Subject,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 

@@ -32,17 +32,6 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
-    Index,
-    Items,
-    domain_subject,
-    file_uuid,
-    open_evacuation,
-    same_name,
-    same_uuid,
-    uuid_files,
-    uuid_key,
-)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.recovery import (
     ABORTED,
     DESTROYED,
@@ -80,6 +69,17 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Subject,
     Unchecked,
     finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    Index,
+    Items,
+    domain_subject,
+    file_uuid,
+    open_evacuation,
+    same_name,
+    same_uuid,
+    uuid_files,
+    uuid_key,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host, refused_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import found_as, name_key, why_unknown

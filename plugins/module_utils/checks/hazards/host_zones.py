@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones
 from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudFacts, ZoneFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, gather
 
 #: Servers show their pin since then (release 29).
 PINS_SINCE = "2.96"

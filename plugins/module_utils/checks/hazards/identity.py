@@ -13,23 +13,6 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
-    UNREAPED,
-    ComputeNode,
-    Index,
-    Item,
-    Items,
-    domain_subject,
-    file_uuid,
-    gather,
-    host_subject,
-    instance_subject,
-    open_evacuation,
-    same_name,
-    same_uuid,
-    uuid_files,
-    uuid_key,
-)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.recovery import (
     HALF_DELETED,
     LEFT,
@@ -52,6 +35,23 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Subject,
     Unchecked,
     finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    UNREAPED,
+    ComputeNode,
+    Index,
+    Item,
+    Items,
+    domain_subject,
+    file_uuid,
+    gather,
+    host_subject,
+    instance_subject,
+    open_evacuation,
+    same_name,
+    same_uuid,
+    uuid_files,
+    uuid_key,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key

@@ -12,21 +12,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
-    FINISHED,
-    OURS,
-    Index,
-    Item,
-    Items,
-    gather,
-    host_subject,
-    in_progress,
-    instance_subject,
-    migration_evidence,
-    migration_subject,
-    open_evacuation,
-    same_name,
-)
 from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiServer,
@@ -44,6 +29,21 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Subject,
     Unchecked,
     finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    FINISHED,
+    OURS,
+    Index,
+    Item,
+    Items,
+    gather,
+    host_subject,
+    in_progress,
+    instance_subject,
+    migration_evidence,
+    migration_subject,
+    open_evacuation,
+    same_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key

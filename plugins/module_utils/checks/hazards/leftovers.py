@@ -13,7 +13,6 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import OURS, Index, Items, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model import blocklists
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     BlocklistEntry,
@@ -28,6 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS, Index, Items, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.records.operation_records import EVACUATE
 
 _UNREAD = "the journals of operations were not read (stackguard_state_dir on stackguard_state_host)"

@@ -19,15 +19,6 @@ import dataclasses
 import functools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
-    COMPUTE,
-    FINISHED,
-    OURS,
-    file_uuid,
-    same_name,
-    same_uuid,
-    uuid_key,
-)
 from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,
@@ -42,6 +33,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     ServiceRow,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    COMPUTE,
+    FINISHED,
+    OURS,
+    file_uuid,
+    same_name,
+    same_uuid,
+    uuid_key,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
 NODES = "compute_nodes"

@@ -14,7 +14,6 @@ import dataclasses
 import itertools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import (
     BY_INSTANCE,
     BY_NODE,
@@ -43,6 +42,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
     overridden,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 

@@ -19,9 +19,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
     by_nova_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seating, Unseated
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items, host_subject
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, EvacuationFacts, HugePages
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, host_subject
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
 #: Hosts that a finding shows; the report's explanation has them all.

@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import Item, Items, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model import certificates
 from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Certificate, CloudFacts, NameUsers
@@ -24,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, same_name
 
 Pair = t.Tuple[naming.Names, naming.Names]
 

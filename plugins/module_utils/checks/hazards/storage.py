@@ -19,12 +19,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
     by_nova_name,
     images_of,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import (
-    Index,
-    Items,
-    domain_subject,
-    same_name,
-)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, fencing
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import (
     Client,
@@ -51,6 +45,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Subject,
     Unchecked,
     finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    Index,
+    Items,
+    domain_subject,
+    same_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.common import COMPUTE, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiAggregate,
     ApiServer,
@@ -30,6 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     Unchecked,
     finding,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import COMPUTE, Items, gather
 
 #: Hosts that a finding shows.
 SHOWN = 20

@@ -309,7 +309,7 @@ def _cell_searches(connection: sa.Connection, complete: Completeness) -> _Search
 
 def _api_searches(connection: sa.Connection, complete: Completeness) -> _Searches:
     searches: _Searches = []
-    for name in ("host_mappings", "aggregate_hosts"):
+    for name in schema.UPDATES[schema.API]:
         c = schema.table(schema.API, name).c
         where = schema.named(connection, [complete.host], c.host)
         searches.append((name, sa.select(c.id, c.host).where(where).with_for_update()))

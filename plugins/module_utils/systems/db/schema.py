@@ -18,6 +18,8 @@ try:
 except ImportError:
     SQLALCHEMY = False  # reported by the module, see systems/db/engine.py
 
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import written
+
 CELL = "cell"
 API = "api"
 NEUTRON = "neutron"
@@ -107,15 +109,7 @@ NAME_COLUMNS: t.Tuple[t.Tuple[str, str], ...] = (
 )
 
 #: What a rename in place writes. C(updated_at) is not touched: nothing of Nova's own happened to the row.
-UPDATES: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {
-    CELL: {
-        "services": ("host",),
-        "compute_nodes": ("host", "hypervisor_hostname"),
-        "instances": ("host", "node", "launched_on"),
-    },
-    API: {"host_mappings": ("host",), "aggregate_hosts": ("host",)},
-    NEUTRON: {"agents": ("host", "heartbeat_timestamp")},
-}
+UPDATES: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {kind: written(kind) for kind in (CELL, API, NEUTRON)}
 
 #: Read beside COLUMNS where links are looked at (checks/hazards/links.py).
 LINK_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The names that a host has of itself: the kernel's, its files', Open vSwitch's, and libvirt's, which follows. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, host_subject
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names, conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+    NamePlace,
+    StoredName,
+    StoredNames,
+    Text,
+    WantedName,
+    needed,
+)
+
+ETC_HOSTS = "/etc/hosts"
+
+
+class HostItself(NamePlace):
+    """What each host that was read calls itself."""
+
+    text = Text(
+        "the host: host name, lines of `/etc/hosts`, `host` in the files of nova and neutron, "
+        "`external_ids:hostname` of Open vSwitch; libvirt's canonical name follows",
+        "the host's own facts; libvirt's future name is rehearsed in private namespaces (SG124)",
+        "one step on the host, after the databases; libvirt must then give the new name",
+        "the same values and lines",
+        "the host's own name where `host` in nova.conf is not it",
+    )
+    codes = ("SG310", "SG111", "SG123", "SG124")
+
+    def stored(self, index: Index) -> StoredNames:
+        """All four names of each host. The subject's id is the host's name in the inventory."""
+        for name in sorted(index.bundle.hosts):
+            facts = index.bundle.hosts[name]
+            subject = host_subject(facts)
+            yield StoredName(subject, "CONF.host", conf_host(facts))
+            yield StoredName(subject, "kernel host name", facts.kernel_hostname)
+            yield StoredName(subject, "static host name", facts.static_hostname)
+            yield StoredName(subject, "libvirt host name", facts.libvirt.hostname if facts.libvirt else None)
+
+    def is_own(self, entry: StoredName, wanted: WantedName) -> bool:
+        """By its name in the inventory."""
+        return entry.subject.id == wanted.inventory_name
+
+
+class LineEdit(t.TypedDict):
+    """A line of a file before and after."""
+
+    path: str
+    number: int
+    before: str
+    after: str
+
+
+def line_edits(host: HostFacts, old: Names, new: Names) -> t.List[LineEdit]:
+    """Return the lines of the host's files that a rename changes. Raises PlanError where a file was not read."""
+    edits: t.List[LineEdit] = []
+    table = naming.mapping(old, new)
+    own = set(needed(host.addresses, "addresses"))
+    for line in needed(host.etc_hosts, "/etc/hosts"):
+        text = naming.rename_in_hosts_line(line, table) if _is_own(line.address, own) else None
+        if text is not None:
+            edits.append(LineEdit(path=ETC_HOSTS, number=line.number, before=line.text, after=text))
+    for entry in needed(host.nova_conf, "nova.conf").host_lines:
+        text = naming.rename_in_option_line(entry.text, old.host, new.host)
+        edits.append(LineEdit(path=entry.path, number=entry.number, before=entry.text, after=text))
+    for entry in host.neutron_host_lines:
+        text = naming.rename_in_option_line(entry.text, host.neutron_host or "", new.host)
+        edits.append(LineEdit(path=entry.path, number=entry.number, before=entry.text, after=text))
+    return [edit for edit in edits if edit["before"] != edit["after"]]
+
+
+def _is_own(address: str, own: t.Container[str]) -> bool:
+    # Debian's installer puts a host's name on 127.0.1.1; such a line is the host's own too.
+    return address in own or address.startswith("127.") or address == "::1"
+
+
+def external_ids(host: HostFacts, old: Names, new: Names) -> t.Dict[str, t.Dict[str, str]]:
+    """Return what Open vSwitch's external_ids say of the host's name, before and after."""
+    table = naming.mapping(old, new)
+    name = (host.ovs_external_ids or {}).get("hostname")
+    return {"hostname": {"before": name, "after": table[name]}} if name is not None and name in table else {}
+
+
+def unasked(index: Index, inventory_name: str) -> Items:
+    """Hosts of the inventory whose own names are not known: one may have the new name and no store says so."""
+    for name in sorted(set(index.bundle.unreachable) - {inventory_name}):
+        yield Unchecked("SG310", name, f"its own names were not compared: {index.bundle.unreachable[name]}")
+    for name in sorted(set(index.bundle.hosts) - {inventory_name}):
+        facts = index.bundle.hosts[name]
+        unread = [
+            *(["CONF.host"] if conf_host(facts) is None else []),
+            *(["libvirt's host name"] if facts.libvirt is None else []),
+        ]
+        if unread:
+            yield Unchecked("SG310", name, f"not read, so not compared: {', '.join(unread)}")
+
+
+PLACE = HostItself()

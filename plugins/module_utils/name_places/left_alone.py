@@ -1,0 +1,26 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Places that keep the old name, since nothing looks a host up by them. Pure."""
+
+from __future__ import annotations
+
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NamePlace, Text
+
+
+class LeftAlone(NamePlace):
+    """Records of what was, and what is not this collection's to write."""
+
+    text = Text(
+        "`instance_faults`, `instance_actions_events`, `task_log`, stored `request_specs`, connectors of volume "
+        "attachments; DNS, certificates, known hosts of ssh, monitoring, `/etc/hosts` of other hosts",
+        "services and certificates that depend on the name: SG313, SG314",
+        "never",
+        "nothing to undo",
+        "all of it",
+    )
+    codes = ("SG313", "SG314")
+
+
+PLACE = LeftAlone()

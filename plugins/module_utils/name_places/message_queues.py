@@ -1,0 +1,25 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The name in RabbitMQ's queues: requests for ``compute.NAME`` are executed by whoever has the name. Pure."""
+
+from __future__ import annotations
+
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NamePlace, Text
+
+
+class MessageQueues(NamePlace):
+    """Queues and what waits in them, read by steps of their own (checks/hazards/queues.py)."""
+
+    text = Text(
+        "RabbitMQ, the queues `compute.NAME`, and `compute-alt.NAME` since release 33",
+        "`rename_rabbit_url`; else `unchecked`, with the commands",
+        "the old name's queues are removed at the end; nova-compute makes those of the new name",
+        "nothing to undo: nova-compute makes its queues when it starts",
+        "without `rename_rabbit_url`: the old queue, until an operator deletes it",
+    )
+    codes = ("SG307", "SG315", "SG316", "SG121")
+
+
+PLACE = MessageQueues()
