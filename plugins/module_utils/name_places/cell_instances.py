@@ -39,7 +39,7 @@ class CellInstances(NamePlace):
         "cell database",
         "every row of the host, in the cell's one transaction",
         "the same rows, but for guests that were evacuated meanwhile (named in `stackguard_overrides`)",
-        "soft-deleted rows: nothing looks them up by host",
+        "soft-deleted rows",
     )
     codes = ("SG301", "SG310", "SG509")
     steps = ("cell_database",)

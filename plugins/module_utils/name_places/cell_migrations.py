@@ -32,7 +32,7 @@ class CellMigrations(NamePlace):
         "cell databases, else the compute API",
         "never: an unfinished one that names the host stands against the rename",
         "nothing to undo",
-        "finished records, which nothing looks up by host",
+        "finished records",
     )
     codes = ("SG309", "SG310", "SG113", "SG509")
     against_rename = False

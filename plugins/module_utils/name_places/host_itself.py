@@ -23,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place 
 )
 
 ETC_HOSTS = "/etc/hosts"
+CONF_HOST, LIBVIRT = "CONF.host", "libvirt host name"
 
 
 class HostItself(NamePlace):
@@ -37,16 +38,21 @@ class HostItself(NamePlace):
         "the host's own name where `host` in nova.conf is not it",
     )
     codes = ("SG310", "SG111", "SG123", "SG124")
+    steps = ("host_names",)
 
     def stored(self, index: Index) -> StoredNames:
         """All four names of each host. The subject's id is the host's name in the inventory."""
         for name in sorted(index.bundle.hosts):
             facts = index.bundle.hosts[name]
             subject = host_subject(facts)
-            yield StoredName(subject, "CONF.host", conf_host(facts))
+            yield StoredName(subject, CONF_HOST, conf_host(facts))
             yield StoredName(subject, "kernel host name", facts.kernel_hostname)
             yield StoredName(subject, "static host name", facts.static_hostname)
-            yield StoredName(subject, "libvirt host name", facts.libvirt.hostname if facts.libvirt else None)
+            yield StoredName(subject, LIBVIRT, facts.libvirt.hostname if facts.libvirt else None)
+
+    def holds(self, entry: StoredName, names: t.Collection[str]) -> bool:
+        """What Nova takes from the host. Its own name may be another one, and stay."""
+        return entry.store in (CONF_HOST, LIBVIRT) and entry.name in names
 
     def is_own(self, entry: StoredName, wanted: WantedName) -> bool:
         """By its name in the inventory."""

@@ -40,7 +40,7 @@ class PlacementProviders(NamePlace):
     text = Text(
         "placement, the names of the resource provider and of its children",
         "placement API",
-        "one call for each provider, root first, guarded by its generation",
+        "one call for each provider, root first, only where it still has the old name",
         "the same calls",
     )
     codes = ("SG304", "SG310")

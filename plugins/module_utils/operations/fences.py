@@ -50,12 +50,22 @@ class FenceTarget:
         return {str(entry["fsid"]): list(entry["addresses"]) for entry in self.clusters}
 
 
+@dataclasses.dataclass(frozen=True)
+class FenceText:
+    """What docs/guides/evacuate.md says of a kind of fence: a cell of its table each."""
+
+    proof: str
+    covers: str
+    use: str
+
+
 class FenceKind(t.Protocol):
     """One kind of fence."""
 
     name: str
     #: How it is described in the plan.
     title: str
+    text: FenceText
 
     def need(self, target: FenceTarget, act: bool) -> t.List[Json]:
         """Return what the role is to do. ``act`` false: only read back."""
@@ -69,6 +79,11 @@ class Power:
 
     name = fence_proof.POWER
     title = "switch the machine off and read its power state twice"
+    text = FenceText(
+        "your module reads the machine's power state as off, twice, some seconds apart",
+        "the machine: every disk and every volume of any backend",
+        "the BMC answers. The first choice",
+    )
 
     def need(self, target: FenceTarget, act: bool) -> t.List[Json]:
         """Return two readings some seconds apart: a machine that is restarted is off for a moment."""
@@ -142,6 +157,11 @@ class Command:
 
     name = fence_proof.COMMAND
     title = "run the fence command and its confirming command"
+    text = FenceText(
+        "your confirming command exits with 0",
+        "the same. It proves what your command proves",
+        "your own tool switches machines or ports off",
+    )
 
     def need(self, target: FenceTarget, act: bool) -> t.List[Json]:
         """Return one need."""
@@ -167,6 +187,11 @@ class Blocklist:
 
     name = fence_proof.BLOCKLIST
     title = "put the host's addresses on the OSD blocklist of each of its Ceph clusters and read it back"
+    text = FenceText(
+        "each address is read back from the OSD blocklist of each Ceph cluster",
+        "disks and volumes in these clusters, for clients at these addresses. Nothing else",
+        "the machine cannot be reached at all, and all disks are in Ceph",
+    )
 
     def need(self, target: FenceTarget, act: bool) -> t.List[Json]:
         """Return one need for all clusters. Raises :class:`ProofError` where there is nothing to list."""
@@ -203,4 +228,10 @@ def _source(answers: t.Sequence[t.Mapping[str, t.Any]]) -> str:
     return ", ".join(sorted({str(answer.get("on") or "localhost") for answer in answers}))
 
 
+#: A person's word: nothing acts, and nothing is read back.
+ATTESTED = FenceText(
+    "none. A named person states that the host is dead, with a reason",
+    "what the person says",
+    "the machine is in your hands: unplugged, burnt, scrapped",
+)
 FENCES: t.Dict[str, FenceKind] = {kind.name: kind for kind in (Power(), Command(), Blocklist())}
