@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import socket
 import typing as t
@@ -22,8 +23,7 @@ def this_run() -> t.Dict[str, t.Any]:
 
 def this_playbook() -> t.Dict[str, t.Any]:
     """Name this process, and the playbook above it: for an operation of several tasks, between which none runs."""
-    parent = os.getppid()
-    return {**this_run(), "playbook": {"pid": parent, "pid_start": processes.start_time(parent)}}
+    return {**this_run(), "playbook": _playbook()}
 
 
 def whole_playbook(**more: t.Any) -> t.Dict[str, t.Any]:
@@ -31,8 +31,23 @@ def whole_playbook(**more: t.Any) -> t.Dict[str, t.Any]:
 
     ``more``: what else a later run needs to know of this one.
     """
-    parent = os.getppid()
-    return {"controller": socket.gethostname(), "pid": parent, "pid_start": processes.start_time(parent), **more}
+    return {"controller": socket.gethostname(), **_playbook(), **more}
+
+
+def _playbook() -> t.Dict[str, t.Any]:
+    """Name the process that began this task. Raises :class:`StackguardError` where it has been killed since.
+
+    The kernel gives a task whose playbook was killed another parent, such as process 1: named as the owner, that would
+    never end, and no later run could resume. C(multiprocessing) knows who began the task.
+    """
+    began = multiprocessing.parent_process()
+    if began is None:
+        pid = os.getpid()
+    elif began.pid is None or began.pid != os.getppid():
+        raise StackguardError(f"the playbook (process {began.pid}) has ended before this task began: nothing was done")
+    else:
+        pid = began.pid
+    return {"pid": pid, "pid_start": processes.start_time(pid)}
 
 
 def place() -> t.Dict[str, t.Optional[str]]:
