@@ -104,6 +104,13 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+succeeded:
+  description:
+    - Whether the verdict is below O(fail_on).
+    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+  returned: always
+  type: bool
+  sample: true
 verdict:
   description: C(pass), C(warn) or C(block).
   returned: when the evidence could be read

@@ -81,6 +81,13 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+succeeded:
+  description:
+    - Whether nothing stands against what was judged.
+    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+  returned: always
+  type: bool
+  sample: true
 state:
   description:
     - C(refused), C(planned), or C(clear) where nothing is left to clear. C(disks-not-open) where nothing is left to

@@ -185,6 +185,13 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+succeeded:
+  description:
+    - Whether the run did all that was asked for.
+    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+  returned: always
+  type: bool
+  sample: true
 state:
   description:
     - V(finished), or V(incomplete) where some servers stay and the operation is over. V(open) where it is to be

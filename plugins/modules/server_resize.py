@@ -105,6 +105,13 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+succeeded:
+  description:
+    - Whether the run did all that was asked for.
+    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+  returned: always
+  type: bool
+  sample: true
 state:
   description:
     - V(finished), or V(rolled-back) where it was undone. V(none) where there was nothing to do, V(planned) in check
