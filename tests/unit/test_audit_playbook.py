@@ -111,6 +111,7 @@ def test_the_exit_code_is_what_was_asked_for(run, tmp_path, fail_on, code):
     done = run(audit_evidence=saved(tmp_path, some), audit_fail_on=fail_on)
     assert done.returncode == code, done.stdout + done.stderr
     assert "SG109 missing-domain" in done.stdout
+    assert "generated_at" not in done.stdout, "Ansible printed the whole value of the task that failed"
 
 
 def test_an_override_passes_a_blocker_and_only_that(run, tmp_path):

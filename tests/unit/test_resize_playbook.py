@@ -98,6 +98,8 @@ def test_refused_it_leaves_a_report_and_the_server_as_it_was(cloud):
     assert code != 0, output
     assert playbook.codes() == {"SG406"}
     assert nova.calls == []
+    assert output.count("refused, and nothing was changed: SG406") >= 1
+    assert '"findings"' not in output, "Ansible printed the whole value of the task that failed"
     code, output = playbook.run(resize_server="nobody")
     assert code != 0, output
     report = json.loads((playbook.folder / "reports" / "report.json").read_text())
