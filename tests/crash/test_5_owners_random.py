@@ -107,5 +107,7 @@ def test_each_request_is_refused_executed_or_reported_and_none_is_pending(
     assert {uuid: after.get(uuid) for uuid in before if uuid not in moved} == {
         uuid: process for uuid, process in before.items() if uuid not in moved
     }
-    assert not [row for row in lab.compute("GET", "/servers/detail?all_tenants=1")["servers"] if row["locked"]]
+    rows = lab.compute("GET", "/servers/detail?all_tenants=1")["servers"]
+    shown = ("id", "name", "status", "OS-EXT-SRV-ATTR:host", "OS-EXT-STS:task_state", "locked_reason")
+    assert [{key: row.get(key) for key in shown} for row in rows if row["locked"]] == []
     requests.restored(lab, [uuid for uuid in there if requests.exists(lab, uuid)], new)
