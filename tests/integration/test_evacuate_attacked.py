@@ -192,10 +192,10 @@ def test_the_power_fence_fails_and_the_blocklist_is_tried_next(clean, playbooks)
 @ATTACK
 def test_somebody_switches_the_host_on_again_while_its_servers_are_sent(clean, playbooks):
     lab = clean
-    guests = boot(lab, "wave", 4)
+    guests = boot(lab, "wave", 5)
     evacuation.kill(lab, SOURCE)
-    # A proof of this age serves two or three servers, one after the other.
-    slow = {**by_power(lab), "evacuate_max_parallel": 1, "evacuate_proof_max_age": 20}
+    # A proof of this age serves one or two servers, one after the other, also on a fast machine.
+    slow = {**by_power(lab), "evacuate_max_parallel": 1, "evacuate_proof_max_age": 10}
     with evacuation.no_progress(lab, OTHER) as stopped:
         process = start(playbooks, fence="power", variables=slow)
         killing.when_said(process, f": to {OTHER}")

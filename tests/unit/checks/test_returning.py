@@ -185,10 +185,30 @@ def test_without_an_evacuation_that_is_done_nothing_is_ended(record):
     assert "SG108" in blockers(back(record=record))
 
 
-@pytest.mark.parametrize("record", ["accepted", "pre-migrating", "preparing"])
+@pytest.mark.parametrize("record", ["accepted", "preparing"])
 def test_an_evacuation_under_way_refuses(record):
     assert ended(back(record=record)) == []
     assert "SG702" in blockers(back(record=record))
+
+
+def test_the_record_of_an_evacuation_that_has_arrived_is_no_reason_to_refuse():
+    """Seen on the lab: nova-compute was killed at the destination, the server ran there, the record never ended."""
+    some = back(record="pre-migrating", state="shutoff", rbd=ceph(blocklist=()))
+    assert "SG702" not in blockers(some)
+    (told,) = [item for item in judged(some).checked.findings if item.code == "SG702"]
+    assert (told.severity, told.object.name) == (findings.WARNING, ONE)
+    assert "this host's nova-compute ends it when it starts" in told.remedy
+    # Its domain is not ended on that record.
+    assert ended(back(record="pre-migrating")) == []
+    assert "SG108" in blockers(back(record="pre-migrating"))
+
+
+@pytest.mark.parametrize("row", [{"task_state": "rebuild_spawning"}, {"vm_state": "error"}, {"host": "compute2"}])
+def test_the_record_of_an_evacuation_that_has_not_arrived_refuses(row):
+    some = back(record="pre-migrating").change("instances", {"uuid": ONE}, **row)
+    assert "SG702" in blockers(some)
+    gone = back(record="pre-migrating", lives="compute1")
+    assert "SG702" in blockers(gone)
 
 
 def test_a_guest_that_lives_here_and_would_be_destroyed_refuses():

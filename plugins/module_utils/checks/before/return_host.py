@@ -35,6 +35,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Bundle,
     Domain,
     HostFacts,
+    MigrationRow,
     OperationRecord,
     RbdFacts,
     RbdImage,
@@ -50,6 +51,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    EVACUATION,
     OURS,
     Index,
     Items,
@@ -515,9 +517,34 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
 def _under_way(index: Index, request: ReturnRequest) -> Items:
     """SG702: a migration from or to this host has not ended."""
     for place, row in index.migrations_by_host.get(name_key(request.host), []):
-        if in_progress(row):
+        if not in_progress(row):
+            continue
+        subject, evidence = migration_subject(row), migration_evidence(row, place)
+        if same_name(row.source_compute, request.host) and _has_arrived(index, row):
+            remedy = (
+                "Nothing to do: its server has arrived, and runs or is stopped at the destination. nova-compute was "
+                "restarted there before it could end the record; this host's nova-compute ends it when it starts."
+            )
+            yield finding("SG702", subject, evidence, remedy, WARNING)
+        else:
             remedy = "Wait until it has ended; one that never will is for the operator to end in Nova."
-            yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
+            yield finding("SG702", subject, evidence, remedy)
+
+
+def _has_arrived(index: Index, row: MigrationRow) -> bool:
+    """Whether an evacuation's record is all that is left of it.
+
+    The destination sets C(instances.host) before it spawns, and takes the task off when QEMU runs (manager.py,
+    _do_rebuild_instance; 26 to 34). Killed in between, it says ERROR: then nothing has arrived.
+    """
+    if row.migration_type != EVACUATION or row.status != "pre-migrating":
+        return False
+    live = [item for _cell, item in index.instance_rows_by_uuid.get(row.instance_uuid, []) if not item.deleted]
+    return len(live) == 1 and (
+        same_name(live[0].host, row.dest_compute)
+        and live[0].task_state is None
+        and live[0].vm_state in ("active", "stopped")
+    )
 
 
 def _twice(
