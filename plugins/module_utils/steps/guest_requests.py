@@ -69,8 +69,9 @@ class LockGuests:
         if self.locked is not None:
             return None
         with as_step_error():
-            there = guests_here(self.systems, params)
-        bare = [guest for guest in there if guest.locked and guest.reason is None]
+            # One that was shelved meanwhile is on no host.
+            known = instance_actions.guests_of(self.systems.cloud, params["hosts"], uuids)
+        bare = [guest for guest in known if guest.locked and guest.reason is None]
         if not bare:
             return None
         found = Checked(tuple(lost_requests.bare_locks(bare)))

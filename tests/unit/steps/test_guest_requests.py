@@ -371,9 +371,10 @@ def test_it_is_unlocked_at_the_end_and_one_that_its_owner_locked_is_not(monkeypa
 def test_a_rollback_that_does_not_know_whom_it_locked_reports_locks_without_a_reason(monkeypatch):
     """Killed while it locked: an owner's lock may have no reason either, so it is reported and left."""
     cloud, _memory = locked_and_robbed(monkeypatch)
+    cloud.change("shelved", host=None)  # offloaded by now
     killed = guest_requests.LockGuests(cloud.systems())
     killed.recall({})
-    done = killed.undo(LOCK)
+    done = killed.undo({**LOCK, "uuids": [guest.uuid for guest in cloud.guests.values()]})
     found = {item["object"]["id"]: item for item in done.memory["findings"]}
     assert set(found) == {"uuid-shelved", "uuid-bare"}
     assert found["uuid-shelved"]["code"] == "SG122"
