@@ -51,7 +51,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
-    EVACUATION,
     OURS,
     Index,
     Items,
@@ -62,6 +61,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     is_loopback,
     migration_evidence,
     migration_subject,
+    open_evacuation,
     same_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
@@ -522,8 +522,9 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
         subject, evidence = migration_subject(row), migration_evidence(row, place)
         if same_name(row.source_compute, request.host) and _has_arrived(index, row):
             remedy = (
-                "Nothing to do: its server has arrived, and runs or is stopped at the destination. nova-compute was "
-                "restarted there before it could end the record; this host's nova-compute ends it when it starts."
+                "Nothing to do: its server has arrived, and runs or is stopped at the destination. The request was "
+                "lost and sent again, or nova-compute was restarted there. This host's nova-compute ends the record "
+                "when it starts."
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:
@@ -534,10 +535,11 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
 def _has_arrived(index: Index, row: MigrationRow) -> bool:
     """Whether an evacuation's record is all that is left of it.
 
-    The destination sets C(instances.host) before it spawns, and takes the task off when QEMU runs (manager.py,
-    _do_rebuild_instance; 26 to 34). Killed in between, it says ERROR: then nothing has arrived.
+    The API sets the task when it accepts. The destination sets C(instances.host) before it spawns, and takes the task
+    off when QEMU runs (manager.py, _do_rebuild_instance; 26 to 34). Killed in between, it says ERROR: then nothing has
+    arrived. A request that RabbitMQ lost leaves C(accepted), beside the record of the one that was sent again.
     """
-    if row.migration_type != EVACUATION or row.status != "pre-migrating":
+    if not open_evacuation(row):
         return False
     live = [item for _cell, item in index.instance_rows_by_uuid.get(row.instance_uuid, []) if not item.deleted]
     return len(live) == 1 and (
