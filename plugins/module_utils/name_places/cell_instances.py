@@ -54,7 +54,7 @@ class CellInstances(NamePlace):
             yield StoredName(subject, f"cell {cell.name} instances.node", row.node)
 
     def is_own(self, entry: StoredName, wanted: WantedName) -> bool:
-        """By its host: a node of the new name is of the host's own guests a half rename, told elsewhere."""
+        """By its host. A guest of this host on a node of the new name is a half rename: :meth:`stale` reports it."""
         return entry.subject.host == wanted.old
 
     def stale(self, index: Index) -> Items:

@@ -20,7 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place 
 
 
 class ComputeApi(NamePlace):
-    """What the compute API shows. It has no rows of its own: what differs is told by the place of the row."""
+    """What the compute API shows: the rows of the cells. The place of a row reports where the two differ."""
 
     text = Text(
         "compute API: services, hypervisors, servers",

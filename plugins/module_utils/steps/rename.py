@@ -707,10 +707,14 @@ class Audit:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Read, check, and refuse on any blocker."""
+        """Read, check, and refuse on any blocker, and where a place of the name was not read."""
         expected = _expected(params)
         bundle = self._collect(params)
         named = [*self.systems.named_at_start, *self.systems.overrides]
+        unread = Checked(unchecked=tuple(rename.unread(bundle, expected)))
+        if unread.unchecked:
+            said = findings_text(unread)
+            raise StepError(f"after the rename not every place of the name was read:\n{said}", checked=unread)
         ours = rename.leftovers(bundle, expected) + rename.unchanged(bundle, expected)
         found = rename.deleted_since(bundle, expected, identity.check(bundle) + names.check(bundle))
         # An override passes what the host brought along, never what the rename itself left.

@@ -673,7 +673,7 @@ class DrainAudit:
         self.systems = systems
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Read, check, and refuse on any blocker."""
+        """Read, check, and refuse on any blocker, and where a place of the name was not read."""
         registered = memory["register"]
         expected = checks.ReplacedHost(
             inventory_name=params["inventory_name"],
@@ -695,9 +695,12 @@ class DrainAudit:
         refused = standing(checked.findings, [])
         if refused:
             raise StepError(f"after the rename:\n{findings_text(Checked(tuple(refused)))}")
+        if checked.unchecked:
+            said = findings_text(Checked(unchecked=checked.unchecked))
+            raise StepError(f"after the rename not every place of the name was read:\n{said}")
         told = tuple(item for item in checked.findings if item.severity != BLOCKER)
-        if told or checked.unchecked:
-            self.systems.remark(findings_text(Checked(told, checked.unchecked)))
+        if told:
+            self.systems.remark(findings_text(Checked(told)))
         return Done("the old name is gone; new service, node and provider; the aggregates and the zone are the same")
 
     def undo(self, params: Params) -> None:

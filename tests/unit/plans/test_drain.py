@@ -341,6 +341,14 @@ def test_a_clean_end():
     assert audited(a_cloud()) == []
 
 
+@pytest.mark.parametrize("part", ["services", "hypervisors", "servers", "aggregates", "providers", "agents", "ports"])
+def test_a_place_that_was_not_read_is_not_called_clean(part):
+    read = checks.audit(a_cloud().bundle, EXPECTED, {make.guest(1, 1): "az1"})
+    assert read.unchecked == ()
+    unread = checks.audit(a_cloud().cloud(**{part: None}).bundle, EXPECTED, {make.guest(1, 1): "az1"})
+    assert unread.unchecked, part
+
+
 def test_the_old_name_somewhere():
     cloud = a_cloud()
     cloud = cloud.put("host_mappings", [dataclasses.replace(cloud.rows("host_mappings")[2], host="compute0")])

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 
 import pytest
 
@@ -502,3 +503,31 @@ def test_an_override_does_not_pass_what_the_rename_itself_left(monkeypatch):
     named = [Override("SG301", row.uuid, "half a rename")]
     with pytest.raises(StepError, match="SG301"):
         last_look(monkeypatch, left, named_at_start=named, overrides=named)
+
+
+def without(cloud, part):
+    """The same cloud where one place of the name was not read at the end."""
+    some = cloud.bundle
+    if part == "instances":
+        cells = [dataclasses.replace(cell, instances=None) for cell in some.databases.cells]
+        return dataclasses.replace(some, databases=dataclasses.replace(some.databases, cells=cells))
+    if part == "host_mappings":
+        api = dataclasses.replace(some.databases.api, host_mappings=None)
+        return dataclasses.replace(some, databases=dataclasses.replace(some.databases, api=api))
+    if part in ("nova_conf", "libvirt"):
+        host = dataclasses.replace(some.hosts["compute1"], **{part: None})
+        return dataclasses.replace(some, hosts={**some.hosts, "compute1": host})
+    return dataclasses.replace(some, cloud=dataclasses.replace(some.cloud, **{part: None}))
+
+
+OF_CLOUD = ("services", "hypervisors", "servers", "providers", "agents", "ports")
+OF_OTHERS = ("instances", "host_mappings", "nova_conf", "libvirt")
+
+
+@pytest.mark.parametrize("part", [*OF_CLOUD, *OF_OTHERS])
+def test_a_place_that_was_not_read_at_the_end_keeps_the_service_disabled(monkeypatch, part):
+    """It said "the old name is gone" of ports, agents and providers that the API had not answered for."""
+    cloud = builders.healthy()
+    assert last_look(monkeypatch, cloud).remark.startswith("the old name is gone")
+    with pytest.raises(StepError, match="not every place of the name was read"):
+        last_look(monkeypatch, types.SimpleNamespace(bundle=without(cloud, part), rows=cloud.rows))

@@ -10,7 +10,13 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    Checked,
+    Finding,
+    Subject,
+    Unchecked,
+    finding,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import PLACES
@@ -46,12 +52,11 @@ def calls_itself(facts: HostFacts) -> t.Optional[str]:
 
 
 def already_renamed(bundle: Bundle, inventory_name: str, old: str, new: str) -> bool:
-    """Whether the host and the databases say the new name and nobody says the old one: nothing to be done."""
-    host = bundle.hosts.get(inventory_name)
-    if host is None or calls_itself(host) != new or bundle.databases is None or bundle.databases.cells is None:
+    """Whether the host and every cell say the new name and none says the old one: nothing to be done."""
+    host, index = bundle.hosts.get(inventory_name), Index(bundle)
+    if host is None or calls_itself(host) != new or not index.cells_read("compute_nodes"):
         return False
-    nodes = [node for cell in bundle.databases.cells for node in cell.compute_nodes or [] if not node.deleted]
-    return any(node.host == new for node in nodes) and not any(node.host == old for node in nodes)
+    return bool(index.node_rows_by_host.get(new)) and not index.node_rows_by_host.get(old)
 
 
 def leftovers(bundle: Bundle, expected: RenamedHost) -> Checked:
@@ -70,6 +75,20 @@ def leftovers(bundle: Bundle, expected: RenamedHost) -> Checked:
             for entry in found
         )
     )
+
+
+def unread(bundle: Bundle, expected: RenamedHost) -> t.List[Unchecked]:
+    """Every place that a rename changes and that was not read: whether it still says the old name is not known."""
+    index = Index(bundle)
+    found = [item for place in PLACES if place.steps for item in place.unread(index) if isinstance(item, Unchecked)]
+    shown = ("services", "hypervisors", "servers", "aggregates")
+    parts = [part for part in shown if getattr(bundle.cloud, part, None) is None]
+    if not index.cells_read("instances"):
+        parts.append("instances of every cell")
+    host = bundle.hosts.get(expected.inventory_name)
+    if host is None or calls_itself(host) is None or host.libvirt is None:
+        parts.append(f"what {expected.inventory_name} and its libvirt call the host")
+    return [*found, *(Unchecked("SG301", expected.new_host, f"not read: {part}") for part in parts)]
 
 
 def unchanged(bundle: Bundle, expected: RenamedHost) -> Checked:

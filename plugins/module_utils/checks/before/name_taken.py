@@ -36,7 +36,7 @@ def check(index: Index, request: WantedName) -> Items:
         if [entry.store, entry.name] not in stores:
             stores.append([entry.store, entry.name])
     for subject, stores in found.values():
-        yield finding("SG310", subject, {"bears it in": stores}, _CHOOSE)
+        yield finding("SG310", subject, {"found in": stores}, _CHOOSE)
     yield from _evacuations(index, request)
     yield from _deleted(index, request)
     yield from unasked(index, request.inventory_name)

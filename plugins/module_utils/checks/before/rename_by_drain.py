@@ -224,12 +224,7 @@ def audit(bundle: Bundle, expected: ReplacedHost, zones: t.Mapping[str, t.Option
     )
     stale = tuple(dataclasses.replace(item, remedy=GO_ON) for item in renamed.leftovers(bundle, base).findings)
     found = [*_identity(bundle, expected), *_memberships(bundle, expected), *_landed(expected, zones)]
-    unread = tuple(
-        Unchecked("SG301", expected.new[0], f"not read: {part}")
-        for part in ("services", "hypervisors", "providers", "aggregates", "agents")
-        if getattr(bundle.cloud, part, None) is None
-    )
-    return Checked(stale + tuple(found), unread)
+    return Checked(stale + tuple(found), tuple(renamed.unread(bundle, base)))
 
 
 def _identity(bundle: Bundle, expected: ReplacedHost) -> t.Iterator[Finding]:

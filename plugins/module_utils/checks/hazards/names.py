@@ -5,7 +5,7 @@
 """Does every place that stores a host's name say the same one? SG301 to SG306, SG309. Pure.
 
 The places are those of C(name_places/); each judges its own names. Names are compared byte by byte, as Nova's Python
-does; one that differs only in case is told, for MySQL finds it all the same and hides the difference.
+does. A name that differs only in case is reported: MySQL finds it and hides the difference.
 """
 
 from __future__ import annotations
