@@ -933,8 +933,8 @@ class Evacuation:
         found: t.Dict[Home, t.Dict[str, str]] = {}
         for entry in servers:
             for name, image in entry.images.items():
-                if image.fsid is not None and image.pool is not None:
-                    found.setdefault((image.fsid, image.pool), {})[name] = image.id
+                if name in entry.homes:
+                    found.setdefault(entry.homes[name], {})[name] = image.id
                 elif everywhere:
                     for home in self._readers():
                         found.setdefault(home, {})[name] = image.id
@@ -943,6 +943,13 @@ class Evacuation:
             for home, images in sorted(found.items())
             if self._reader(home) is not None
         ]
+
+    def _out_of_reach(self, uuids: t.Container[str]) -> str:
+        """Return a sentence that names the clusters and pools of these servers that no host reaches; empty: none."""
+        servers = [entry for entry in records.servers_of(self.book.journal) if entry.uuid in uuids]
+        homes = {home for entry in servers for home in entry.homes.values() if self._reader(home) is None}
+        places = [f"pool {pool} of Ceph cluster {fsid}" for fsid, pool in sorted(homes)]
+        return f" No host that answers reaches {', '.join(places)}: bring one back first." if places else ""
 
     def _guard(self) -> CallResult:
         """Take what the guard answered: a server is guarded when each of its images was read back with its id."""
@@ -1270,7 +1277,8 @@ class Evacuation:
         kept = self._maybe_in_transit()
         lasting = [uuid for uuid in guarded if uuid not in kept]
         if lasting:
-            self._warn(f"guard snapshots may still be on the images of {', '.join(lasting)}")
+            far = self._out_of_reach(lasting)
+            self._warn(f"guard snapshots may still be on the images of {', '.join(lasting)}.{far}".rstrip("."))
         # All that was tried has ended. Where nothing was sent, nothing is evacuated: another fence, or room, may come.
         over = bool(records.sent(self.book.journal)) or not self.scratch.left
         if self.scratch.ended_well and over and not lasting and not kept & set(guarded):
@@ -1392,7 +1400,8 @@ class Evacuation:
     def _close_aborted(self) -> CallResult:
         left = sorted(records.guarded(self.book.journal))
         if left:
-            raise Stopped(f"guards are still on the images of {', '.join(left)}: run the abort again")
+            far = self._out_of_reach(left)
+            raise Stopped(f"guards are still on the images of {', '.join(left)}: run the abort again.{far}".rstrip("."))
         if self.book.state_of(GUARD) == journals.UNDOING:
             self.book.mark(GUARD, journals.UNDONE)
         sent = records.sent(self.book.journal)

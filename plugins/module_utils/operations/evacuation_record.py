@@ -60,6 +60,15 @@ class PlannedServer:
         """Image name to Ceph's id."""
         return {name: image.id for name, image in self.images.items()}
 
+    @property
+    def homes(self) -> t.Dict[str, t.Tuple[str, str]]:
+        """Image name to cluster and pool, where both are known."""
+        return {
+            name: (image.fsid, image.pool)
+            for name, image in self.images.items()
+            if image.fsid is not None and image.pool is not None
+        }
+
 
 def kind_of(host: str) -> str:
     """Return the kind of a host's journal: one for each dead host. Nova's databases compare names without case."""

@@ -351,7 +351,7 @@ def _barred(
     found += [item for item in standing(checked.findings, given.overrides) if item.code in ("SG702", "SG703")]
     now = clients.seen(bundle, uuids)
     for entry in staying:
-        found += gather(storage.unchanged(bundle, storage.Before(entry.uuid, entry.ids), now)).findings
+        found += gather(storage.unchanged(bundle, storage.Before(entry.uuid, entry.ids, entry.homes), now)).findings
     _all, by_server = split(found, uuids)
     barred = {uuid: items[0].code for uuid, items in by_server.items()}
     for uuid, why in unguarded(bundle, staying, given.guarded, given.snapshot).items():
@@ -364,12 +364,7 @@ def unguarded(
 ) -> t.Dict[str, str]:
     """Return servers of which not every image has its guard, by what was just read, and why each."""
     with_images = [entry for entry in staying if entry.images]
-    homes = {
-        name: (image.fsid, image.pool)
-        for entry in with_images
-        for name, image in entry.images.items()
-        if image.fsid is not None and image.pool is not None
-    }
+    homes = {name: home for entry in with_images for name, home in entry.homes.items()}
     why = dict(storage.guarded(bundle, {entry.uuid: entry.ids for entry in with_images}, homes, snapshot))
     noted = {name for entry in with_images for name in entry.images}
     seen = clients.seen(bundle, {entry.uuid for entry in staying})

@@ -907,10 +907,15 @@ class Scenario:
             host.bmc = host.bmc_obeys = host.rights = True
             host.bmc_other, host.libvirt_silent = None, False
             host.refuses = host.fails = False
-            if host.name not in (DEAD, OTHER_DEAD) and host.reason is None:
+            if host.name not in self._dead() and host.reason is None:
                 world.power_on(host)
                 world.heal(host)
         self.events._stranger_leaves()
+
+    def _dead(self):
+        """Return who stays dead. Another host that somebody switched off in between is switched on again."""
+        began = any(entry["about"]["host"] == OTHER_DEAD for entry in self.all_journals())
+        return (DEAD, OTHER_DEAD) if began or self._left(OTHER_DEAD) else (DEAD,)
 
     def _alive(self):
         """Its machine was never switched off: the evacuation is given up, and it comes back with what runs there."""
@@ -958,8 +963,21 @@ class Scenario:
             world.sleep(700)
             given = {"fence": "power", "partial": True, "servers": None, "reset_states": ["task"], "max_hosts": 9}
             self.carry_out(self.run(self.options(host, action, **given)))
-        if self.is_open(host) and not self._stuck(host):
+        if self.is_open(host) and not self._stuck(host) and not self._said_who_is_missing():
             world.watch.bad("never-ends", host, self.messages[-1])
+
+    def _said_who_is_missing(self):
+        """A guard is where no host that lives reaches it, and the run has named that cluster and pool."""
+        world, said = self.world, self.messages[-1]
+        reached = {host.home for host in world.hosts.values() if host.answers and host.rights}
+        guarded = {
+            (fsid, pool)
+            for fsid, cluster in world.clusters.items()
+            for pool, disks in cluster.pools.items()
+            if any(disk.snapshots for disk in disks.values())
+        }
+        far = guarded - reached
+        return bool(far) and all(f"pool {pool} of Ceph cluster {fsid}" in said for fsid, pool in far)
 
     def _heal_and_resume(self):
         """Its link heals while Ceph refuses it: what runs there is no reason to refuse a resume."""

@@ -137,6 +137,20 @@ def test_guards_that_can_not_be_removed_keep_the_operation_open(life):
     assert (done["failed"], life.guarded(), life.open()) == (False, [], None)
 
 
+def test_a_guard_that_no_host_reaches_any_more_names_its_cluster_and_pool(life):
+    """ "Run the abort again" was all, and each abort said so again."""
+    life.run(dies_at=6)
+    assert life.guarded() == BOTH
+    life.change = lambda some: some.images(fsid="another")
+    for action in ("apply", "abort", "abort"):
+        done = life.run(action=action)
+        assert (done["failed"], life.guarded(), life.open() is not None) == (True, BOTH, True)
+        assert "No host that answers reaches pool vms of Ceph cluster fsid: bring one back first" in done["msg"]
+    life.change = lambda some: some
+    done = life.run(action="abort")
+    assert (done["failed"], life.guarded(), life.open()) == (False, [], None)
+
+
 def test_a_task_of_the_role_that_failed_ends_the_run_with_its_guards_removed(life):
     life.run(dies_at=6)
     assert (life.guarded(), life.nova.asked) == (BOTH, [])

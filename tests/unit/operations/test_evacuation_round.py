@@ -299,6 +299,18 @@ def test_a_server_whose_disk_is_not_the_same_is_not_sent():
     assert codes(done) == ["SG504"]
 
 
+def test_a_server_whose_cluster_no_host_reads_any_more_is_not_called_lost():
+    """The only host that reached its cluster was switched off: the run said that the image is gone."""
+    world = World()
+    world.change = lambda some: some.images(disk(TWO), fsid="another")
+    done = world.round()
+    assert (world.nova.asked, set(done.left)) == ([], set(BOTH))
+    assert "SG709" in done.left[ONE]
+    (said, *_more) = [item for item in done.checked.findings if item.object.id == ONE]
+    assert (said.code, said.evidence["cluster"], said.evidence["pool"]) == ("SG709", "fsid", "vms")
+    assert "no host that answers reaches it" in said.evidence["not read"]
+
+
 def test_a_server_whose_failed_destination_still_runs_it_is_not_sent():
     world = World()
 

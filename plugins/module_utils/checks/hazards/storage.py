@@ -479,16 +479,29 @@ def leaks(
 
 @dataclasses.dataclass(frozen=True)
 class Before:
-    """What must be the same after an evacuation: Ceph's ids of the images, by name."""
+    """What must be the same after an evacuation: Ceph's ids of the images, by name.
+
+    ``homes``: the cluster and pool of each image, where they are known.
+    """
 
     uuid: str
     ids: t.Mapping[str, str]
+    homes: t.Mapping[str, Home] = dataclasses.field(default_factory=dict)
 
 
 def unchanged(bundle: Bundle, before: Before, seen_now: t.Optional[t.Mapping[str, t.Sequence[Seen]]] = None) -> Items:
-    """SG504: before a guest is sent again, its disks are the very ones that were guarded."""
+    """SG504, SG709: before a guest is sent again, its disks are the very ones that were guarded.
+
+    Where no host looked in the cluster and pool of a disk, nobody knows whether the disk is there.
+    """
     now = seen(bundle, {before.uuid}) if seen_now is None else seen_now
     for name, identity in sorted(before.ids.items()):
+        home = before.homes.get(name)
+        if home is not None and not _looked_in(bundle, home, before.uuid):
+            unread = {"not read": "no host that answers reaches it", "cluster": home[0], "pool": home[1], "image": name}
+            remedy = "It is not sent. Bring a host that reaches this cluster and pool back, then run the same again."
+            yield finding("SG709", Subject("instance", before.uuid), unread, remedy)
+            continue
         ids = sorted({str(entry.image.id) for entry in now.get(name, [])})
         if ids != [identity]:
             evidence = {"image": name, "id before": identity, "ids now": ids}
@@ -532,12 +545,17 @@ def _images_at(bundle: Bundle, facts: t.Optional[HostFacts], uuid: str) -> t.Opt
     if rbd is None or rbd.fsid is None:
         return None
     home = (rbd.fsid, rbd.pool)
-    views = [entry.rbd for entry in bundle.hosts.values() if entry.rbd is not None]
-    if not any((view.fsid, view.pool) == home and images_of(view, uuid) is not None for view in views):
+    if not _looked_in(bundle, home, uuid):
         return None
     return {
         name: entry.image for name, places in seen(bundle, {uuid}).items() for entry in places if entry.home == home
     }
+
+
+def _looked_in(bundle: Bundle, home: Home, uuid: str) -> bool:
+    """Whether any host looked for an instance's images in this cluster and pool."""
+    views = [entry.rbd for entry in bundle.hosts.values() if entry.rbd is not None]
+    return any((view.fsid, view.pool) == home and images_of(view, uuid) is not None for view in views)
 
 
 def _elsewhere(bundle: Bundle, name: str, found: RbdImage, host: str, facts: HostFacts) -> t.Iterator[Finding]:
