@@ -157,7 +157,12 @@ class Disturbance:
             services.kill(self.lab, self.what)
         else:
             # Its main process only: QEMUs are in the group of libvirtd. systemd starts it again, or it is started here.
-            self.lab.ssh(self.target, f"systemctl kill --kill-whom=main -s KILL {self.what}")
+            # It may be between two starts just now: what was killed before it, it needs.
+            kill = f"systemctl kill --kill-whom=main -s KILL {self.what}"
+            waiting.until(f"{self.what} was killed", lambda: self._does(f"{kill} && echo it") or None, 60, 0.5)
+
+    def _does(self, command):
+        return "it" in self.lab.ssh(self.target, command, check=False)
 
     def __exit__(self, *_error):
         if self.what in services.PORTS:
