@@ -77,7 +77,7 @@ CASES = {
         "Nova: evacuate",
         {**EVACUATE, "evacuate_fence": "command"},
         {},
-        "command needs evacuate_fence_command",
+        "evacuate_fence=command needs evacuate_fence_command and evacuate_fence_confirm_command too",
         {"evacuate_host": "compute1"},
     ),
     "evacuate, no number": (
