@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Draw sentences that users meet, at random: for a reader who has not seen the code.
+
+    tests/gates/draw.py [HOW_MANY] [SEED]    40 of them; the seed is the commit's id
+
+Half of them are of the documentation, a quarter are of roles and playbooks, a quarter are of messages.
+"""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import words
+import yaml
+
+ROOT = words.ROOT
+END = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`])")
+#: Keys of YAML files whose values are sentences.
+SAID = {"name", "description", "short_description", "fail_msg", "msg", "question_name", "question_description"}
+
+
+def split(text: str) -> Iterator[str]:
+    """The sentences of a paragraph. What is shorter than five words or has no verb's room is none."""
+    for part in END.split(re.sub(r"\s+", " ", text).strip(" *-|#>")):
+        if len(part.split()) >= 5 and re.search(r"[a-z]{3} [a-z]", part) and "{{" not in part:
+            yield part
+
+
+def pages(root: pathlib.Path) -> Iterator[tuple[str, str]]:
+    """Of Markdown: paragraphs, bullets and cells; what is between fences of code is not."""
+    paths = [root / "README.md", *sorted(root.glob("docs/**/*.md")), *sorted(root.glob("roles/*/README.md"))]
+    for path in paths:
+        text = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+        for block in re.split(r"\n\s*\n|\n(?=\s*(?:[*-]|\d+\.) )|\n(?=#)", text):
+            for cell in block.split("|"):
+                for sentence in split(cell):
+                    yield str(path.relative_to(root)), sentence
+
+
+def tasks(root: pathlib.Path) -> Iterator[tuple[str, str]]:
+    """Of roles and playbooks: names of tasks, descriptions, messages."""
+    for pattern in ("roles/*/tasks/*.yml", "roles/*/meta/argument_specs.yml", "playbooks/**/*.yml"):
+        for path in sorted(root.glob(pattern)):
+            for text in said(yaml.load(path.read_text(), Loader=Loose)):
+                for sentence in split(text):
+                    yield str(path.relative_to(root)), sentence
+
+
+class Loose(yaml.SafeLoader):
+    """Takes what only Ansible knows, such as !unsafe, as plain text."""
+
+
+Loose.add_multi_constructor("!", lambda loader, _tag, node: loader.construct_scalar(node))
+
+
+def said(value: object) -> Iterator[str]:
+    """Every value in nested YAML that is a sentence."""
+    if isinstance(value, list):
+        for entry in value:
+            yield from said(entry)
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            if key in SAID and isinstance(entry, str):
+                yield entry
+            elif key in SAID and isinstance(entry, list) and all(isinstance(line, str) for line in entry):
+                yield from entry
+            else:
+                yield from said(entry)
+
+
+def messages(root: pathlib.Path) -> Iterator[tuple[str, str]]:
+    """Of plugins: whole strings, what is put in as "..."; module documentation as its YAML says."""
+    for path in sorted((root / "plugins").rglob("*.py")):
+        tree = ast.parse(path.read_text(), str(path))
+        passed = words.documented(tree)
+        for node in ast.walk(tree):
+            if id(node) in passed:
+                continue
+            if isinstance(node, ast.JoinedStr):
+                parts = [part.value if isinstance(part, ast.Constant) else "..." for part in node.values]
+                passed |= {id(part) for part in node.values}
+                found = ["".join(map(str, parts))]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found = [node.value]
+                if "\nmodule: " in node.value or "\nshort_description: " in node.value:
+                    found = list(said(yaml.safe_load(node.value)))
+            else:
+                continue
+            for text in found:
+                for sentence in split(text):
+                    yield f"{path.relative_to(root)}", sentence
+
+
+def main() -> int:
+    many = int(sys.argv[1]) if len(sys.argv) > 1 else 40
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    dice = random.Random(sys.argv[2] if len(sys.argv) > 2 else head.stdout.strip())
+    drawn = []
+    for source, share in ((pages, many - many // 4 * 2), (tasks, many // 4), (messages, many // 4)):
+        drawn += dice.sample(sorted(set(source(ROOT))), share)
+    for number, (place, sentence) in enumerate(drawn, 1):
+        print(f"{number}. [{place}] {sentence}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
