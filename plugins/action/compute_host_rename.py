@@ -35,6 +35,8 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "hypervisor_hostname": {"type": "str"},
     "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "rollback", "status"]},
     "evidence_dir": {"type": "path"},
+    "report_dir": {"type": "path"},
+    "expect_plan": {"type": "str"},
     "peers": {"type": "list", "elements": "str", "default": []},
     "overrides": {"type": "list", "elements": "dict", "default": []},
     "strategy": {"type": "str", "default": "in_place", "choices": ["in_place", "drain"]},

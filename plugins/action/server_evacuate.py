@@ -116,6 +116,7 @@ class ActionModule(ActionBase):
             "needs": outcome.needs,
             "state": scratch.state or "open",
             "operation_id": scratch.operation_id or None,
+            "plan_sha256": scratch.plan_sha256,
             "msg": scratch.message or f"{len(outcome.needs)} needs",
         }
         if outcome.needs or outcome.report is None:
@@ -142,6 +143,7 @@ class ActionModule(ActionBase):
             "needs": [],
             "state": state,
             "operation_id": None,
+            "plan_sha256": None,
             "failed": True,
             "msg": message,
             "ended": True,
@@ -163,6 +165,7 @@ class ActionModule(ActionBase):
         outcome = {
             "operation": "evacuate_host",
             "operation_id": result["operation_id"],
+            "plan_sha256": result["plan_sha256"],
             "state": result["state"],
             "evacuate_host": args["evacuate_host"],
             "verdict": report["verdict"],

@@ -29,6 +29,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.openstack
   - stackguard.nova.databases
+  - stackguard.nova.approved_plan
 attributes:
   check_mode:
     support: full
@@ -67,6 +68,10 @@ options:
         M(stackguard.nova.cell_info) wrote, of the host that is renamed with
         O(stackguard.nova.compute_host_info#module:name_users). Needed to begin. All of it is left there as one file,
         C(evidence.json), too.
+  report_dir:
+    type: path
+    description:
+      - Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
   peers:
     type: list
     elements: str
@@ -234,6 +239,12 @@ plan:
   returned: when a rename was to begin and nothing stood against it
   type: dict
   sample: {kind: rename, subject: compute1 -> cn-rack7.example, steps: []}
+plan_sha256:
+  description:
+    - What stands for the plan, for O(expect_plan) of a later run.
+  returned: when a plan was made
+  type: str
+  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 needs:
   description:
     - What is needed before the operation can be resumed. V(discover_hosts) is to be run on a controller.

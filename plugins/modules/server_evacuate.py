@@ -25,6 +25,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
+  - stackguard.nova.approved_plan
 attributes:
   check_mode:
     support: full
@@ -71,7 +72,7 @@ options:
     description: Directory of this run with what was read on the hosts.
   report_dir:
     type: path
-    description: Where C(report.json) and C(placements.json) are left.
+    description: Where C(report.json) and C(placements.json) are left, and C(plan.json) in check mode.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -279,6 +280,12 @@ plan:
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample: {kind: evacuate-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}
+plan_sha256:
+  description:
+    - What stands for the plan, for O(expect_plan) of a later run.
+  returned: when a plan was made
+  type: str
+  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 report:
   description: The findings, as in C(report.json).
   returned: when the run has ended, without O(report_dir)

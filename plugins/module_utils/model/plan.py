@@ -47,12 +47,16 @@ class RowChange:
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """One value before and after, for people: in the diff, and in the journal."""
+    """One value before and after, for people: in the diff, and in the journal.
+
+    ``measured``: it depends on a measurement, such as where a server finds room, and the run measures again.
+    """
 
     where: str
     what: str
     before: str
     after: str
+    measured: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

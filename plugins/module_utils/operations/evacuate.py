@@ -69,6 +69,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_round as rounds
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import SHA256, Approver
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
     DiskImage,
     PlannedServer,
@@ -138,6 +139,8 @@ class Scratch:
     hosts: int = 0
     placements: Json = dataclasses.field(default_factory=dict)
     plan: t.Optional[Json] = None
+    #: What stands for the plan of the operation, see approved_plan.
+    plan_sha256: t.Optional[str] = None
     diff: t.List[Json] = dataclasses.field(default_factory=list)
     warned: t.List[str] = dataclasses.field(default_factory=list)
     #: Servers that have arrived by Nova's word.
@@ -190,6 +193,12 @@ class Evacuation:
         self._sent_before: t.Optional[t.Set[str]] = None
         #: Addresses of the machine on which this runs, which are never the dead host's.
         self.controllers: t.Sequence[str] = ()
+        self.approver = Approver(
+            run.options.get("report_dir"),
+            run.options.get("expect_plan"),
+            run.variable("expect_plan"),
+            run.check_mode,
+        )
 
     # --- one call
 
@@ -199,6 +208,10 @@ class Evacuation:
         action = self.options["action"]
         if action == lifecycle.STATUS:
             return self._status(journal)
+        if action != lifecycle.ABORT:
+            self.approver.begin()
+            if journal is not None:
+                self.approver.resume(journal)
         if journal is None and action != lifecycle.APPLY:
             said = f"no evacuation of {self.host} is open: there is nothing to {action}"
             if action == lifecycle.RESUME:
@@ -210,6 +223,7 @@ class Evacuation:
         self.scratch.volumes = sorted({volume for server in servers for volume in server.volumes or []})
         if journal is not None:
             self.scratch.kind, self.scratch.operation_id = str(journal["kind"]), str(journal["operation_id"])
+            self.scratch.plan_sha256 = journal["about"].get(SHA256)
         return self._need([needs.read_hosts(self.scratch.uuids)])
 
     def advance(self, scratch: Scratch, answers: Answers) -> CallResult:
@@ -487,6 +501,7 @@ class Evacuation:
             self.run.say(f"no image in Nova's pool, so nothing to guard: {', '.join(bare)}")
         seated = {seat.uuid for seat in decision.seating.seats} - set(decision.barred)
         said = f"{len(seated)} of {len(decision.guests)} servers of {self.host} can be evacuated"
+        self.scratch.plan_sha256 = self.approver.approve(plan, self._asked(request, decision))
         self.scratch.plan, self.scratch.diff = t.cast("Json", to_plain(plan)), terminal.plan_diff(plan)
         self.scratch.operation_id = request.operation_id
         if self.run.check_mode:
@@ -496,6 +511,7 @@ class Evacuation:
             "host": self.host,
             "inventory_name": self.source,
             "fence": fence,
+            SHA256: self.scratch.plan_sha256,
             "addresses": {fsid: dict(found) for fsid, found in addresses.items()},
             "proven": to_plain(dict(decision.addresses.proven)) if decision.addresses else {},
             "blocklisted": {},
@@ -507,6 +523,23 @@ class Evacuation:
         self.scratch.near = self._near(bundle, about, [guest.zone for guest in decision.guests])
         self.run.say(said)
         return self._to_fence(act=True)
+
+    def _asked(self, request: EvacuationRequest, decision: checks.EvacuationDecision) -> Json:
+        """Return what a person approves beside the plan's own values: not where each server finds room."""
+        return {
+            "host": request.host,
+            "fence": request.fence_kind,
+            "also_blocklist": request.also_blocklist,
+            "servers": sorted(guest.uuid for guest in decision.guests),
+            "target_state": request.target_state,
+            "partial": request.partial,
+            "reset_states": sorted(request.resets),
+            "max_hosts": request.max_hosts,
+            "max_share": request.max_share,
+            "overcommit": request.overcommit,
+            "headroom_mb": request.headroom_mib,
+            "overrides": sorted(f"{entry.code} {entry.object}" for entry in self.run.overrides),
+        }
 
     def _servers(
         self, bundle: Bundle, about: EvacuationFacts, decision: checks.EvacuationDecision, homes: t.Mapping[str, t.Any]

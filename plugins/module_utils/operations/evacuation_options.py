@@ -36,6 +36,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "inventory_name": {"type": "str"},
     "evidence_dir": {"type": "path", "required": True},
     "report_dir": {"type": "path"},
+    "expect_plan": {"type": "str"},
     "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
     "take_over": {"type": "bool", "default": False},
     "overrides": {"type": "list", "elements": "dict", "default": []},

@@ -38,6 +38,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands, RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner, run_token
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import SHA256, Approver
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename_by_drain as drain_plan
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
@@ -71,6 +73,9 @@ class Rename:
         self._run = run
         self._args = run.options
         self._host = run.host
+        self._approver = Approver(
+            run.options.get("report_dir"), run.options.get("expect_plan"), "rename_expect_plan", run.check_mode
+        )
 
     def carry_out(self) -> t.Dict[str, t.Any]:
         """Do what was asked for, and return the result. What stops it is in the result."""
@@ -102,6 +107,7 @@ class Rename:
         if action == "status":
             return self._status()
         if self._journal is None:
+            self._approver.begin()
             return self._begin() if action == "apply" else self._nothing_open(action)
         about = self._journal["about"]
         asked = (self._args["rename_from"], self._args["rename_to"])
@@ -110,6 +116,8 @@ class Rename:
                 f"SG706 operation-open: an unfinished rename {self._journal['subject']} is open on this host "
                 f"(operation {self._journal['operation_id']}): resume it or roll it back first, with its own names"
             )
+        if action != "rollback":
+            self._approver.resume(self._journal)
         if self._run.check_mode:
             return {
                 **self._status(),
@@ -246,7 +254,17 @@ class Rename:
     def _execute_plan(
         self, plan: t.Any, request: RenameRequest, report: t.Dict[str, t.Any], machine_id: t.Optional[str]
     ) -> t.Dict[str, t.Any]:
-        answer = {"report": report, "plan": to_plain(plan), "operation_id": plan.operation_id}
+        try:
+            approved = self._approver.approve(plan, self._asked(plan, request))
+        except Refused as error:
+            return {
+                "failed": True,
+                "changed": False,
+                "msg": str(error),
+                "report": findings.refused(report),
+                "state": "refused",
+            }
+        answer = {"report": report, "plan": to_plain(plan), SHA256: approved, "operation_id": plan.operation_id}
         if self._run.diff:
             answer["diff"] = terminal.plan_diff(plan)
         if self._run.check_mode:
@@ -262,6 +280,7 @@ class Rename:
             "strategy": self._args["strategy"],
             "overrides": to_plain(findings.parse_overrides(self._args["overrides"])),
             "machine_id": machine_id,
+            SHA256: approved,
             # For the report of the run that ends the operation, which may be another one.
             "preflight": {"findings": report["findings"], "unchecked": report["unchecked"]},
         }
@@ -272,6 +291,23 @@ class Rename:
             self._journal = self._runner(mine, about).start(plan, about, self._ended)
         answer["report"] = self._with_noted(report, self._journal)
         return {"changed": True, "state": self._journal["state"], "msg": f"renamed {plan.subject}", **answer}
+
+    def _asked(self, plan: Plan, request: RenameRequest) -> t.Dict[str, t.Any]:
+        """Return what a person approves beside the plan's own values."""
+        overrides = findings.parse_overrides(self._args["overrides"])
+        return {
+            "rename_from": request.rename_from,
+            "rename_to": request.rename_to,
+            "hypervisor_hostname": request.hypervisor_hostname,
+            "strategy": self._args["strategy"],
+            "return": bool(self._args["drain_return"]),
+            "lock_guests": request.lock_guests,
+            "neutron_database": request.has_neutron_db,
+            "rabbitmq": request.has_broker,
+            "commands": to_plain(request.commands),
+            "servers": _servers_of(plan),
+            "overrides": sorted(f"{entry.code} {entry.object}" for entry in overrides),
+        }
 
     def _carry_on(self, action: str) -> t.Dict[str, t.Any]:
         journal = t.cast("t.Dict[str, t.Any]", self._journal)
@@ -509,3 +545,13 @@ def _now() -> str:
 def _guests_of(journal: t.Mapping[str, t.Any]) -> int:
     """Return how many guests a plan is about."""
     return max((len(step.params.get("domains", ())) for step in steps.plan_of(journal).steps), default=0)
+
+
+def _servers_of(plan: Plan) -> t.List[str]:
+    """Return the uuids of the servers that a plan is about."""
+    found = set()
+    for step in plan.steps:
+        found |= {str(uuid) for uuid in step.params.get("uuids") or ()}
+        for entry in [*(step.params.get("domains") or ()), *(step.params.get("guests") or ())]:
+            found.add(str(entry["uuid"] if isinstance(entry, dict) else entry))
+    return sorted(found)

@@ -67,7 +67,13 @@ def plan(
             "evacuate",
             {"target_state": request.target_state},
             [
-                Change(f"server {place.name} ({place.uuid})", "host", request.host, f"{place.host}: {place.why}")
+                Change(
+                    f"server {place.name} ({place.uuid})",
+                    "host",
+                    request.host,
+                    f"{place.host}: {place.why}",
+                    measured=True,
+                )
                 for place in seating.seats
             ],
         ),

@@ -96,6 +96,7 @@ def _move(
             f"host ({methods[place.uuid]} migration, zone {zones[place.uuid]})",
             str(guests[place.uuid].source),
             f"{place.host}: {place.why}",
+            measured=True,
         )
         for place in seating.seats
     ]

@@ -156,7 +156,13 @@ def _move(drain: _Drain) -> Step:
         **_moving_params(drain),
     }
     changes = [
-        Change(f"guest {guest.name} ({guest.uuid})", f"host ({guest.method} migration)", drain.old, guest.candidates[0])
+        Change(
+            f"guest {guest.name} ({guest.uuid})",
+            f"host ({guest.method} migration)",
+            drain.old,
+            guest.candidates[0],
+            measured=True,
+        )
         for guest in drain.guests
     ]
     title = f"move {count(len(drain.guests), 'guest')} away, within zone {drain.zone}"
@@ -282,7 +288,8 @@ def _return(drain: _Drain) -> Step:
         **_moving_params(drain),
     }
     changes = [
-        Change(f"guest {guest.name} ({guest.uuid})", "host", guest.candidates[0], drain.new) for guest in drain.guests
+        Change(f"guest {guest.name} ({guest.uuid})", "host", guest.candidates[0], drain.new, measured=True)
+        for guest in drain.guests
     ]
     title = f"bring {count(len(drain.guests), 'guest')} back"
     return Step("return_guests", title, CONTROLLER, "return_guests", params, changes)

@@ -258,3 +258,37 @@ def test_a_host_whose_nova_conf_was_not_read_is_not_planned_for_whatever_was_ove
     assert answer["msg"] == (
         "refused, nothing was changed: not read: nova.conf, which says what the host calls itself"
     ), answer["msg"]
+
+
+# --- the approved plan ----------------------------------------------------------------------------------------
+
+
+def test_the_plan_of_a_check_run_is_approved_by_its_value(begin, tmp_path):
+    given = {"peers": ["compute2", "compute3"], "report_dir": str(tmp_path / "reports")}
+    value = begin(fleet().cloud, **given)["plan_sha256"]
+    found = json.loads((tmp_path / "reports" / "plan.json").read_text())
+    assert found["plan_sha256"] == value
+    assert found["decided"]["request"]["rename_to"] == fleet().new
+    # Another operation, the same plan.
+    again = begin(fleet().cloud, expect_plan=value, **given)
+    assert (again["state"], again["plan_sha256"]) == ("planned", value)
+
+
+@pytest.mark.parametrize(
+    "change", [{"lock_guests": False}, {"neutron_db_url": ""}, {"stop_command": "/bin/stop"}, {"rename_to": "other9"}]
+)
+def test_another_plan_than_the_approved_one_is_refused(begin, tmp_path, change):
+    value = begin(fleet().cloud, peers=["compute2", "compute3"])["plan_sha256"]
+    rehearsed = begin.says(change.get("rename_to", fleet().new), now=fleet().old)
+    answer = begin(
+        fleet().cloud, rehearsed=rehearsed, peers=["compute2", "compute3"], expect_plan=value,
+        report_dir=str(tmp_path / "reports"), **change,
+    )  # fmt: skip
+    assert (answer["failed"], answer["state"], answer["report"]["verdict"]) == (True, "refused", "block"), answer["msg"]
+    assert not (tmp_path / "reports" / "plan.json").exists()
+
+
+def test_a_value_that_can_stand_for_no_plan_is_refused(begin):
+    answer = begin(fleet().cloud, expect_plan="yes")
+    assert answer["failed"]
+    assert 'rename_expect_plan is "yes"' in answer["msg"]

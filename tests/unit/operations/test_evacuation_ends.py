@@ -232,7 +232,8 @@ def test_the_workflow_is_given_what_the_contract_names(life):
     done = life.run()
     told = life.told(done)
     names = {
-        "operation", "operation_id", "state", "evacuate_host", "verdict", "counts", "landed", "left", "message",
+        "operation", "operation_id", "plan_sha256", "state", "evacuate_host", "verdict", "counts", "landed", "left",
+        "message",
     }  # fmt: skip
     assert set(told) == names
     assert (told["operation"], told["state"], told["verdict"]) == ("evacuate_host", "evacuated", "pass")

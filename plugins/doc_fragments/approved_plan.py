@@ -1,0 +1,21 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The option by which a run carries out an approved plan only."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    DOCUMENTATION = r"""
+options:
+  expect_plan:
+    type: str
+    description:
+      - The C(plan_sha256) of a run in check mode. The run refuses where its own plan is another one, and shows what
+        differs if C(plan.json) of the approved plan is in O(report_dir).
+      - It stands for what was decided (request, names, rows, the set of servers, the fence). It does not stand for ids
+        of operations, times, measurements, or where each server finds room.
+      - An open operation is resumed only if it was begun with this plan.
+"""
