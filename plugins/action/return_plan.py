@@ -12,6 +12,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.return_host import Result, ReturnRun
 
@@ -25,6 +26,8 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "closed_journals": {"type": "list", "elements": "dict", "default": []},
     "status": {"type": "str", "default": "enabled", "choices": ["enabled", "disabled"]},
     "libvirt_uri": {"type": "str", "default": "qemu:///system"},
+    "report_dir": {"type": "path"},
+    "expect_plan": {"type": "str"},
 }
 
 
@@ -47,7 +50,7 @@ class ActionModule(ActionBase):
         )
         try:
             result = run.judged()
-        except (FactsError, findings.OverrideError) as error:
+        except (FactsError, StackguardError, findings.OverrideError) as error:
             result = {"failed": True, "changed": False, "state": "refused", "msg": str(error)}
         # A role that prints the summary alone keeps the task from failing, and decides by this.
         return {**result, "succeeded": not result.get("failed", False)}

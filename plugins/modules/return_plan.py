@@ -21,6 +21,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes
   - stackguard.nova.attributes.info_module
   - stackguard.nova.attributes.action
+  - stackguard.nova.approved_plan
 options:
   return_host:
     type: str
@@ -65,6 +66,9 @@ options:
     type: str
     default: qemu:///system
     description: Where libvirt is reached on the host.
+  report_dir:
+    type: path
+    description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_service_hold
   - module: stackguard.nova.rbd_blocklist
@@ -101,6 +105,11 @@ plan:
   returned: unless it is refused
   type: dict
   sample: {kind: return, operation_id: none, subject: compute1, steps: [], notes: []}
+plan_sha256:
+  description: What stands for the plan, for O(expect_plan) of a later run.
+  returned: unless it is refused
+  type: str
+  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 domains:
   description: The parameters of C(end_domains) of M(stackguard.nova.compute_host_step); C(domains) may be empty.
   returned: unless it is refused

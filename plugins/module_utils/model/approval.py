@@ -32,8 +32,10 @@ def of_plan(plan: Plan, request: t.Mapping[str, t.Any]) -> Json:
     ``request``: what was asked for, and the set of servers. Values that are measured again do not count.
     """
     steps = [{"name": step.name, "changes": _of_changes(step.changes)} for step in plan.steps]
-    decided = {"operation": plan.kind, "request": dict(request), "steps": steps}
-    return t.cast("Json", json.loads(json.dumps(decided).replace(plan.operation_id, OPERATION_ID)))
+    # A return keeps no journal: its plans are all C(none).
+    own = plan.operation_id if plan.operation_id != "none" else ""
+    text = json.dumps({"operation": plan.kind, "request": dict(request), "steps": steps})
+    return t.cast("Json", json.loads(text.replace(own, OPERATION_ID) if own else text))
 
 
 def _of_changes(changes: t.Iterable[Change]) -> t.List[Json]:

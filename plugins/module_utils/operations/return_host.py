@@ -18,6 +18,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import SHA256, Approver
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import return_host as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, operation_records
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
@@ -56,7 +58,8 @@ class ReturnRun:
         if refused:
             msg = f"refused, nothing was changed: {len(refused)} reasons to keep nova-compute stopped\n{shown}"
             return {"changed": False, "report": report, "failed": True, "state": "refused", "msg": msg}
-        return {"report": report, **self._planned(args, request, decision, shown, standing)}
+        planned = self._planned(args, request, decision, shown, standing)
+        return {"report": findings.refused(report) if planned["state"] == "refused" else report, **planned}
 
     def _planned(
         self,
@@ -68,7 +71,20 @@ class ReturnRun:
     ) -> Result:
         waits = decision.clearing.held_until_start is not None
         plan = plans.plan(request.host, decision.clearing, args["status"], args["libvirt_uri"])
+        approver = Approver(args.get("report_dir"), args.get("expect_plan"), "return_expect_plan", self.check_mode)
+        approver.begin()
+        overrides = findings.parse_overrides(args["overrides"])
+        asked = {
+            "host": request.host,
+            "status": args["status"],
+            "overrides": sorted(f"{entry.code} {entry.object}" for entry in overrides),
+        }
+        try:
+            approved = approver.approve(plan, asked)
+        except Refused as error:
+            return {"changed": False, "failed": True, "state": "refused", "msg": str(error)}
         answer: Result = {
+            SHA256: approved,
             # What a run would change; and Ansible shows no diff of what is not changed.
             "changed": bool(plan.steps) and self.check_mode,
             "state": "planned" if plan.steps else "clear",

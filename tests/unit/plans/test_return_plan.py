@@ -117,3 +117,19 @@ def test_dead_disks_are_no_reason_against_the_lifting_and_never_a_green_end(task
     passed = [{"code": "SG517", "object": ONE, "reason": "a disk behind NAT"}]
     told, _output = task(at_home(watchers=()), overrides=passed)
     assert (told["state"], told["report"]["verdict"]) == ("clear", "warn")
+
+
+def test_only_the_approved_plan_is_returned(task, tmp_path):
+    given = {"report_dir": str(tmp_path / "reports")}
+    planned, _output = task(back(), "--check", **given)
+    value = planned["plan_sha256"]
+    assert json.loads((tmp_path / "reports" / "plan.json").read_text())["plan_sha256"] == value
+    told, _output = task(back(), expect_plan=value, **given)
+    assert (told["state"], told["plan_sha256"]) == ("planned", value)
+    told, _output = task(back(), expect_plan=value, status="disabled", **given)
+    assert (told["state"], told["failed"], told["report"]["verdict"]) == ("refused", True, "block")
+    assert '- request.status: "enabled"' in told["msg"]
+    assert "lifts" not in told
+    told, _output = task(back(), expect_plan="yes")
+    assert (told["state"], told["failed"]) == ("refused", True)
+    assert 'return_expect_plan is "yes"' in told["msg"]
