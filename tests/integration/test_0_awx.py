@@ -81,6 +81,9 @@ def test_audit_check_rename_audit_and_the_way_back(lab, tmp_path, tmp):
     assert lab.service(HOST) is not None, "a check renames nothing"
     renamed = there.node("Nova: rename")
     assert (renamed.status, renamed.told["state"]) == ("successful", "finished"), renamed.stdout[-4000:]
+    approved = checked.told["plan_sha256"]
+    assert approved, "nothing stands for the plan that was approved"
+    assert renamed.told["plan_sha256"] == approved, "what was carried out is not what was approved"
     assert lab.service(NAME)["state"] == "up"
     after = there.node("Nova: audit", audit_fail_on="never")
     assert after.told["operation"] == "audit"

@@ -140,6 +140,7 @@ class Rename:
             "changed": False,
             "state": self._journal["state"],
             "operation_id": self._journal["operation_id"],
+            SHA256: self._journal["about"].get(SHA256),
             "progress": progress,
             "history": self._journal["history"],
             "msg": f"rename {self._journal['subject']} is {self._journal['state']}",
