@@ -63,6 +63,10 @@ class Approver:
             evidence.save_part(self._path(), PLAN_FILE, approval.document(decided, plan))
         return value
 
+    def hint(self, value: str) -> str:
+        """Return what check mode shows below a plan: how to have this plan carried out and no other."""
+        return f"To carry out this plan and no other: -e {self.variable}={value}"
+
     def resume(self, journal: t.Mapping[str, t.Any]) -> None:
         """Raise :class:`Refused` where an open operation was begun with another plan than the approved one."""
         begun = journal["about"].get(SHA256)

@@ -505,6 +505,7 @@ class Evacuation:
         self.scratch.plan, self.scratch.diff = t.cast("Json", to_plain(plan)), terminal.plan_diff(plan)
         self.scratch.operation_id = request.operation_id
         if self.run.check_mode:
+            self.run.say(self.approver.hint(str(self.scratch.plan_sha256)))
             self.scratch.changed = bool(seated)
             return self._end("planned", said, over=True)
         about_ = {

@@ -270,6 +270,7 @@ class Rename:
             answer["diff"] = terminal.plan_diff(plan)
         if self._run.check_mode:
             self._run.say(terminal.plan_text(plan, values="diff" not in answer))
+            self._run.say(self._approver.hint(approved))
             return {"changed": True, "state": "planned", "msg": f"would rename {plan.subject}", **answer}
         about = {
             "rename_from": request.rename_from,

@@ -101,6 +101,8 @@ class ReturnRun:
             self.say(shown)
         nothing = "; ".join([f"nothing to clear on {request.host}", *(plan.notes if waits else [])])
         self.say(terminal.plan_text(plan) if plan.steps else nothing)
+        if plan.steps and self.check_mode:
+            self.say(approver.hint(approved))
         if plan.steps and (self.diff):
             answer["diff"] = terminal.plan_diff(plan)
         return answer
