@@ -173,13 +173,25 @@ class Disturbance:
             self.lab.ssh(self.target, f"systemctl start --no-block {self.what}")
 
 
+def not_counted_at(lab, uuid, host):
+    """openstack resource provider allocation unset --provider UUID_OF_HOST SERVER."""
+    (provider,) = lab.placement("GET", f"/resource_providers?name={host}")["resource_providers"]
+    held = lab.placement("GET", f"/allocations/{uuid}")
+    if held["allocations"].pop(provider["uuid"], None) is not None:
+        lab.placement("PUT", f"/allocations/{uuid}", held)
+
+
 def given_back(lab, result):
     """Do what the findings of a run say about servers that Nova never ends; the overrides that go with it."""
     words = []
     for item in (result.report or {}).get("findings", []):
+        if item["code"] == "SG507" and item["object"]["kind"] == "domain":
+            # nova-compute was killed after it had started the new QEMU. The old host is proven dead: this one is ended.
+            lab.ssh(item["evidence"]["host"], f"virsh destroy {item['object']['id']}", check=False)
         if item["code"] != "SG702":
             continue
         uuid = item["object"].get("name") or item["evidence"].get("instance_uuid")
+        not_counted_at(lab, uuid, item["evidence"]["destination"])
         lab.action(uuid, "os-resetState", {"state": "active"})
         reason = "nobody works on it any more: its message was lost with the broker"
         words.append({"code": "SG702", "object": item["object"]["id"], "reason": reason})

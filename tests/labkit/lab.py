@@ -158,6 +158,12 @@ class Lab:
         openstack.exceptions.raise_from_response(answer)
         return answer.json() if answer.content else {}
 
+    def placement(self, method, path, body=None, microversion="1.28"):
+        """The same of placement."""
+        answer = self.cloud.placement.request(path, method, json=body, microversion=microversion)
+        openstack.exceptions.raise_from_response(answer)
+        return answer.json() if answer.content else {}
+
     def server(self, identity):
         return self.compute("GET", f"/servers/{identity}")["server"]
 

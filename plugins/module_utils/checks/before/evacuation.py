@@ -322,7 +322,7 @@ def _only_moving(problems: t.Sequence[Reason]) -> bool:
 def _way_out(row: MigrationRow) -> str:
     """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
     leave = "Leave the server out (evacuate_partial=true): it stays, recoverable."
-    by_name = f"or pass this finding by name: object {row.uuid or row.id} in stackguard_overrides."
+    by_name = f"or override this finding by name: object {row.uuid or row.id} in stackguard_overrides."
     if row.status == "finished":
         return (
             f"Have the resize confirmed where {row.dest_compute} lives (openstack server resize confirm "
@@ -334,10 +334,11 @@ def _way_out(row: MigrationRow) -> str:
             f"{row.dest_compute} (virsh list --all), {by_name}"
         )
     return (
-        f"Wait for its end. Where nova-compute of {row.dest_compute} died or was restarted since, it never ends: "
-        "fence that host if it does not answer, else verify that no domain of the server is there (virsh list --all); "
-        f"give the server back its state (openstack server set --state active {row.instance_uuid}), "
-        "run again and pass this finding by name."
+        f"Wait for its end. Where nova-compute of {row.dest_compute} died or was restarted since, it never ends: fence "
+        "that host if it does not answer, else end the server's domain there if there is one (virsh list --all, virsh "
+        "destroy). Remove what placement still counts for the server there (openstack resource provider allocation unset "
+        f"--provider UUID_OF_ITS_PROVIDER {row.instance_uuid}). Give the server back its state (openstack server set "
+        f"--state active {row.instance_uuid}), run again and override this finding by name."
     )
 
 
