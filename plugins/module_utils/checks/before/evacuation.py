@@ -336,9 +336,9 @@ def _way_out(row: MigrationRow) -> str:
     return (
         f"Wait for its end. Where nova-compute of {row.dest_compute} died or was restarted since, it never ends: fence "
         "that host if it does not answer, else end the server's domain there if there is one (virsh list --all, virsh "
-        "destroy). Remove what placement still counts for the server there (openstack resource provider allocation unset "
-        f"--provider UUID_OF_ITS_PROVIDER {row.instance_uuid}). Give the server back its state (openstack server set "
-        f"--state active {row.instance_uuid}), run again and override this finding by name."
+        "destroy). Remove what placement still counts for the server there (openstack resource provider allocation "
+        f"unset --provider UUID_OF_ITS_PROVIDER {row.instance_uuid}). Give the server back its state (openstack server "
+        f"set --state active {row.instance_uuid}), run again and override this finding by name."
     )
 
 
