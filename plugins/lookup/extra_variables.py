@@ -20,6 +20,12 @@ options:
     description: Regular expressions. A name is returned where one of them matches its beginning. Without any, all are.
     type: list
     elements: str
+  internal:
+    description:
+      - Return the names that only roles of this collection set for themselves instead. They begin with C(stackguard_) and
+        the first word of a role, or are what all roles set.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -35,17 +41,31 @@ _raw:
   elements: str
 """
 
+import os
 import re
 import typing as t
 
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
+ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "roles")
+#: What roles set for themselves and that does not begin with a word of one role.
+OF_ALL = r"stackguard_(refused|report_path|state_connection)$"
+
+
+def internal() -> t.List[str]:
+    """Return regular expressions of the variables that roles set for themselves, by the names of the roles."""
+    words = sorted({name.partition("_")[0] for name in os.listdir(ROLES) if os.path.isdir(os.path.join(ROLES, name))})
+    return [f"stackguard_({'|'.join(words)})_", OF_ALL]
+
 
 class LookupModule(LookupBase):
     """What Ansible loads."""
 
-    def run(self, terms: t.List[str], variables: t.Any = None, **_kwargs: t.Any) -> t.List[str]:
+    def run(self, terms: t.List[str], variables: t.Any = None, **kwargs: t.Any) -> t.List[str]:
         """Return the names that match."""
+        self.set_options(var_options=variables, direct=kwargs)
+        if self.get_option("internal"):
+            terms = internal()
         names = sorted(str(name) for name in load_extra_vars(self._loader))
         return [name for name in names if not terms or any(re.match(term, name) for term in terms)]

@@ -74,8 +74,15 @@ IO = re.compile(
 PARSERS = {("model/host_domain.py", "socket")}
 UTILS = pathlib.Path("plugins/module_utils")
 PACKAGE = "ansible_collections.stackguard.nova.plugins.module_utils"
-#: The operations. Each imports what they share, never another one.
-OPERATIONS = ("rename", "evacuate", "return_host", "move_servers", "resize", "repair_links", "pin_zones")
+#: Files of operations/ that are no operation: what several share. Every other file is one, or a part of one.
+SHARED = ("lifecycle", "approved_plan", "run_owner", "run_token", "server_run", "evacuation_options")
+PARTS = {
+    "evacuation_record": "evacuate",
+    "evacuation_round": "evacuate",
+    "fences": "evacuate",
+    "needs": "evacuate",
+    "move_evidence": "move_servers",
+}
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -111,7 +118,7 @@ def room_problem(path: pathlib.PurePosixPath, other: pathlib.PurePosixPath) -> s
     if order.index(there) > order.index(here):
         return f"is in {there}, which is above {here}"
     if here != there or here not in FOLDERS:
-        return "is another operation" if is_operation(path) and is_operation(other) and path != other else None
+        return foreign_operation(path, other)
     mine, its = (pathlib.PurePosixPath(entry.parts[1]).stem for entry in (path, other))
     if here == "systems":
         return None if mine == its or (str(path), its) in NEIGHBOURS else f"is another system ({its})"
@@ -121,8 +128,18 @@ def room_problem(path: pathlib.PurePosixPath, other: pathlib.PurePosixPath) -> s
     return None
 
 
-def is_operation(path: pathlib.PurePosixPath) -> bool:
-    return path.parts[0] == "operations" and path.stem in OPERATIONS
+def operation_of(path: pathlib.PurePosixPath) -> str | None:
+    """The operation that a file is, or is a part of; None: operations share it, or it is in another room."""
+    if path.parts[0] != "operations" or path.stem in SHARED:
+        return None
+    return PARTS.get(path.stem, path.stem)
+
+
+def foreign_operation(path: pathlib.PurePosixPath, other: pathlib.PurePosixPath) -> str | None:
+    mine, its = operation_of(path), operation_of(other)
+    if its is None or mine == its:
+        return None
+    return "is another operation" if mine else "is an operation, and this file is shared by all"
 
 
 def rooms(root: pathlib.Path = ROOT) -> Iterator[str]:

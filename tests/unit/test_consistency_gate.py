@@ -59,6 +59,10 @@ _OURS = "ansible_collections.stackguard.nova.plugins.module_utils"
         ("steps/rename.py", f"from {_OURS}.operations import lifecycle", "above steps"),
         ("operations/resize.py", f"from {_OURS}.operations import evacuate", "another operation"),
         ("operations/resize.py", f"from {_OURS}.operations import lifecycle", None),
+        # Nobody has to enter a new operation anywhere.
+        ("operations/disable_host.py", f"from {_OURS}.operations import evacuate", "another operation"),
+        ("operations/evacuation_round.py", f"from {_OURS}.operations import evacuate", None),
+        ("operations/run_owner.py", f"from {_OURS}.operations import evacuate", "shared by all"),
         ("operations/resize.py", f"from {_OURS}.helpers import lines", "belongs to no room"),
         ("helpers/lines.py", "", "belongs to no room"),
         ("lines.py", "", "belongs to no room"),
@@ -79,7 +83,7 @@ def test_every_file_is_in_a_room_and_no_arrow_points_upwards(gate, tmp_path, pat
 def test_the_collection_keeps_to_its_rooms(gate):
     assert list(gate.rooms()) == []
     names = {path.stem for path in (ROOT / gate.UTILS / "operations").glob("*.py")}
-    assert set(gate.OPERATIONS) <= names
+    assert {*gate.SHARED, *gate.PARTS, *gate.PARTS.values()} <= names
 
 
 def test_a_program_in_a_string_imports_what_is_there(gate, tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ import re
 import pytest
 import yaml
 
+from ansible_collections.stackguard.nova.plugins.lookup import extra_variables
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 #: What begins like a variable and is something else.
@@ -40,7 +41,7 @@ NO_VARIABLES = {
     "stackguard_audit_generated_timestamp_seconds": "a metric",
 }
 #: Variables that tasks set for themselves, by the role. Messages of plugins name none.
-OWN = re.compile(r"stackguard_(?:audit|evacuate|migrate|refuse|rename|repair|resize|return)_|stackguard_refused$")
+OWN = re.compile("|".join(extra_variables.internal()))
 DOCUMENTS = sorted([*(ROOT / "docs" / "codes").glob("*.md"), *(ROOT / "docs" / "guides").glob("*.md")])
 DOCUMENTS += sorted([ROOT / "README.md", *(ROOT / "roles").glob("*/README.md")])
 SOURCES = sorted((ROOT / "plugins").rglob("*.py"))
