@@ -22,8 +22,8 @@ options:
     elements: str
   internal:
     description:
-      - Return the names that only roles of this collection set for themselves instead. They begin with C(stackguard_) and
-        the first word of a role, or are what all roles set.
+      - Return the names that only roles of this collection set for themselves instead. They begin with C(stackguard_)
+        and the first word of a role, or are what all roles set.
     type: bool
     default: false
 """
