@@ -180,7 +180,7 @@ class Evacuation:
 
     def __init__(self, run: Run, connection: t.Any, directory: str, operation_id: t.Callable[[], str]) -> None:
         self.run = run
-        self.options = run.options
+        self.options = dict(run.options)
         self.host = str(run.options["evacuate_host"])
         self.connection = connection
         self.directory = directory
@@ -213,10 +213,9 @@ class Evacuation:
             if journal is not None:
                 self.approver.resume(journal)
         if journal is None and action != lifecycle.APPLY:
-            said = f"no evacuation of {self.host} is open: there is nothing to {action}"
             if action == lifecycle.RESUME:
-                raise Refused(said)
-            return self._end("none", said, over=True)
+                raise lifecycle.nothing_to_resume(self.run, self._what)
+            return self._end("none", lifecycle.nothing_open(self._what, action), over=True)
         servers = server_moves.servers_on(self.connection, self.host)
         planned = [] if journal is None else records.servers_of(journal)
         self.scratch.uuids = sorted({server.id for server in servers} | {entry.uuid for entry in planned})
@@ -249,6 +248,10 @@ class Evacuation:
 
     # --- what is open
 
+    @property
+    def _what(self) -> str:
+        return f"evacuation of {self.host}"
+
     def _open_journal(self) -> t.Optional[Json]:
         found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
         if len(found) > 1:
@@ -258,7 +261,7 @@ class Evacuation:
 
     def _status(self, journal: t.Optional[Json]) -> CallResult:
         if journal is None:
-            return self._end("none", f"no evacuation of {self.host} is open", over=True)
+            return self._end("none", lifecycle.nothing_open(self._what), over=True)
         memory = journal.get("memory") or {}
         proof = memory.get("proof") or {}
         moving_ = [f"{entry.name} -> {entry.target}" for entry in records.in_transit(journal)]
@@ -277,14 +280,7 @@ class Evacuation:
     def book(self) -> Book:
         """The open journal. Raises StackguardError where it is not open any more, or another run has it."""
         if self._book is None:
-            journal = self._open_journal()
-            if journal is None or str(journal["operation_id"]) != self.scratch.operation_id:
-                raise StackguardError(f"the journal of operation {self.scratch.operation_id} is not open any more")
-            if journal.get("run") != self.run.mine:
-                raise StackguardError(
-                    f"operation {self.scratch.operation_id} was taken up by another run: this one ends"
-                )
-            self._book = Book(self.run, journal)
+            self._book = Book.held(self.run, self._open_journal(), self.scratch.operation_id)
         return self._book
 
     @property
@@ -410,7 +406,7 @@ class Evacuation:
         if journal is not None:
             return self._resume(journal)
         if self.options["action"] == lifecycle.RESUME:
-            raise Refused(f"no evacuation of {self.host} is open: there is nothing to resume")
+            raise lifecycle.nothing_to_resume(self.run, self._what)
         bundle, about = self._collect()
         servers = placement.guests_of(bundle.cloud, self.host) if bundle.cloud else None
         request = self._request(self.new_id(), servers or [])
@@ -599,7 +595,7 @@ class Evacuation:
         act = records.fenced_by(journal) != fence or bool(self.options["refence"])
         addresses = self._judged_again(bundle, about, journal, act)
         said = f"operation {journal['operation_id']}: evacuation of {self.host} is resumed"
-        book = Book.take_up(self.run, journal, bool(self.options["take_over"]), said)
+        book = Book.take_up(self.run, journal, said)
         self._own(book, journal)
         self.scratch.resumed = True
         self.scratch.arrived = list(book.memory.get("landed") or [])
@@ -1337,13 +1333,13 @@ class Evacuation:
         """Take the journal up, and ask for the removal of guards; of blocklist entries only if nothing was sent."""
         journal = self._open_journal()
         if journal is None:
-            return self._end("none", f"no evacuation of {self.host} is open: there is nothing to abort", over=True)
+            return self._end("none", lifecycle.nothing_open(self._what, lifecycle.ABORT), over=True)
         if self.run.check_mode:
             self.scratch.changed = self.scratch.ended_well = True
             said = f"operation {journal['operation_id']} would be aborted\n{lifecycle.status_text(journal)}"
             return self._end(str(journal["state"]), said, over=True)
         bundle, _about = self._collect(rounds.ROUND_PARTS)
-        book = Book.take_up(self.run, journal, bool(self.options["take_over"]), "abort begins")
+        book = Book.take_up(self.run, journal, "abort begins")
         self._own(book, journal)
         self.scratch.resumed = True
         planned = self._completed(bundle, records.servers_of(journal))

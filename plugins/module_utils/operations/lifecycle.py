@@ -26,8 +26,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import runne
 
 Json = t.Dict[str, t.Any]
 
-APPLY, RESUME, STATUS, ABORT = "apply", "resume", "status", "abort"
-ACTIONS = (APPLY, RESUME, STATUS, ABORT)
+APPLY, RESUME, STATUS, ROLLBACK, ABORT = "apply", "resume", "status", "rollback", "abort"
+UNDO = "undo it"
+#: What an action is called in a sentence, where it is not the action's own name.
+VERBS = {ROLLBACK: "roll back"}
 
 
 class Refused(StackguardError):  # noqa: N818 (it is what happened, not a mistake)
@@ -54,23 +56,28 @@ class Clock:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What one call of an operation is given."""
+    """What one call of an operation is given. An operation adds what only it needs."""
 
     #: The host that keeps the journal.
     state: runner.Host
     clock: Clock
     say: t.Callable[[str], None]
-    #: Which process carries the operation out: :func:`run_owner.this_playbook`.
-    mine: Json
-    options: Json
-    overrides: t.Tuple[findings.Override, ...] = ()
-    check_mode: bool = False
+    #: Which process carries the operation out: see :mod:`run_owner`.
+    mine: t.Mapping[str, t.Any]
+    options: t.Mapping[str, t.Any]
+    overrides: t.Sequence[findings.Override]
+    check_mode: bool
     #: Before every variable of the playbook that runs, such as C(evacuate_).
-    prefix: str = ""
+    prefix: str
 
     def variable(self, name: str) -> str:
         """Return an option as the operator types it."""
         return f"{self.prefix}{name}"
+
+    def refuse_while_carried_out(self, journal: t.Mapping[str, t.Any]) -> None:
+        """Raise StackguardError (SG707) while another run carries an open operation out."""
+        option = self.variable("take_over")
+        run_owner.refuse_while_it_runs(journal, self.mine, bool(self.options["take_over"]), option)
 
 
 # --- journals -------------------------------------------------------------------------------------------------
@@ -80,6 +87,12 @@ def open_journals(run: Run) -> t.List[Json]:
     """Return every open journal. Raises StackguardError or StepError where one can not be read."""
     (found,) = run.state.call([{"op": "journal_list"}])
     return [dict(entry) for entry in found["journals"]]
+
+
+def open_journal(run: Run, kind: str) -> t.Optional[Json]:
+    """Return the open journal of a kind. Raises StackguardError or StepError where it can not be read."""
+    (found,) = run.state.call([{"op": "journal_read", "kind": kind}])
+    return t.cast("t.Optional[Json]", found["journal"])
 
 
 def closed_journals(run: Run, kind: str) -> t.List[Json]:
@@ -105,13 +118,42 @@ class Book:
         return cls(run, journal)
 
     @classmethod
-    def take_up(cls, run: Run, journal: Json, take_over: bool, note: str) -> Book:
+    def reopen(cls, run: Run, journal: Json, state: str, note: str) -> Book:
+        """Open the journal of an operation that has ended. Raises where one is open."""
+        event = {"at": run.clock.now(), "text": note, "state": state}
+        journal = journals.noted({**journal, "run": dict(run.mine)}, event)
+        run.state.call([{"op": "journal_open", "journal": journal}])
+        return cls(run, journal)
+
+    @classmethod
+    def take_up(cls, run: Run, journal: Json, note: str, state: t.Optional[str] = None) -> Book:
         """Take an open operation up. Raises StackguardError (SG707) while another run carries it out."""
-        run_owner.refuse_while_it_runs(journal, run.mine, take_over, run.variable("take_over"))
+        run.refuse_while_carried_out(journal)
+        return cls.take_up_locked(run, journal, note, state)
+
+    @classmethod
+    def take_up_locked(cls, run: Run, journal: Json, note: str, state: t.Optional[str] = None) -> Book:
+        """Take an open operation up whose other runs a lock keeps out, which this run holds."""
         book = cls(run, {**journal, "run": dict(run.mine)})
-        book.journal = journals.noted(book.journal, {"at": run.clock.now(), "text": note})
-        book.write(before=journal.get("run"))
+        event = {"at": run.clock.now(), "text": note, "state": state}
+        book.journal = journals.noted(book.journal, event)
+        # A journal of an earlier version may name no run.
+        book.write(before=journal.get("run") or {})
         return book
+
+    @classmethod
+    def held(cls, run: Run, journal: t.Optional[Json], operation_id: str) -> Book:
+        """Return the journal as it is stored now. Raises StackguardError where it is not this run's, or not open."""
+        if journal is None or str(journal["operation_id"]) != operation_id:
+            raise StackguardError(f"the journal of operation {operation_id} is not open any more")
+        if journal.get("run") != run.mine:
+            raise StackguardError(journals.taken_over_text(journal))
+        return cls(run, journal)
+
+    def read_again(self) -> None:
+        """Take note of what the steps have written. Raises StackguardError where another run has the operation."""
+        stored = open_journal(self.run, str(self.journal["kind"]))
+        self.journal = self.held(self.run, stored, self.operation_id).journal
 
     # --- what it says
 
@@ -140,13 +182,20 @@ class Book:
         self, before: t.Optional[t.Mapping[str, t.Any]] = None, counted: t.Optional[t.Collection[str]] = None
     ) -> t.List[Json]:
         """Write it. Returns what others have in transit that is not in ``counted``: then nothing was written."""
-        request: Json = {"op": "journal_put", "journal": self.journal}
+        request = self._put()
         if before is not None:
             request["before"] = dict(before)
         if counted is not None:
             request["counted"] = sorted(counted)
         (answer,) = self.run.state.call([request])
         return list(answer.get("others") or [])
+
+    def call(self, requests: t.Sequence[Json]) -> t.List[Json]:
+        """Carry out requests about files beside the journal, if this run still has the operation."""
+        return self.run.state.call([self._put(), *requests])[1:]
+
+    def _put(self) -> Json:
+        return {"op": "journal_put", "journal": self.journal}
 
     def mark(self, step: str, state: str, text: t.Optional[str] = None) -> None:
         """Note the state of a step, and write."""
@@ -166,14 +215,19 @@ class Book:
         if write:
             self.write()
 
+    def keep(self, step: str, state: str, memory: t.Mapping[str, t.Any]) -> None:
+        """Note what a step knows, while it is carried out. Beside the other steps, whose notes are not read here."""
+        event = {"at": self.run.clock.now(), "step": step, "step_state": state, "memory": dict(memory)}
+        self.run.state.call([runner.mark_request(self.journal, event)])
+
     def tell(self, **about: t.Any) -> None:
         """Change what the operation is about, and write."""
         self.journal = {**self.journal, "about": {**self.about, **about}}
         self.write()
 
     def close(self, state: str, text: str) -> None:
-        """End the operation and put its journal among the closed ones."""
-        self.note(text, state)
+        """End the operation and put its journal among the closed ones: one act, which leaves nothing half."""
+        self.journal = journals.noted(self.journal, {"at": self.run.clock.now(), "text": text, "state": state})
         self.run.state.call([{"op": "journal_close", "journal": self.journal}])
 
 
@@ -182,15 +236,48 @@ class Book:
 
 def status_text(journal: t.Mapping[str, t.Any], more: t.Sequence[str] = ()) -> str:
     """Return what C(status) shows of an open operation."""
-    run = journal.get("run") or {}
     lines = [
+        f"{number:3}. {step['state']:9} {step['title']}" for number, step in enumerate(runner.progress(journal), 1)
+    ]
+    return "\n".join([*_head(journal), *lines, *more])
+
+
+def _head(journal: t.Mapping[str, t.Any]) -> t.List[str]:
+    run = journal.get("run") or {}
+    return [
         f"operation {journal['operation_id']} ({journal['kind']} {journal['subject']}) is {journal['state']}",
         f"begun at {journal['started_at']}, last written at {journal['updated_at']} on {run.get('controller', '?')}",
     ]
-    lines += [
-        f"{number:3}. {step['state']:9} {step['title']}" for number, step in enumerate(runner.progress(journal), 1)
-    ]
-    return "\n".join([*lines, *more])
+
+
+def status_line(run: Run, journal: t.Mapping[str, t.Any], more: str, back: str = UNDO) -> str:
+    """Return C(status) as one message: what is open, ``more`` of it, and what can be done about it."""
+    said = ways(run, back)
+    return f"{', '.join(_head(journal))}. {more}. {said[0].upper()}{said[1:]}"
+
+
+def ways(run: Run, back: str = UNDO) -> str:
+    """Return what can be done about an open operation. ``back``: what a rollback of it does."""
+    action = run.variable("action")
+    return f"resume it with {action}={RESUME}, or {back} with {action}={ROLLBACK}"
+
+
+def nothing_open(what: str, action: str = STATUS) -> str:
+    """Return that no operation of a kind is open, and so there is nothing to be done."""
+    return f"no {what} is open" + ("" if action == STATUS else f": there is nothing to {VERBS.get(action, action)}")
+
+
+def nothing_to_resume(run: Run, what: str) -> Refused:
+    """Return the refusal of a resume: it begins nothing."""
+    return Refused(f"{nothing_open(what, RESUME)}. {run.variable('action')}={APPLY} begins one")
+
+
+def another_open(run: Run, journal: t.Mapping[str, t.Any], what: str, back: str = UNDO) -> str:
+    """Return why nothing is begun: another operation of this kind, or its rollback, is open (SG706)."""
+    head = f"SG706 operation-open: an unfinished {what} is open (operation {journal['operation_id']})"
+    if journal["state"] == journals.ROLLING_BACK:
+        return f"{head}, and it is being undone: finish that with {run.variable('action')}={ROLLBACK}"
+    return f"{head}: {ways(run, back)}"
 
 
 def undecided(subject: str, reason: str, at: str) -> Json:

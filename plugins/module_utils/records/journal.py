@@ -124,7 +124,8 @@ def put(
 ) -> t.List[t.Dict[str, t.Any]]:
     """Replace an open journal, if the run that it names still has it.
 
-    ``before``: the run that had it until now, where another one takes it up. ``counted``: servers in transit of other
+    ``before``: the run that had it until now, where another one takes it up; empty for a journal of an earlier version
+    that names none. ``counted``: servers in transit of other
     operations that this one has counted (C(UUID HOST)); where others have sent more since, nothing is written and the
     list of what they have in transit is returned. Comparing and writing is one act, under a lock of the directory.
 
@@ -136,8 +137,7 @@ def put(
             raise JournalError(
                 f"{path_of(directory, journal['kind'])}: operation {journal['operation_id']} is not open"
             )
-        if stored.get("run") != (journal.get("run") if before is None else before):
-            raise JournalError(f"operation {journal['operation_id']} was taken up by another run: this one ends")
+        _refuse_of_another(stored, journal.get("run") if before is None else before)
         others = in_transit_of_others(directory, journal) if counted is not None else []
         if any(label(entry) not in (counted or ()) for entry in others):
             return others
@@ -202,17 +202,25 @@ def _holder_text(descriptor: int) -> str:
 
 
 def mark(
-    directory: str, kind: str, operation_id: str, note: t.Mapping[str, t.Any], token: t.Optional[str] = None
+    directory: str,
+    kind: str,
+    operation_id: str,
+    note: t.Mapping[str, t.Any],
+    token: t.Optional[str] = None,
+    run: t.Optional[t.Mapping[str, t.Any]] = None,
 ) -> None:
     """Note one event in the open journal: ``{"at", "step", "step_state", "state", "text", "memory"}``.
 
     All but ``at`` are optional. ``memory`` is kept for later steps under the step's name. ``token``: of the run that
-    marks, where the operation is one run's.
+    marks, where the operation is one run's; ``run``: that run, as its journal names it.
 
     Raises :class:`JournalError` where the open journal is not that operation's, or another run's.
     """
     with _locked(directory):
-        write(directory, noted(_of_run(directory, kind, operation_id, token), note))
+        stored = _of_run(directory, kind, operation_id, token)
+        if run is not None:
+            _refuse_of_another(stored, run)
+        write(directory, noted(stored, note))
 
 
 # --- one operation, one run ---------------------------------------------------------------------------------------
@@ -288,6 +296,12 @@ def run_text(run: t.Mapping[str, t.Any]) -> str:
     return f"a run of {who} (process {run.get('pid', '?')}{begun})"
 
 
+def taken_over_text(journal: t.Mapping[str, t.Any]) -> str:
+    """Return why the run of an operation ends that another run has taken up."""
+    who, operation = run_text(journal.get("run") or {}), journal["operation_id"]
+    return f"SG707 lock-held: {who} took operation {operation} over: this run ends"
+
+
 def _run_lock(directory: str, kind: str) -> str:
     return os.path.join(directory, f".{kind}.run")
 
@@ -303,8 +317,13 @@ def _of_run(directory: str, kind: str, operation_id: str, token: t.Optional[str]
     journal = _open(directory, kind, operation_id)
     run = journal.get("run") or {}
     if run.get("token") != token or (token is not None and run.get("ended")):
-        raise JournalError(f"SG707 lock-held: {run_text(run)} took operation {operation_id} over: this run ends")
+        raise JournalError(taken_over_text(journal))
     return journal
+
+
+def _refuse_of_another(stored: t.Mapping[str, t.Any], run: t.Optional[t.Mapping[str, t.Any]]) -> None:
+    if (stored.get("run") or {}) != (run or {}):
+        raise JournalError(taken_over_text(stored))
 
 
 def _refuse_while_it_may_live(signs: int, run: t.Mapping[str, t.Any]) -> None:
@@ -382,9 +401,7 @@ def close(directory: str, journal: t.Dict[str, t.Any]) -> str:
     target = os.path.join(closed, f"{journal['kind']}-{journal['operation_id']}.json")
     with _locked(directory):
         stored = _open(directory, journal["kind"], journal["operation_id"])
-        if stored.get("run") != journal.get("run"):
-            taken = run_text(stored.get("run") or {})
-            raise JournalError(f"SG707 lock-held: {taken} took operation {journal['operation_id']} over: this run ends")
+        _refuse_of_another(stored, journal.get("run"))
         write(directory, journal)
         _make_directory(closed)
         os.replace(path, target)

@@ -203,14 +203,14 @@ class Runner:
         if step.where == HOST:
             remark, end = self._apply_on_host(journal, step, begin)
         else:
-            self.host.call([self._mark(journal, begin)])
+            self.host.call([mark_request(journal, begin)])
             action = self.actions[step.action]
             if begun_before and isinstance(action, Repeatable):
                 action.again(step.params, journal.get("memory", {}))
             done = action.apply(step.params, journal.get("memory", {}))
             remark = done.remark
             end = self._event(step=step.name, step_state=journals.DONE, text=remark, memory=done.memory)
-            self.host.call([self._mark(journal, end)])
+            self.host.call([mark_request(journal, end)])
         self.voice.end(remark or "done")
         return journals.noted(journal, end)
 
@@ -221,16 +221,16 @@ class Runner:
         what = {"action": step.action, "params": step.params}
         verify: Request = {"op": "verify", **what}
         if step.action == "stop_units":
-            self.host.call([self._mark(journal, begin), {"op": "stop_begin", **what}])
+            self.host.call([mark_request(journal, begin), {"op": "stop_begin", **what}])
             self._wait_for_stop(what)
             # Where the log stands now, its next line is the next start's: also after a crash and a resume.
             results = self.host.call([verify, *self._log_mark(step)])
             end = self._event(step=step.name, step_state=journals.DONE, memory=results[-1].get("mark"))
-            self.host.call([self._mark(journal, end)])
+            self.host.call([mark_request(journal, end)])
             return _remark(results), end
         end = self._event(step=step.name, step_state=journals.DONE)
         results = self.host.call(
-            [self._mark(journal, begin), {"op": "apply", **what}, verify, self._mark(journal, end)]
+            [mark_request(journal, begin), {"op": "apply", **what}, verify, mark_request(journal, end)]
         )
         return _remark(results), end
 
@@ -266,9 +266,9 @@ class Runner:
         end = self._event(step=step.name, step_state=journals.UNDONE)
         if step.where == HOST:
             undo = {"op": "undo", "action": step.action, "params": step.params}
-            self.host.call([self._mark(journal, begin), undo, self._mark(journal, end)])
+            self.host.call([mark_request(journal, begin), undo, mark_request(journal, end)])
         else:
-            self.host.call([self._mark(journal, begin)])
+            self.host.call([mark_request(journal, begin)])
             action = self.actions[step.action]
             if isinstance(action, Remembering):
                 action.recall(journal.get("memory", {}))
@@ -276,7 +276,7 @@ class Runner:
             if done is not None:
                 told = done.remark
                 end = self._event(step=step.name, step_state=journals.UNDONE, text=told, memory=done.memory)
-            self.host.call([self._mark(journal, end)])
+            self.host.call([mark_request(journal, end)])
         return journals.noted(journal, end), told
 
     # --- the journal
@@ -284,19 +284,22 @@ class Runner:
     def _event(self, **fields: t.Any) -> Request:
         return {"at": self.now(), **{key: value for key, value in fields.items() if value is not None}}
 
-    @staticmethod
-    def _mark(journal: t.Mapping[str, t.Any], event: Request) -> Request:
-        return {"op": "journal_mark", "kind": journal["kind"], "operation_id": journal["operation_id"], "note": event}
-
     def _note(self, journal: t.Dict[str, t.Any], **fields: t.Any) -> t.Dict[str, t.Any]:
         event = self._event(**fields)
-        self.host.call([self._mark(journal, event)])
+        self.host.call([mark_request(journal, event)])
         return journals.noted(journal, event)
 
     def _close(self, journal: t.Dict[str, t.Any], state: str) -> t.Dict[str, t.Any]:
         journal = journals.noted(journal, self._event(state=state))
         self.host.call([{"op": "journal_close", "journal": journal}])
         return journal
+
+
+def mark_request(journal: t.Mapping[str, t.Any], event: Request) -> Request:
+    """Return the request that notes an event in an open journal, if the run that it names still has it."""
+    request: Request = {"op": "journal_mark", "kind": journal["kind"], "operation_id": journal["operation_id"]}
+    run = {"run": dict(journal["run"])} if journal.get("run") else {}
+    return {**request, **run, "note": event}
 
 
 def new_journal(plan: Plan, about: t.Mapping[str, t.Any], at: str) -> t.Dict[str, t.Any]:
@@ -322,7 +325,9 @@ def plan_of(journal: t.Mapping[str, t.Any]) -> Plan:
 
 
 def progress(journal: t.Mapping[str, t.Any]) -> t.List[t.Dict[str, str]]:
-    """Return each step's name, title and state, in order: what C(status) shows."""
+    """Return each step's name, title and state, in order: what C(status) shows. An early journal may have no plan."""
+    if "plan" not in journal:
+        return []
     states = journal["steps"]
     return [
         {"name": step.name, "title": step.title, "state": states.get(step.name, journals.PENDING)}

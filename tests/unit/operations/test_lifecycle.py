@@ -27,11 +27,12 @@ def plan(operation="0123456789ab", host="compute1"):
 
 @pytest.fixture
 def run_of(tmp_path):
-    def make(pid, controller="c"):
+    def make(pid, controller="c", take_over=True):
         clock = lifecycle.Clock(lambda: AT, lambda: 0.0, lambda: 0.0, lambda _seconds: None)
         mine = {"controller": controller, "pid": pid, "pid_start": "0"}
         state = LocalState(str(tmp_path / "state"), False)
-        return lifecycle.Run(state, clock, lambda _said: None, mine, {}, prefix="evacuate_")
+        options = {"take_over": take_over}
+        return lifecycle.Run(state, clock, lambda _said: None, mine, options, (), False, "evacuate_")
 
     return make
 
@@ -67,7 +68,7 @@ def test_an_operation_is_opened_noted_and_closed(run_of):
 
 def test_a_run_whose_operation_another_has_taken_up_can_not_write(run_of):
     first = opened(run_of(10**8))
-    second = Book.take_up(run_of(10**8 + 1), dict(first.journal), True, "resumed")
+    second = Book.take_up(run_of(10**8 + 1), dict(first.journal), "resumed")
     second.note("its own")
     before = only(second.run)
     for write in (
@@ -76,7 +77,7 @@ def test_a_run_whose_operation_another_has_taken_up_can_not_write(run_of):
         lambda: first.remember(sent=["a"]),
         lambda: first.close(journals.FINISHED, "ended"),
     ):
-        with pytest.raises(StackguardError, match="taken up by another run"):
+        with pytest.raises(StackguardError, match=r"SG707 .* took operation 0123456789ab over"):
             write()
     assert only(second.run) == before
 
@@ -84,14 +85,14 @@ def test_a_run_whose_operation_another_has_taken_up_can_not_write(run_of):
 def test_of_two_runs_that_take_up_the_same_operation_one_has_it(run_of):
     first = opened(run_of(10**8))
     journal = dict(first.journal)
-    Book.take_up(run_of(10**8 + 1), dict(journal), True, "resumed")
-    with pytest.raises(StackguardError, match="taken up by another run"):
-        Book.take_up(run_of(10**8 + 2), dict(journal), True, "resumed")
+    Book.take_up(run_of(10**8 + 1), dict(journal), "resumed")
+    with pytest.raises(StackguardError, match=r"SG707 .* took operation 0123456789ab over"):
+        Book.take_up(run_of(10**8 + 2), dict(journal), "resumed")
 
 
 def test_a_run_that_ended_its_operation_is_not_written_to_by_an_older_one(run_of):
     first = opened(run_of(10**8))
-    second = Book.take_up(run_of(10**8 + 1), dict(first.journal), True, "resumed")
+    second = Book.take_up(run_of(10**8 + 1), dict(first.journal), "resumed")
     second.close(journals.FINISHED, "ended")
     with pytest.raises(StackguardError, match="is not open"):
         first.note("too late")
@@ -101,8 +102,8 @@ def test_a_run_that_ended_its_operation_is_not_written_to_by_an_older_one(run_of
 def test_a_run_of_another_controller_is_taken_over_only_where_the_operator_says_so(run_of):
     first = opened(run_of(10**8))
     with pytest.raises(StackguardError, match=r"SG707.*evacuate_take_over=true"):
-        Book.take_up(run_of(1, controller="another"), dict(first.journal), False, "resumed")
-    assert Book.take_up(run_of(1, controller="another"), dict(first.journal), True, "resumed").operation_id
+        Book.take_up(run_of(1, controller="another", take_over=False), dict(first.journal), "resumed")
+    assert Book.take_up(run_of(1, controller="another"), dict(first.journal), "resumed").operation_id
 
 
 def test_a_second_opening_for_the_same_host_is_refused(run_of):
@@ -139,6 +140,57 @@ def test_of_two_openings_at_once_one_is_refused(run_of):
         (winner,) = [entry for entry in ended if entry]
         stored = [entry for entry in lifecycle.open_journals(run_of(1)) if entry["kind"] == f"evacuate-host{turn}"]
         assert [entry["operation_id"] for entry in stored] == [winner]
+
+
+def test_a_journal_that_names_no_run_is_taken_up_by_one(run_of):
+    """Version 0.1 wrote such journals of repairs of links."""
+    run = run_of(10**8)
+    first = opened(run)
+    early = {key: value for key, value in first.journal.items() if key not in ("run", "plan", "steps")}
+    first.close(journals.FINISHED, "ended")
+    run.state.call([{"op": "journal_open", "journal": early}])
+    assert "is open" in lifecycle.status_text(only(run))
+    second = Book.take_up_locked(run, only(run), "resumed", journals.ROLLING_BACK)
+    assert (only(run)["run"], only(run)["state"]) == (run.mine, journals.ROLLING_BACK)
+    with pytest.raises(StackguardError, match="SG707"):
+        Book.take_up_locked(run_of(10**8 + 1), early, "resumed")
+    second.close(journals.ROLLED_BACK, "ended")
+
+
+def test_what_has_ended_can_be_opened_again_to_be_taken_back(run_of):
+    first = opened(run_of(10**8))
+    first.close(journals.FINISHED, "ended")
+    (closed,) = lifecycle.closed_journals(first.run, "evacuate")
+    again = Book.reopen(run_of(10**8 + 1), closed, journals.ROLLING_BACK, "rollback begins")
+    assert (only(again.run)["state"], only(again.run)["run"]["pid"]) == ("rolling-back", 10**8 + 1)
+    with pytest.raises(StackguardError, match="open already"):
+        Book.reopen(run_of(10**8 + 2), closed, journals.ROLLING_BACK, "rollback begins")
+
+
+def test_what_steps_have_noted_is_read_again_and_kept(run_of):
+    book = opened(run_of(10**8))
+    book.keep("guard", journals.APPLYING, {"seen": 1})
+    assert book.memory == {}
+    book.read_again()
+    assert (book.memory, book.state_of("guard")) == ({"guard": {"seen": 1}}, "applying")
+
+
+def test_files_beside_the_journal_are_written_by_the_run_that_has_the_operation(run_of):
+    first = opened(run_of(10**8))
+    batch = {"op": "batch_write", "kind": "rows", "operation_id": first.operation_id, "number": 1, "rows": ["a"]}
+    first.call([batch])
+    second = Book.take_up(run_of(10**8 + 1), dict(first.journal), "resumed")
+    for write in (
+        lambda: first.call([{**batch, "rows": ["b"]}]),
+        lambda: first.keep("guard", journals.DONE, {}),
+        first.read_again,
+    ):
+        with pytest.raises(StackguardError, match=r"SG707 .* took operation"):
+            write()
+    assert second.call([{**batch, "op": "batch_read"}])[0]["rows"] == ["a"]
+    second.close(journals.FINISHED, "ended")
+    with pytest.raises(StackguardError, match="not open any more"):
+        second.read_again()
 
 
 # --- what others have in transit ------------------------------------------------------------------------------

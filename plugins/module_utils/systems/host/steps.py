@@ -582,7 +582,12 @@ class HostRunner:
             "journal_open": lambda request: journal.open_new(state_dir, request["journal"], request.get("ended")),
             "journal_write": lambda request: journal.write(state_dir, request["journal"]),
             "journal_mark": lambda request: journal.mark(
-                state_dir, request["kind"], request["operation_id"], request["note"], _token(request)
+                state_dir,
+                request["kind"],
+                request["operation_id"],
+                request["note"],
+                _token(request),
+                request.get("run"),
             ),
             "journal_claim": lambda request: {
                 "journal": journal.claim(
