@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 import typing as t
 import uuid
 
@@ -16,10 +17,14 @@ from ansible.utils.display import Display
 from ansible_collections.stackguard.nova.plugins.action.server_resize import state_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_options, pin_zones, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
+    evacuation_options,
+    lifecycle,
+    pin_zones,
+    run_owner,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import zone_pins as zone_pin_plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pins
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads, zones
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     DATABASE_SPEC,
@@ -64,18 +69,19 @@ class ActionModule(ActionBase):
 
     def _pin(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         restore = _restore(args["restore"])
-        journal = None
-        if _is_journaled(args, restore):
-            state = state_of(self, args["state_dir"], self._task_vars)
-            journal = zone_pins.Journal(state, _now, run_owner.this_run())
         return pin_zones.PinRun(
-            cloud=connect(args),
-            options={**args, "restore": restore, "nova_api_db_url": args["nova_api_db_url"] or None},
-            chosen=_chosen,
-            journal=journal,
-            operation_id=uuid.uuid4().hex[:12],
+            state=state_of(self, args["state_dir"], self._task_vars),
+            clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
             say=Display().display,
+            mine=run_owner.this_run(),
+            options={**args, "restore": restore, "nova_api_db_url": args["nova_api_db_url"] or None},
+            overrides=(),
             check_mode=bool(self._task.check_mode),
+            prefix="",
+            cloud=connect(args),
+            chosen=_chosen,
+            operation_id=uuid.uuid4().hex[:12],
+            journaled=_is_journaled(args, restore),
             diff=bool(self._play_context.diff or self._task.diff),
         ).carry_out()
 

@@ -7,14 +7,20 @@
 from __future__ import annotations
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
+from ansible_collections.stackguard.nova.tests.unit.builders import AT
+
+#: A run whose process nobody looks for.
+HERE = {"controller": "here", "pid": 1, "pid_start": None}
 
 
 class State:
     """The journal, as on a real host."""
 
     def __init__(self, directory):
-        self.runner = HostRunner(str(directory), False)
+        self.directory = str(directory)
+        self.runner = HostRunner(self.directory, False)
 
     def call(self, requests):
         outcome = self.runner.run(requests)
@@ -25,3 +31,17 @@ class State:
     @property
     def open(self):
         return self.call([{"op": "journal_list"}])[0]["journals"]
+
+
+def life(state, options, prefix, said=None, mine=None, check_mode=False, overrides=()):
+    """What every run is given, see lifecycle.Run."""
+    return {
+        "state": state,
+        "clock": lifecycle.Clock(lambda: AT, lambda: 0.0, lambda: 0.0, lambda _seconds: None),
+        "say": (said if said is not None else []).append,
+        "mine": HERE if mine is None else mine,
+        "options": options,
+        "overrides": overrides,
+        "check_mode": check_mode,
+        "prefix": prefix,
+    }

@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner impor
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.checks import test_returning as back
-from ansible_collections.stackguard.nova.tests.unit.journaled import State
+from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
 from ansible_collections.stackguard.nova.tests.unit.operations import test_migration as moves
 from ansible_collections.stackguard.nova.tests.unit.operations import test_zone_pin_run as pins
@@ -215,11 +215,8 @@ class Api:
         return pins.zoned(servers=servers, pins={row.id: row.pinned_availability_zone for row in servers})
 
     def run(self, kept, **options):
-        journal = pins.zone_pins.Journal(kept, lambda: pins.AT, {"controller": "here", "pid": 1, "pid_start": None})
-        given = {**pins.OPTIONS, "nova_api_db_url": None, **options}
-        return pin_zones.PinRun(
-            object(), given, server_zone_pin._chosen, journal, "op1", lambda _text: None, check_mode=True
-        ).carry_out()
+        given = life(kept, {**pins.OPTIONS, "nova_api_db_url": None, **options}, "", check_mode=True)
+        return pin_zones.PinRun(**given, cloud=object(), chosen=server_zone_pin._chosen, operation_id="op1").carry_out()
 
 
 def test_all_servers_are_not_pinned_while_a_cell_does_not_answer(monkeypatch, state):

@@ -23,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.kept_rows import KeptRows
 
 Json = t.Dict[str, t.Any]
 
@@ -99,6 +100,11 @@ def closed_journals(run: Run, kind: str) -> t.List[Json]:
     """Return the closed journals whose kind is this one or begins with it and a dash, the oldest first."""
     (found,) = run.state.call([{"op": "journal_closed", "kind": kind}])
     return [dict(entry) for entry in found["journals"]]
+
+
+def kept_rows(run: Run, journal: t.Mapping[str, t.Any], kind: str) -> KeptRows:
+    """Return what an operation has written down beside its journal, to be read."""
+    return KeptRows(run.state, kind, str(journal["operation_id"]))
 
 
 class Book:
@@ -193,6 +199,10 @@ class Book:
     def call(self, requests: t.Sequence[Json]) -> t.List[Json]:
         """Carry out requests about files beside the journal, if this run still has the operation."""
         return self.run.state.call([self._put(), *requests])[1:]
+
+    def kept_rows(self, kind: str) -> KeptRows:
+        """Return what this operation has written down beside its journal, to go on with it."""
+        return KeptRows(self.run.state, kind, self.operation_id, self)
 
     def _put(self) -> Json:
         return {"op": "journal_put", "journal": self.journal}

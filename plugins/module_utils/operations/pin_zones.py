@@ -11,8 +11,10 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import zone_pins as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
@@ -25,37 +27,35 @@ Chosen = t.Callable[[t.Any, t.Dict[str, t.Any], Restore], t.List[facts.ApiServer
 
 #: What says which operation it is.
 _ASKED = ("state", "servers", "hosts", "all_servers", "zone", "strategy")
+_WHAT = "change of pins"
 
 
 @dataclasses.dataclass(frozen=True)
-class PinRun:
+class PinRun(lifecycle.Run):
     """What a run is given. ``options``: the module's own; ``chosen``: reads the servers that are meant."""
 
     cloud: t.Any
-    options: t.Dict[str, t.Any]
     chosen: Chosen
-    journal: t.Optional[zone_pins.Journal]
     operation_id: str
-    say: t.Callable[[str], None]
-    check_mode: bool = False
+    #: Whether a journal is kept: one server needs none.
+    journaled: bool = True
     diff: bool = False
 
     def carry_out(self) -> Result:
         """Do what was asked for. Raises StackguardError."""
-        opened = self.journal.read() if self.journal is not None else None
+        opened = lifecycle.open_journal(self, zone_pins.KIND) if self.journaled else None
         action = self.options["action"]
-        if action == "status":
+        if action == lifecycle.STATUS:
             return self._status(opened)
-        if action == "rollback":
+        if action == lifecycle.ROLLBACK:
             return self._rollback(opened)
-        if action == "resume" and opened is None:
-            raise StackguardError(
-                "no change of pins is open, so that there is nothing to resume: action=apply begins one"
-            )
+        if action == lifecycle.RESUME and opened is None:
+            raise lifecycle.nothing_to_resume(self, _WHAT)
         return self._apply(opened)
 
     def _apply(self, opened: t.Optional[Result]) -> Result:
-        options = {**self.options, **(opened["about"] if opened and self.options["action"] == "resume" else {})}
+        resumes = opened is not None and self.options["action"] == lifecycle.RESUME
+        options = {**self.options, **(opened["about"] if opened and resumes else {})}
         asked = {name: options[name] for name in _ASKED}
         if opened is not None:
             self._refuse_another(opened, asked)
@@ -68,36 +68,29 @@ class PinRun:
         if self.check_mode:
             msg = f"{count(len(plan.changes), 'pin')} would change, {len(plan.already)} are right"
             return {**answer, "changed": bool(plan.changes), "msg": msg}
-        if self.journal is not None and opened is not None:
-            opened = self.journal.take_up(opened, journals.OPEN)
-        elif self.journal is not None and plan.changes:
-            opened = self.journal.begin(self.operation_id, asked)
-        result = self._change(answer, plan, opened)
-        if self.journal is None or opened is None:
+        book = self._book(opened, plan, asked)
+        result = self._change(answer, plan, book)
+        if book is None:
             return result
         if result["failed"]:
             # Closed, it could be taken back no more.
-            ways = "The operation is open: action=resume tries them again, action=rollback gives every pin back"
-            return {**result, "msg": f"{result['msg']}. {ways}"}
-        self.journal.close(opened, journals.FINISHED, result["msg"])
+            ways = lifecycle.ways(self, "give every pin back")
+            return {**result, "msg": f"{result['msg']}. The operation is open: {ways}"}
+        book.close(journals.FINISHED, result["msg"])
         return result
 
     def _refuse_another(self, opened: Result, asked: Result) -> None:
-        run_owner.refuse_while_it_runs(opened, self._journal.mine, self.options["take_over"])
-        ways = "resume it by the same task, or undo it with action=rollback"
-        if opened["state"] == journals.ROLLING_BACK:
-            ways = "it is being undone: finish that with action=rollback"
-        elif opened["about"] == asked:
-            return
-        raise StackguardError(
-            f"SG706 operation-open: an unfinished change of pins is open (operation {opened['operation_id']}): {ways}"
-        )
+        self.refuse_while_carried_out(opened)
+        if opened["state"] == journals.ROLLING_BACK or opened["about"] != asked:
+            raise StackguardError(lifecycle.another_open(self, opened, _WHAT))
 
-    @property
-    def _journal(self) -> zone_pins.Journal:
-        if self.journal is None:
-            raise StackguardError("this needs a journal")
-        return self.journal
+    def _book(self, opened: t.Optional[Result], plan: plans.PinPlan, asked: Result) -> t.Optional[Book]:
+        """Return the journal; None: none is kept, or there is nothing to keep."""
+        if opened is not None:
+            return Book.take_up(self, opened, "resumed", journals.OPEN)
+        if not self.journaled or not plan.changes:
+            return None
+        return Book.open(self, Plan(zone_pins.KIND, self.operation_id, zone_pins.SUBJECT, [], []), asked)
 
     def _judge(
         self, options: Result, servers: t.Sequence[facts.ApiServer], restore: Restore
@@ -119,23 +112,24 @@ class PinRun:
             self.say(plans.table(plan))
         return answer, plan
 
-    def _change(self, answer: Result, plan: plans.PinPlan, opened: t.Optional[Result]) -> Result:
+    def _change(self, answer: Result, plan: plans.PinPlan, book: t.Optional[Book]) -> Result:
         url = self.options["nova_api_db_url"]
-        done = zone_pins.carry_out(self.cloud, url, plan.changes, self.say, self.journal, opened)
+        rows = None if book is None else book.kept_rows(zone_pins.ROWS)
+        done = zone_pins.carry_out(self.cloud, url, plan.changes, self.say, rows)
         changed = [entry for entry in done if entry.outcome == "changed"]
         failed = [entry for entry in done if entry.outcome == zone_pins.FAILED]
         msg = f"{count(len(changed), 'pin')} changed, {len(plan.already)} were right, {len(failed)} failed"
         told: Result = {"changed": bool(changed), "failed": bool(failed), "msg": msg}
-        if opened is not None:
-            told["operation_id"] = opened["operation_id"]
+        if book is not None:
+            told["operation_id"] = book.operation_id
         return {**answer, "changes": facts.to_plain(done), **told}
 
     def _rollback(self, opened: t.Optional[Result]) -> Result:
         """Give every pin back that was written down and is still as this operation left it."""
         if opened is None:
-            return {"changed": False, "msg": "no change of pins is open: there is nothing to undo"}
-        run_owner.refuse_while_it_runs(opened, self._journal.mine, self.options["take_over"])
-        rows = self._journal.changes(opened)
+            return {"changed": False, "msg": lifecycle.nothing_open(_WHAT, lifecycle.ROLLBACK)}
+        self.refuse_while_carried_out(opened)
+        rows = self._written_down(opened)
         restore = {uuid: (row.before, row.after) for uuid, row in rows.items()}
         options = {**self.options, **opened["about"], "nova_api_db_url": self.options["nova_api_db_url"]}
         found = evacuations.each(sorted(restore), lambda uuid: zones.get_server(self.cloud, uuid))
@@ -146,26 +140,28 @@ class PinRun:
                 "changed": bool(plan.changes),
                 "msg": f"{count(len(plan.changes), 'pin')} would be given back",
             }
-        opened = self._journal.take_up(opened, journals.ROLLING_BACK)
+        book = Book.take_up(self, opened, "rollback begins", journals.ROLLING_BACK)
         url = self.options["nova_api_db_url"]
         done = zone_pins.carry_out(self.cloud, url, plan.changes, self.say)
         left = [entry.name for entry in done if entry.outcome == zone_pins.FAILED]
         left += [str(item.object.name) for item in plan.problems]
-        told = {**answer, "changes": facts.to_plain(done), "operation_id": opened["operation_id"]}
+        told = {**answer, "changes": facts.to_plain(done), "operation_id": book.operation_id}
         given = sum(1 for entry in done if entry.outcome == "changed")
         if left:
             msg = f"{count(given, 'pin')} given back, {len(left)} not: {', '.join(left)}. Run action=rollback again"
             return {**told, "changed": bool(given), "failed": True, "msg": msg}
         msg = f"{count(given, 'pin')} given back, {len(plan.already)} were as before or have been changed since"
-        self._journal.close(opened, journals.ROLLED_BACK, msg)
+        book.close(journals.ROLLED_BACK, msg)
         return {**told, "changed": bool(given), "msg": msg}
+
+    def _written_down(self, opened: Result) -> t.Dict[str, plans.PinChange]:
+        return zone_pins.written_down(lifecycle.kept_rows(self, opened, zone_pins.ROWS))
 
     def _status(self, opened: t.Optional[Result]) -> Result:
         if opened is None:
-            return {"changed": False, "msg": "no change of pins is open"}
-        rows = self._journal.changes(opened)
-        head = f"operation {opened['operation_id']} is {opened['state']}: {count(len(rows), 'pin')} written down"
-        msg = f"{head}. Resume it with action=resume, or undo it with action=rollback"
+            return {"changed": False, "msg": lifecycle.nothing_open(_WHAT)}
+        rows = self._written_down(opened)
+        msg = lifecycle.status_line(self, opened, f"{count(len(rows), 'pin')} written down")
         changes = facts.to_plain(list(rows.values()))
         return {"changed": False, "operation_id": opened["operation_id"], "changes": changes, "msg": msg}
 

@@ -12,9 +12,10 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import pin_zones, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pins
-from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest
-from ansible_collections.stackguard.nova.tests.unit.journaled import State
+from ansible_collections.stackguard.nova.tests.unit.builders import guest
+from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.zoned import server, zoned
 
 UUIDS = [guest(1, number) for number in range(1, 13)]
@@ -78,12 +79,11 @@ class Cloud:
         return outcome
 
     def run(self, state, mine=None, said=None, **options):
-        journal = zone_pins.Journal(state, lambda: AT, mine or {"controller": "here", "pid": 1, "pid_start": None})
-        given = {**OPTIONS, **options}
-        say = (said if said is not None else []).append
+        given = life(state, {**OPTIONS, **options}, "", said, mine)
         rows = [self.server(uuid) for uuid in UUIDS]
-        chosen = lambda _cloud, _options, _restore: rows  # noqa: E731
-        return pin_zones.PinRun(object(), given, chosen, journal, "op1", say).carry_out()
+        return pin_zones.PinRun(
+            **given, cloud=object(), chosen=lambda _cloud, _options, _restore: rows, operation_id="op1"
+        ).carry_out()
 
 
 @pytest.fixture
@@ -142,12 +142,48 @@ def test_where_a_pin_failed_the_others_can_still_be_taken_back(cloud, state, act
     cloud.stuck = {UUIDS[4]}
     result = cloud.run(state)
     assert result["failed"]
-    assert "11 pins changed, 0 were right, 1 failed. The operation is open: action=resume" in result["msg"]
+    assert (
+        "11 pins changed, 0 were right, 1 failed. The operation is open: resume it with action=resume" in result["msg"]
+    )
     assert state.open
     cloud.stuck = set()
     cloud.run(state, action=action)
     assert not state.open
     assert cloud.pins == (dict.fromkeys(UUIDS, "az1") if action == "resume" else cloud.before)
+
+
+@pytest.mark.parametrize("action", ["apply", "resume", "rollback"])
+def test_what_version_0_1_began_is_ended(cloud, state, action):
+    """Its journal keeps no plan."""
+    killed(cloud, state, 6)
+    (now,) = state.open
+    early = {key: value for key, value in now.items() if key != "plan"}
+    assert set(early) == {
+        *("schema", "kind", "operation_id", "subject", "state", "about", "run", "started_at", "updated_at"),
+        *("steps", "history"),
+    }
+    journals.write(state.directory, early)
+    assert "10 pins written down" in cloud.run(state, action="status")["msg"]
+    cloud.run(state, action=action)
+    assert cloud.pins == (cloud.before if action == "rollback" else dict.fromkeys(UUIDS, "az1"))
+    assert not state.open
+
+
+def test_a_run_that_was_taken_over_writes_no_more(cloud, state):
+    """It was cut off, and comes back while the next one is at work."""
+    real, calls = cloud.swap, []
+
+    def swap(*given):
+        calls.append(given)
+        if len(calls) == 5:
+            (journal,) = state.open
+            journals.write(state.directory, {**journal, "run": {"controller": "there", "pid": 2}})
+        return real(*given)
+
+    cloud.swap = swap
+    with pytest.raises(StackguardError, match=r"SG707 .* of there .* took operation op1 over"):
+        cloud.run(state)
+    assert len(calls) == 5, "the second batch was not begun"
 
 
 def test_what_somebody_else_has_changed_since_is_theirs(cloud, state):
@@ -162,7 +198,8 @@ def test_asked_what_is_open_it_says_so_and_changes_nothing(cloud, state):
     killed(cloud, state, 6)
     pins = dict(cloud.pins)
     result = cloud.run(state, action="status")
-    assert "operation op1 is open: 10 pins written down" in result["msg"]
+    assert "operation op1 (zone-pins pins of servers to zones) is open, begun at" in result["msg"]
+    assert "10 pins written down. Resume it with action=resume, or undo it with action=rollback" in result["msg"]
     assert {row["server"]: row["before"] for row in result["changes"]}[UUIDS[2]] == "nova"
     assert cloud.pins == pins
     assert state.open
