@@ -53,12 +53,10 @@ class ActionModule(JournaledMove):
         "prefix": {"type": "str", "default": "", "choices": ["", "drain", "migrate"]},
     }
 
-    def _carry_on(self, args: t.Dict[str, t.Any]) -> str:
-        action = f"{args['prefix']}_action" if args["prefix"] else "action"
-        return (
-            "If the operation was begun, its journal is open: run the same command again to resume it, or with "
-            f"{action}=rollback to end it"
-        )
+    BACK = "end it"
+
+    def _prefix(self, args: t.Dict[str, t.Any]) -> str:
+        return f"{args['prefix']}_" if args["prefix"] else ""
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
         args["servers"] = _listed(args["servers"])

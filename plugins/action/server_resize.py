@@ -46,6 +46,8 @@ class JournaledMove(ActionBase):
         "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
         "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
     }
+    #: What a rollback does.
+    BACK = lifecycle.UNDO
     ACTIONS: t.ClassVar[t.Tuple[str, ...]] = ("apply", "resume", "status", "rollback")
 
     @classmethod
@@ -89,6 +91,13 @@ class JournaledMove(ActionBase):
 
     def _carry_on(self, args: t.Dict[str, t.Any]) -> str:
         """Return how to resume or to end what was begun, for people."""
+        return (
+            "If the operation was begun, its journal is open: run the same command again to resume it, or with "
+            f"{self._prefix(args)}action=rollback to {self.BACK}"
+        )
+
+    def _prefix(self, args: t.Dict[str, t.Any]) -> str:
+        """Return what stands before the variables of the playbook that runs."""
         raise NotImplementedError
 
     def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
@@ -97,16 +106,17 @@ class JournaledMove(ActionBase):
     def _run_of(self, args: t.Dict[str, t.Any]) -> server_run.ServerRun:
         connection = connect(args)
         return server_run.ServerRun(
-            systems=Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection),
-            options=args,
             state=state_of(self, args["state_dir"], self._task_vars),
+            clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
             say=_say,
-            now=_now,
-            operation_id=uuid.uuid4().hex[:12],
             mine=self._mine(args),
-            check_mode=bool(self._task.check_mode),
-            diff=bool(self._play_context.diff or self._task.diff),
+            options=args,
             overrides=findings.parse_overrides(args["overrides"]),
+            check_mode=bool(self._task.check_mode),
+            prefix=self._prefix(args),
+            systems=Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection),
+            operation_id=uuid.uuid4().hex[:12],
+            diff=bool(self._play_context.diff or self._task.diff),
         )
 
 
@@ -122,11 +132,8 @@ class ActionModule(JournaledMove):
         "same_host": {"type": "bool", "default": False},
     }
 
-    def _carry_on(self, args: t.Dict[str, t.Any]) -> str:
-        return (
-            "If the operation was begun, its journal is open: run the same command again to resume it, or with "
-            "resize_action=rollback to undo it"
-        )
+    def _prefix(self, args: t.Dict[str, t.Any]) -> str:
+        return "resize_"
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
         if args["action"] == "apply" and not args["flavor"]:

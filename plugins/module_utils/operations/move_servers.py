@@ -27,12 +27,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import move_evidence, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, move_evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import (
     OptionError,
     chosen_servers,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import moves as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
@@ -49,6 +49,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 
 #: A server's NUMA topology (release 20); a cold migration to a named host needs 2.56.
 OLDEST = "2.78"
+_WHAT, _END = "move", "end it"
 
 Result = t.Dict[str, t.Any]
 
@@ -81,12 +82,6 @@ def _request(run: ServerRun, operation_id: str, servers: t.Optional[t.Sequence[s
         restore_state=given["restore_state"],
         prefix=given["prefix"],
     )
-
-
-def _option(run: ServerRun, name: str) -> str:
-    """Return what the operator calls an option: a variable of the playbook that runs, or the module's own."""
-    prefix = run.options["prefix"]
-    return f"{prefix}_{name}" if prefix else name
 
 
 def _collect(run: ServerRun, sources: t.Sequence[str], wanted: t.Optional[t.Collection[str]]) -> checks.Evidence:
@@ -122,10 +117,7 @@ def resume(run: ServerRun) -> Result:
     """Go on with an open operation; where none is open nothing is begun."""
     journal = _journal(run)
     if journal is None:
-        raise Refused(
-            "refused, and nothing was changed: no move is open, so that there is nothing to resume. To begin one: "
-            f"{_option(run, 'action')}=apply"
-        )
+        raise lifecycle.nothing_to_resume(run, _WHAT)
     return _resume(run, journal)
 
 
@@ -211,9 +203,7 @@ def _begin(
         msg = f"{count(len(decision.seating.seats), 'server')} would move"
         return {**told, "changed": True, "state": "planned", "msg": msg}
     about = {"request": _asked(run), "missing": list(missing)}
-    journal = {**runner.new_journal(plan, about, run.now()), "run": dict(run.mine)}
-    run.state.call([{"op": "journal_open", "journal": journal}])
-    return {**told, **_forward(run, journal, request)}
+    return {**told, **_forward(run, Book.open(run, plan, about), request)}
 
 
 def _service(found: checks.Evidence, host: t.Optional[str]) -> t.Tuple[t.Optional[ApiService], t.Optional[str]]:
@@ -226,13 +216,9 @@ def _service(found: checks.Evidence, host: t.Optional[str]) -> t.Tuple[t.Optiona
 
 
 def _resume(run: ServerRun, journal: Result) -> Result:
-    run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
+    run.refuse_while_carried_out(journal)
     if journal["about"]["request"] != _meant(run, journal):
-        raise Refused(
-            f"SG706 operation-open: an unfinished move of {journal['subject']} is open (operation "
-            f"{journal['operation_id']}): resume it by the same command, or end it with "
-            f"{_option(run, 'action')}=rollback"
-        )
+        raise Refused(lifecycle.another_open(run, journal, f"move of {journal['subject']}", _END))
     if not run.options["again"]:
         run.say(f"resuming operation {journal['operation_id']}: {journal['subject']}")
     told = {"operation_id": journal["operation_id"]}
@@ -241,10 +227,10 @@ def _resume(run: ServerRun, journal: Result) -> Result:
     if not run.options["again"]:
         # What failed then may have been repaired since: all is tried once more.
         journal = {**journal, "memory": {key: kept for key, kept in journal.get("memory", {}).items() if key != "move"}}
-    journal = _taken_up(run, journal)
+    book = _taken_up(run, journal, "goes on" if run.options["again"] else "resumed")
     if journal["state"] == journals.ROLLING_BACK:
-        return {**told, **_backward(run, journal)}
-    return {**told, **_forward(run, journal, _request(run, journal["operation_id"]))}
+        return {**told, **_backward(run, book)}
+    return {**told, **_forward(run, book, _request(run, book.operation_id))}
 
 
 def _meant(run: ServerRun, journal: Result) -> Result:
@@ -259,17 +245,14 @@ def status(run: ServerRun) -> Result:
     """Say what is open and where its servers are. Nothing is changed."""
     journal = _journal(run)
     if journal is None:
-        return {"changed": False, "state": "none", "msg": "no move is open"}
+        return {"changed": False, "state": "none", "msg": lifecycle.nothing_open(_WHAT)}
     listed = [entry for step in journal["plan"]["steps"] for entry in step["params"].get("servers", [])]
     found = evacuations.each(
         [entry["uuid"] for entry in listed], lambda uuid: server_moves.server_as_listed(run.systems.cloud, uuid)
     )
     servers = {entry["uuid"]: _where(entry, found[entry["uuid"]]) for entry in listed}
     lines = [f"{entry['name']} ({uuid}): {entry['text']}" for uuid, entry in servers.items()]
-    begun = (journal.get("run") or {}).get("controller")
-    way = "resume it by the same command with {0}=resume, or end it with {0}=rollback".format(_option(run, "action"))
-    head = f"operation {journal['operation_id']} of {journal['subject']} is {journal['state']}, begun on {begun}"
-    run.say("\n".join([head, *lines]))
+    run.say(lifecycle.status_text(journal, lines))
     left = sum(1 for entry in servers.values() if entry["left"])
     return {
         "changed": False,
@@ -278,7 +261,7 @@ def status(run: ServerRun) -> Result:
         "subject": journal["subject"],
         "steps": journal["steps"],
         "servers": servers,
-        "msg": f"{head}. {left} of {count(len(servers), 'server')} not moved yet: {way}",
+        "msg": lifecycle.status_line(run, journal, f"{left} of {count(len(servers), 'server')} not moved yet", _END),
     }
 
 
@@ -299,36 +282,33 @@ def rollback(run: ServerRun) -> Result:
     """
     journal = _journal(run)
     if journal is None:
-        return {"changed": False, "state": "none", "msg": "no move is open: there is nothing to do"}
-    run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
+        return {"changed": False, "state": "none", "msg": lifecycle.nothing_open(_WHAT, lifecycle.ROLLBACK)}
+    run.refuse_while_carried_out(journal)
     drained = journal["about"]["request"]["drain_host"]
     if drained != run.options["drain_host"] and (drained is not None or run.options["drain_host"] is not None):
         raise Refused(f"SG706 operation-open: the open operation is of {journal['subject']}, not of this")
     if run.check_mode:
         return {"changed": True, "state": journal["state"], "msg": "would be ended"}
-    return {"operation_id": journal["operation_id"], **_backward(run, _taken_up(run, journal))}
+    book = _taken_up(run, journal, "rollback begins")
+    return {"operation_id": book.operation_id, **_backward(run, book)}
 
 
 def _journal(run: ServerRun) -> t.Optional[Result]:
-    (found,) = run.state.call([{"op": "journal_read", "kind": plans.KIND}])
-    return t.cast("t.Optional[Result]", found["journal"])
+    return lifecycle.open_journal(run, plans.KIND)
 
 
-def _taken_up(run: ServerRun, journal: Result) -> Result:
+def _taken_up(run: ServerRun, journal: Result, note: str) -> Book:
+    book = Book.take_up(run, journal, note)
     evidence.remove_stale(journal, run.options["evidence_dir"])
-    mine = {**journal, "run": dict(run.mine)}
-    run.state.call([{"op": "journal_write", "journal": mine}])
-    return mine
+    return book
 
 
-def _runner(run: ServerRun, request: MigrationRequest, outcome: actions.MovedServers) -> runner.Runner:
+def _runner(run: ServerRun, book: Book, request: MigrationRequest, outcome: actions.MovedServers) -> runner.Runner:
     narrator = Narrator(run.say, run.systems.monotonic)
     systems = dataclasses.replace(run.systems, remark=narrator.remark)
 
     def keep(past: actions.Past) -> None:
-        note = {"at": run.now(), "step": "move", "step_state": journals.APPLYING, "memory": dataclasses.asdict(past)}
-        mark = {"op": "journal_mark", "kind": plans.KIND, "operation_id": request.operation_id, "note": note}
-        run.state.call([mark])
+        book.keep("move", journals.APPLYING, dataclasses.asdict(past))
 
     context = actions.MoveContext(
         request,
@@ -339,13 +319,13 @@ def _runner(run: ServerRun, request: MigrationRequest, outcome: actions.MovedSer
         run.options["probes"],
         run.options["probe"],
     )
-    return runner.Runner(run.state, actions.all_actions(systems, context), narrator, run.now)
+    return runner.Runner(run.state, actions.all_actions(systems, context), narrator, run.clock.now)
 
 
-def _forward(run: ServerRun, journal: Result, request: MigrationRequest) -> Result:
-    outcome = actions.MovedServers()
+def _forward(run: ServerRun, book: Book, request: MigrationRequest) -> Result:
+    journal, outcome = book.journal, actions.MovedServers()
     try:
-        _runner(run, request, outcome).forward(journal)
+        _runner(run, book, request, outcome).forward(journal)
     except actions.ProbeError as error:
         told = _to_probe(error.bundle, error.probes)
         return {**_seen(run, outcome), **told, "changed": True, "state": journals.OPEN}
@@ -353,7 +333,7 @@ def _forward(run: ServerRun, journal: Result, request: MigrationRequest) -> Resu
         return {"changed": True, "state": journals.OPEN, "again": True, **_seen(run, outcome), "msg": str(error)}
     except actions.StayError as error:
         outcome.stayed.update(_missing(journal))
-        return {"changed": True, "failed": True, **_left(run, request, outcome, str(error))}
+        return {"changed": True, "failed": True, **_left(run, book, request, outcome, str(error))}
     msg = f"{journal['subject']}: {_summary(outcome)}"
     missing = _missing(journal)
     if missing:
@@ -374,18 +354,15 @@ def _missing(journal: Result) -> t.Dict[str, t.Tuple[str, t.Optional[str], str]]
     return {word: (word, None, why) for word in journal["about"].get("missing", ())}
 
 
-def _left(run: ServerRun, request: MigrationRequest, outcome: actions.MovedServers, msg: str) -> Result:
+def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: actions.MovedServers, msg: str) -> Result:
     """Some stay. Where a host is held the operation stays open: its status is still to be given back."""
     seen = {"again": False, **_seen(run, outcome)}
     if request.drain_host is not None:
-        way = (
-            f"run the same command again to resume, or with {_option(run, 'action')}=rollback to give its service back"
-        )
+        action = run.variable("action")
+        way = f"run the same command again to resume, or with {action}=rollback to give its service back"
         return {**seen, "state": journals.OPEN, "msg": f"{msg}. {request.drain_host} stays held: {way}"}
-    journal = _journal(run)
-    if journal is not None:
-        closed = journals.noted(journal, {"at": run.now(), "state": journals.FINISHED, "text": msg})
-        run.state.call([{"op": "journal_close", "journal": closed}])
+    book.read_again()
+    book.close(journals.FINISHED, msg)
     return {**seen, "state": "incomplete", "msg": msg}
 
 
@@ -402,7 +379,7 @@ def _seen(run: ServerRun, outcome: actions.MovedServers) -> Result:
     told = [checks.stayed(uuid, *entry) for uuid, entry in outcome.stayed.items() if uuid not in outcome.explained]
     checked = outcome.decision.checked + findings.Checked((*outcome.findings, *told), tuple(outcome.unchecked))
     servers = len(outcome.moved) + len(left)
-    return {**result, "report": findings.report(checked, run.now(), 0, servers, run.overrides)}
+    return {**result, "report": findings.report(checked, run.clock.now(), 0, servers, run.overrides)}
 
 
 def _report(run: ServerRun, found: checks.Evidence, decision: checks.MoveDecision) -> Result:
@@ -410,8 +387,8 @@ def _report(run: ServerRun, found: checks.Evidence, decision: checks.MoveDecisio
     return findings.report(decision.checked, found.zones.read_at, hosts, servers, run.overrides)
 
 
-def _backward(run: ServerRun, journal: Result) -> Result:
-    request = _request(run, journal["operation_id"])
-    _runner(run, request, actions.MovedServers()).backward(journal)
+def _backward(run: ServerRun, book: Book) -> Result:
+    request = _request(run, book.operation_id)
+    journal = _runner(run, book, request, actions.MovedServers()).backward(book.journal)
     msg = f"{journal['subject']}: ended. Servers that have moved stay where they are"
     return {"changed": True, "state": journals.ROLLED_BACK, "again": False, "msg": msg}

@@ -18,8 +18,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ServerFlavor, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, run_owner
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import resize as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -42,11 +42,6 @@ Result = t.Dict[str, t.Any]
 # --- finding --------------------------------------------------------------------------------------------------
 
 
-def _open_journals(run: ServerRun) -> t.List[Result]:
-    (found,) = run.state.call([{"op": "journal_list"}])
-    return [entry for entry in found["journals"] if str(entry["kind"]).startswith("resize-")]
-
-
 def _identity(run: ServerRun) -> str:
     """Return the uuid of the server that is meant, also of one that is gone and whose journal is open."""
     word = str(run.options["server"])
@@ -56,7 +51,8 @@ def _identity(run: ServerRun) -> str:
         pass
     named = zones.named_servers(run.systems.cloud, word)
     if not named:
-        named = sorted({str(entry["about"]["server"]) for entry in _open_journals(run) if entry["subject"] == word})
+        found = [entry for entry in lifecycle.open_journals(run) if str(entry["kind"]).startswith(plans.KIND)]
+        named = sorted({str(entry["about"]["server"]) for entry in found if entry["subject"] == word})
     if len(named) != 1:
         what = "no server is" if not named else f"{len(named)} servers are"
         raise Refused(f"{what} called {word}: name the uuid")
@@ -139,36 +135,29 @@ def _begin(run: ServerRun, identity: str, server: t.Optional[ApiServer], flavor:
     run.say(plan_text(plan, values=not run.diff))
     if run.check_mode:
         return {**told, "changed": True, "state": "planned", "msg": f"{found.name} would be resized in {decision.zone}"}
-    journal = {**runner.new_journal(plan, about, run.now()), "run": dict(run.mine)}
-    run.state.call([{"op": "journal_open", "journal": journal}])
-    return {**told, **_forward(run, journal)}
+    return {**told, **_forward(run, Book.open(run, plan, about))}
 
 
 def _resume(run: ServerRun, journal: Result) -> Result:
     about = journal["about"]
-    run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
+    run.refuse_while_carried_out(journal)
     named = run.options["flavor"] or (about["flavor"] if run.options["action"] == "resume" else None)
     if journal["state"] == journals.OPEN and named not in (about["flavor"], about["flavor_name"]):
-        raise Refused(
-            f"SG706 operation-open: an unfinished resize to {about['flavor_name']} is open (operation "
-            f"{journal['operation_id']}): resume it with resize_action=resume, or undo it with resize_action=rollback"
-        )
+        raise Refused(lifecycle.another_open(run, journal, f"resize to {about['flavor_name']}"))
     run.say(f"resuming operation {journal['operation_id']}: resize to {about['flavor_name']}")
     if run.check_mode:
         return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be resumed"}
-    journal = _taken_up(run, journal)
+    book = Book.take_up(run, journal, "resumed")
     if journal["state"] == journals.ROLLING_BACK:
-        return {**_told(journal), **_backward(run, journal, "an earlier run rolled it back")}
-    return {**_told(journal), **_forward(run, journal)}
+        return {**_told(journal), **_backward(run, book, "an earlier run rolled it back")}
+    return {**_told(journal), **_forward(run, book)}
 
 
 def resume(run: ServerRun) -> Result:
     """Resume the open operation. Unlike :func:`apply` it begins nothing."""
     journal = _journal_of(run, _identity(run))
     if journal is None:
-        raise Refused(
-            f"nothing to resume: no resize of {run.options['server']} is open. Begin one with resize_action=apply"
-        )
+        raise lifecycle.nothing_to_resume(run, _what(run))
     return _resume(run, journal)
 
 
@@ -179,7 +168,7 @@ def status(run: ServerRun) -> Result:
     server = zones.get_server(run.systems.cloud, identity)
     now = "deleted" if server is None else _as_it_is(server)
     if journal is None:
-        msg = f"no resize of {run.options['server']} is open. It is {now}"
+        msg = f"{lifecycle.nothing_open(_what(run))}. It is {now}"
         return {"changed": False, "state": "none", "server": identity, "msg": msg}
     about = journal["about"]
     run.say(lifecycle.status_text(journal, [f"{journal['subject']} is {now}"]))
@@ -188,9 +177,7 @@ def status(run: ServerRun) -> Result:
         "changed": False,
         "state": journal["state"],
         "steps": journal["steps"],
-        "msg": f"operation {journal['operation_id']} is {journal['state']}: resize of {journal['subject']} to "
-        f"{about['flavor_name']}. The server is {now}. Resume it with resize_action=resume, or undo it with "
-        "resize_action=rollback",
+        "msg": lifecycle.status_line(run, journal, f"It resizes to {about['flavor_name']}; the server is {now}"),
     }
 
 
@@ -203,12 +190,13 @@ def rollback(run: ServerRun) -> Result:
     """Take back what an open operation did. What is confirmed cannot be."""
     journal = _journal_of(run, _identity(run))
     if journal is None:
-        return {"changed": False, "state": "none", "msg": "no resize of this server is open: there is nothing to do"}
-    run_owner.refuse_while_it_runs(journal, run.mine, run.options["take_over"])
+        msg = lifecycle.nothing_open(_what(run), lifecycle.ROLLBACK)
+        return {"changed": False, "state": "none", "msg": msg}
+    run.refuse_while_carried_out(journal)
     if run.check_mode:
         return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be undone"}
-    journal = _taken_up(run, journal)
-    result = {**_told(journal), **_backward(run, journal, "it was asked for")}
+    book = Book.take_up(run, journal, "rollback begins")
+    result = {**_told(journal), **_backward(run, book, "it was asked for")}
     server = zones.get_server(run.systems.cloud, str(journal["about"]["server"]))
     name = server.flavor.name if server is not None and server.flavor is not None else None
     if name == journal["about"]["flavor_name"]:
@@ -217,15 +205,12 @@ def rollback(run: ServerRun) -> Result:
     return {**result, "failed": False}
 
 
+def _what(run: ServerRun) -> str:
+    return f"resize of {run.options['server']}"
+
+
 def _journal_of(run: ServerRun, identity: str) -> t.Optional[Result]:
-    (found,) = run.state.call([{"op": "journal_read", "kind": plans.kind_of(identity)}])
-    return t.cast("t.Optional[Result]", found["journal"])
-
-
-def _taken_up(run: ServerRun, journal: Result) -> Result:
-    mine = {**journal, "run": dict(run.mine)}
-    run.state.call([{"op": "journal_write", "journal": mine}])
-    return mine
+    return lifecycle.open_journal(run, plans.kind_of(identity))
 
 
 def _told(journal: Result) -> Result:
@@ -236,26 +221,26 @@ def _told(journal: Result) -> Result:
 def _runner(run: ServerRun) -> runner.Runner:
     narrator = Narrator(run.say, run.systems.monotonic)
     systems = dataclasses.replace(run.systems, remark=narrator.remark)
-    return runner.Runner(run.state, actions.all_actions(systems), narrator, run.now)
+    return runner.Runner(run.state, actions.all_actions(systems), narrator, run.clock.now)
 
 
-def _forward(run: ServerRun, journal: Result) -> Result:
+def _forward(run: ServerRun, book: Book) -> Result:
     try:
-        closed = _runner(run).forward(journal)
+        closed = _runner(run).forward(book.journal)
     except actions.TakeBackError as error:
         # The journal knows what was begun since.
-        known = _journal_of(run, str(journal["about"]["server"])) or journal
-        return _backward(run, known, str(error), error.finding)
+        book.read_again()
+        return _backward(run, book, str(error), error.finding)
     last = [str(event["text"]) for event in closed["history"] if event.get("step") and event.get("text")]
-    msg = f"{journal['subject']} is resized to {journal['about']['flavor_name']}: {'; '.join(last)}"
+    msg = f"{closed['subject']} is resized to {closed['about']['flavor_name']}: {'; '.join(last)}"
     return {"changed": True, "state": journals.FINISHED, "msg": msg}
 
 
-def _backward(run: ServerRun, journal: Result, why: str, item: t.Optional[findings.Finding] = None) -> Result:
+def _backward(run: ServerRun, book: Book, why: str, item: t.Optional[findings.Finding] = None) -> Result:
     run.say(f"undoing it: {why}")
-    _runner(run).backward(journal)
+    journal = _runner(run).backward(book.journal)
     server = zones.get_server(run.systems.cloud, str(journal["about"]["server"]))
     now = "deleted" if server is None else _as_it_is(server)
-    extra = {} if item is None else {"report": findings.report(findings.Checked((item,)), run.now(), 0, 1)}
+    extra = {} if item is None else {"report": findings.report(findings.Checked((item,)), run.clock.now(), 0, 1)}
     msg = f"{journal['subject']} was not resized as asked: {why.rstrip('.')}. It is {now}"
     return {"changed": True, "failed": True, "state": journals.ROLLED_BACK, "msg": msg, **extra}

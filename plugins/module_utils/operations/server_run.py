@@ -7,25 +7,16 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 
 
 @dataclasses.dataclass(frozen=True)
-class ServerRun:
+class ServerRun(lifecycle.Run):
     """What a run is given. ``options``: the module's own, as its documentation says."""
 
     systems: Systems
-    options: t.Mapping[str, t.Any]
-    state: runner.Host
-    say: t.Callable[[str], None]
-    now: t.Callable[[], str]
     operation_id: str
-    mine: t.Mapping[str, t.Any]
-    check_mode: bool = False
     #: Whether a diff shows the values, so that the plan need not.
     diff: bool = False
-    overrides: t.Sequence[findings.Override] = ()

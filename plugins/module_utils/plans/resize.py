@@ -12,10 +12,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
 
+#: Before the server of a journal.
+KIND = "resize-"
+
 
 def kind_of(server: str) -> str:
     """Return the kind of journal: one resize of a server is open at a time, those of others do not matter."""
-    return f"resize-{server}"
+    return f"{KIND}{server}"
 
 
 def plan(

@@ -23,8 +23,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
-from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest, service
-from ansible_collections.stackguard.nova.tests.unit.journaled import State
+from ansible_collections.stackguard.nova.tests.unit.builders import guest, service
+from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.moving_nova import FakeNova
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
 
@@ -130,10 +130,10 @@ class Cloud(FakeNova):
         data = types.SimpleNamespace(max_microversion=(2, 104))
         connection = types.SimpleNamespace(compute=types.SimpleNamespace(get_endpoint_data=lambda: data))
         systems = Systems({}, None, {}, sleep or self.sleep, lambda: self.now, _connection=connection)
-        run = {"controller": "here", "pid": 1, "pid_start": None} if mine is None else mine
-        say = (said if said is not None else []).append
-        given = {**OPTIONS, **options}
-        return server_run.ServerRun(systems, given, state, say, lambda: AT, "op1", run, check_mode)
+        options = {**OPTIONS, **options}
+        prefix = f"{options['prefix']}_" if options["prefix"] else ""
+        given = life(state, options, prefix, said, mine, check_mode)
+        return server_run.ServerRun(**given, systems=systems, operation_id="op1")
 
     def apply(self, state, **options):
         return move_servers.apply(self.run_of(state, **options))

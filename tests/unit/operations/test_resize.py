@@ -15,8 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import resize as resize_run
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pin
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
-from ansible_collections.stackguard.nova.tests.unit.builders import AT
-from ansible_collections.stackguard.nova.tests.unit.journaled import State
+from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Killed, Nova
@@ -73,10 +72,8 @@ def run_of(nova, state, check_mode=False, overrides=(), said=None, mine=None, **
         clock.sleep(seconds)
 
     systems = Systems({"nova_api_db_url": "db"}, None, {}, sleep, clock.monotonic, _connection=nova)
-    say = (said if said is not None else []).append
-    given = {**OPTIONS, **options}
-    run = {"controller": "here", "pid": 1, "pid_start": None} if mine is None else mine
-    return resize_run.ServerRun(systems, given, state, say, lambda: AT, "op1", run, check_mode, False, overrides)
+    given = life(state, {**OPTIONS, **options}, "resize_", said, mine, check_mode, overrides)
+    return resize_run.ServerRun(**given, systems=systems, operation_id="op1")
 
 
 def resize(nova, state, **more):
