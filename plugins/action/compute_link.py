@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 import typing as t
 import uuid
 
@@ -18,10 +19,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.lin
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, Bundle, FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, repair_links, run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import KIND, LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import database_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
@@ -102,16 +104,18 @@ class ActionModule(ActionBase):
         # The role fails with the summary alone, in a task of its own, when this is not there or not true.
         return {**result, "succeeded": not result.get("failed", False)}
 
-    def _dispatch(self, args: t.Dict[str, t.Any], state: repair_links.JournalHost) -> t.Dict[str, t.Any]:
+    def _dispatch(self, args: t.Dict[str, t.Any], state: Host) -> t.Dict[str, t.Any]:
         run = repair_links.RepairRun(
-            options={name: args[name] for name in ("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")},
-            bundle=self._bundle(args["evidence_dir"]),
             state=state,
+            clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
             say=Display().display,
-            now=_now,
-            operation_id=uuid.uuid4().hex[:12],
-            check_mode=bool(self._task.check_mode),
+            mine=run_owner.this_run(),
+            options={name: args[name] for name in ("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")},
             overrides=findings.parse_overrides(args["overrides"]),
+            check_mode=bool(self._task.check_mode),
+            prefix="repair_",
+            bundle=self._bundle(args["evidence_dir"]),
+            operation_id=uuid.uuid4().hex[:12],
         )
         codes, hosts = (tuple(dict.fromkeys(args[name])) for name in ("codes", "hosts"))
         request = LinkRequest(hosts, codes, args["batch_size"], args["limit"])
@@ -127,7 +131,7 @@ class ActionModule(ActionBase):
             # No host was to be read, and no cloud: nothing is proven, and the findings say so.
             return Bundle(SCHEMA, "", {}, {}, None, None)
 
-    def _state(self, state_dir: str) -> repair_links.JournalHost:
+    def _state(self, state_dir: str) -> Host:
         if self._connection.transport == "local" and not self._play_context.become:
             return LocalState(state_dir, bool(self._task.check_mode))
         return RemoteState(
@@ -138,7 +142,7 @@ class ActionModule(ActionBase):
         )
 
     @staticmethod
-    def _where_it_stands(state: repair_links.JournalHost) -> t.Dict[str, t.Any]:
+    def _where_it_stands(state: Host) -> t.Dict[str, t.Any]:
         try:
             (found,) = state.call([{"op": "journal_read", "kind": KIND}])
         except (StackguardError, journals.JournalError):

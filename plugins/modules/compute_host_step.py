@@ -39,8 +39,9 @@ options:
     required: true
     description:
       - What to do, in order. Each has C(op) and what that needs.
-      - C(journal_open), C(journal_write) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
-        C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing.
+      - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
+        C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. What is open is
+        written only while the run that the journal, or C(run) of C(journal_mark), names has the operation.
       - C(journal_claim) gives an open operation to a run, by compare-and-swap; C(journal_release) lets go of it.
       - A request with C(holder) (C(kind), C(operation_id), C(token)) is carried out only while the run with this token
         has the operation, and keeps others out until it ends. C(still_ours) does nothing but that.

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import itertools
 import pathlib
+import time
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 from ansible_collections.stackguard.nova.tests.unit import builders
@@ -33,12 +34,15 @@ class State:
         self.between: tuple[str, t.Callable[[], None]] | None = None
 
     def call(self, requests: t.Sequence[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
-        (op,) = [request["op"] for request in requests]
+        return [answer for request in requests for answer in self._one(request)]
+
+    def _one(self, request: dict[str, t.Any]) -> list[dict[str, t.Any]]:
+        op = request["op"]
         if self.between and self.between[0] == op:
             self.between[1]()
         if self.kill == (op, "before"):
             raise Killed
-        outcome = HostRunner(str(self.directory), self.check_mode).run(requests)
+        outcome = HostRunner(str(self.directory), self.check_mode).run([request])
         if outcome.error is not None:
             raise StackguardError(outcome.error)
         if self.kill == (op, "after"):
@@ -77,14 +81,16 @@ def run(
     """What an action plugin would hand over."""
     number = next(_ids)
     return repair_links.RepairRun(
-        options=options,
-        bundle=facts.Bundle(facts.SCHEMA, "", {host.inventory_name: host for host in hosts}, {}, None, None),
         state=state,
+        clock=lifecycle.Clock(lambda: f"2026-11-21T06:00:00.{number:06}Z", time.monotonic, time.time, time.sleep),
         say=lambda _text: None,
-        now=lambda: f"2026-11-21T06:00:00.{number:06}Z",
-        operation_id=f"op{number}",
-        check_mode=state.check_mode,
+        mine={"controller": "here", "pid": number, "pid_start": None},
+        options=options,
         overrides=overrides,
+        check_mode=state.check_mode,
+        prefix="repair_",
+        bundle=facts.Bundle(facts.SCHEMA, "", {host.inventory_name: host for host in hosts}, {}, None, None),
+        operation_id=f"op{number}",
     )
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import typing as t
 
@@ -239,6 +240,25 @@ def test_a_killed_rollback_is_gone_on_with(mixed: World, state: State, kill: tup
     assert repair_links.status(run(mixed.options(), state))["state"] == "rolling-back"
     assert repair_links.resume(run(mixed.options(), state), request())["state"] == "rolled-back"
     assert mixed.rows("cell", "instances", *IDS) == before
+
+
+@pytest.mark.parametrize("kill", [("batch_write", "after"), ("batch_mark", "after")])
+@pytest.mark.parametrize("action", [repair_links.resume, lambda run, _request: repair_links.rollback(run)])
+def test_what_version_0_1_began_is_ended(mixed: World, state: State, kill: tuple[str, str], action) -> None:
+    """Its journal keeps neither a run nor a plan."""
+    before = mixed.rows("cell", "instances", *IDS)
+    state.kill = kill
+    with pytest.raises(Killed):
+        repair_links.apply(run(mixed.options(), state), request(batch_size=1))
+    state.kill = None
+    (path,) = state.directory.glob("repair_links.json")
+    early = {key: value for key, value in json.loads(path.read_text()).items() if key not in ("run", "plan", "steps")}
+    path.write_text(json.dumps(early))
+    assert repair_links.status(run(mixed.options(), state))["state"] == "open"
+    ended = action(run(mixed.options(), state), request())
+    assert ended["state"] in ("finished", "rolled-back")
+    assert (mixed.rows("cell", "instances", *IDS) == before) == (ended["state"] == "rolled-back")
+    assert not list(state.directory.glob("*.json"))
 
 
 def test_an_open_repair_of_other_rows_is_not_gone_on_with(mixed: World, state: State) -> None:

@@ -96,6 +96,11 @@ def open_journal(run: Run, kind: str) -> t.Optional[Json]:
     return t.cast("t.Optional[Json]", found["journal"])
 
 
+def goes_back(journal: t.Mapping[str, t.Any]) -> bool:
+    """Whether an open operation is being undone. One that says it was undone was cut off while it was closed."""
+    return journal["state"] in (journals.ROLLING_BACK, journals.ROLLED_BACK)
+
+
 def closed_journals(run: Run, kind: str) -> t.List[Json]:
     """Return the closed journals whose kind is this one or begins with it and a dash, the oldest first."""
     (found,) = run.state.call([{"op": "journal_closed", "kind": kind}])
@@ -285,7 +290,7 @@ def nothing_to_resume(run: Run, what: str) -> Refused:
 def another_open(run: Run, journal: t.Mapping[str, t.Any], what: str, back: str = UNDO) -> str:
     """Return why nothing is begun: another operation of this kind, or its rollback, is open (SG706)."""
     head = f"SG706 operation-open: an unfinished {what} is open (operation {journal['operation_id']})"
-    if journal["state"] == journals.ROLLING_BACK:
+    if goes_back(journal):
         return f"{head}, and it is being undone: finish that with {run.variable('action')}={ROLLBACK}"
     return f"{head}: {ways(run, back)}"
 

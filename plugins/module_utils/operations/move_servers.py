@@ -228,7 +228,7 @@ def _resume(run: ServerRun, journal: Result) -> Result:
         # What failed then may have been repaired since: all is tried once more.
         journal = {**journal, "memory": {key: kept for key, kept in journal.get("memory", {}).items() if key != "move"}}
     book = _taken_up(run, journal, "goes on" if run.options["again"] else "resumed")
-    if journal["state"] == journals.ROLLING_BACK:
+    if lifecycle.goes_back(journal):
         return {**told, **_backward(run, book)}
     return {**told, **_forward(run, book, _request(run, book.operation_id))}
 

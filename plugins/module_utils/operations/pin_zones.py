@@ -81,7 +81,7 @@ class PinRun(lifecycle.Run):
 
     def _refuse_another(self, opened: Result, asked: Result) -> None:
         self.refuse_while_carried_out(opened)
-        if opened["state"] == journals.ROLLING_BACK or opened["about"] != asked:
+        if lifecycle.goes_back(opened) or opened["about"] != asked:
             raise StackguardError(lifecycle.another_open(self, opened, _WHAT))
 
     def _book(self, opened: t.Optional[Result], plan: plans.PinPlan, asked: Result) -> t.Optional[Book]:

@@ -4,9 +4,10 @@
 
 """Carries out a repair of links: read, judge, refuse or write in batches; take it back; go on after a kill.
 
-The databases are reached from here; the journal is kept where :class:`JournalHost` keeps it. Before a transaction
-begins, the rows of its batch are in the journal with what was there: no row is locked while the journal is written. A
-run that was killed is resumed by the same command: what the last batch came to is read from its rows, and the rest is
+The databases are reached from here. Before a transaction begins, the rows of its batch are beside the journal with what
+was there: no row is locked while that is written. A lock in the database keeps a second run out: while this run holds
+it, whoever had the operation before does nothing more, and no word of the operator is needed to resume. A run that was
+killed is resumed by the same command: what the last batch came to is read from its rows, and the rest is
 planned again from what the databases hold by then.
 """
 
@@ -27,19 +28,23 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
     StackguardError,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import links as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.kept_rows import KeptRows
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova, schema
 
 #: Findings of one code that a report lists, and repairs that a result lists; all are counted.
 LISTED = 1000
 LOCK = "stackguard:repair_links"
+_WHAT = "repair of links"
 #: Rows that the message of a rollback names one by one.
 NAMED = 20
 UNPROVEN = (
@@ -50,25 +55,12 @@ UNPROVEN = (
 Result = t.Dict[str, t.Any]
 
 
-class JournalHost(t.Protocol):
-    """Where the journal is. Requests are those of C(systems/host/steps.py)."""
-
-    def call(self, requests: t.Sequence[t.Dict[str, t.Any]]) -> t.List[t.Dict[str, t.Any]]:
-        """Carry out requests in order. Raises :class:`StackguardError` for the first that fails."""
-
-
 @dataclasses.dataclass(frozen=True)
-class RepairRun:
-    """What a run is given. ``now`` is only written down; ``bundle`` holds hosts and cloud, and no links yet."""
+class RepairRun(lifecycle.Run):
+    """What a run is given. ``options``: the databases; ``bundle`` holds hosts and cloud, and no links yet."""
 
-    options: t.Mapping[str, t.Any]
     bundle: Bundle
-    state: JournalHost
-    say: t.Callable[[str], None]
-    now: t.Callable[[], str]
     operation_id: str
-    check_mode: bool = False
-    overrides: t.Sequence[findings.Override] = ()
 
 
 @dataclasses.dataclass
@@ -132,10 +124,10 @@ def resume(run: RepairRun, request: plans.LinkRequest) -> Result:
 
     Hosts and codes that were not given are those of the open repair; others are refused.
     """
-    journal = _open_journal(run)
+    journal = lifecycle.open_journal(run, plans.KIND)
     if journal is None:
-        raise Refused("nothing to resume: no repair of links is open. Begin one with repair_action=apply")
-    if journal["state"] == journals.ROLLING_BACK:
+        raise lifecycle.nothing_to_resume(run, _WHAT)
+    if lifecycle.goes_back(journal):
         return rollback(run)
     about = journal["about"]
     given = set(request.codes) != set(REPAIRABLE)
@@ -146,16 +138,12 @@ def resume(run: RepairRun, request: plans.LinkRequest) -> Result:
 
 def status(run: RepairRun) -> Result:
     """Report the open repair, batch by batch. Nothing is changed, and no database is read."""
-    journal = _open_journal(run)
+    journal = lifecycle.open_journal(run, plans.KIND)
     if journal is None:
-        return {"changed": False, "state": "none", "msg": "no repair of links is open"}
-    states = collections.Counter(_states(run, journal).values())
+        return {"changed": False, "state": "none", "msg": lifecycle.nothing_open(_WHAT)}
+    states = collections.Counter(lifecycle.kept_rows(run, journal, plans.KIND).states().values())
     written = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "none was begun"
-    msg = (
-        f"operation {journal['operation_id']} ({journal['subject']}) is {journal['state']}, begun at "
-        f"{journal['started_at']}. Batches: {written}. Resume it with repair_action=resume, or restore its rows "
-        "with repair_action=rollback"
-    )
+    msg = lifecycle.status_line(run, journal, f"Batches: {written}", "restore its rows")
     return {
         "changed": False,
         "state": journal["state"],
@@ -168,28 +156,30 @@ def status(run: RepairRun) -> Result:
 def apply(run: RepairRun, request: plans.LinkRequest) -> Result:
     """Repair what is certain. Returns a module's result; raises :class:`Refused` and :class:`StackguardError`."""
     refuse_nonsense(request)
-    journal = _open_journal(run)
-    _refuse_another(journal, request)
+    journal = lifecycle.open_journal(run, plans.KIND)
+    _refuse_another(run, journal, request)
     if run.check_mode:
         return _rehearse(run, request, journal)
     with _locked(run) as lock:
         tally = Tally()
+        book = None
         if journal is not None:
             run.say(f"resuming operation {journal['operation_id']}")
-            _settle(run, journal)
+            book = Book.take_up_locked(run, journal, "resumed", journals.OPEN)
+            _settle(run, book)
         links, plan, report = _judge(run, request)
         limits = _not_guaranteed(run, plan)
-        if plan and journal is None:
-            journal = _journal(run, request)
-            run.state.call([{"op": "journal_open", "journal": journal}])
-        if journal is not None:
-            _write(run, journal, plans.batches(links, plan, request.batch_size), len(plan), tally, lock)
-            _tell_unproven(run, journal, tally)
-            _close(run, journal, journals.FINISHED)
-    if journal is None:
+        if plan and book is None:
+            book = Book.open(run, _planned(run, request), _asked(request))
+        if book is not None:
+            rows = _rows(book)
+            _write(run, rows, plans.batches(links, plan, request.batch_size), len(plan), tally, lock)
+            _tell_unproven(rows, tally)
+            book.close(journals.FINISHED, f"{count(tally.changed, 'row')} repaired")
+    if book is None:
         told = _what_remains("nothing was repaired", run, request, links, report)
         return {**_result(tally, "none"), **_with_limits(told, limits)}
-    return _with_limits(_repaired(run, request, journal, tally), limits)
+    return _with_limits(_repaired(run, request, book.operation_id, tally), limits)
 
 
 def _not_guaranteed(run: RepairRun, plan: t.Sequence[Wrong]) -> t.List[str]:
@@ -207,14 +197,14 @@ def _with_limits(result: Result, limits: t.List[str]) -> Result:
     return {**result, "not_guaranteed": limits, "msg": "\n".join([result["msg"], *limits])}
 
 
-def _repaired(run: RepairRun, request: plans.LinkRequest, journal: Result, tally: Tally) -> Result:
+def _repaired(run: RepairRun, request: plans.LinkRequest, operation_id: str, tally: Tally) -> Result:
     links = _links(run, request)
     checked = checks.check(links.bundle, LISTED)
     report = _report(run, checked + findings.Checked(tuple(_doubtful(tally, checked))), links)
     report["counts"].update(repaired=tally.changed, skipped=tally.skipped)
     told = _what_remains(f"{count(tally.changed, 'row')} repaired{_aside(tally)}", run, request, links, report)
     told["incomplete"] = bool(told["incomplete"] or tally.doubtful)
-    return {**_result(tally, journals.FINISHED), **told, "operation_id": journal["operation_id"]}
+    return {**_result(tally, journals.FINISHED), **told, "operation_id": operation_id}
 
 
 def _doubtful(tally: Tally, checked: findings.Checked) -> t.Iterator[findings.Finding]:
@@ -293,48 +283,43 @@ def _what_remains(
 
 def _write(
     run: RepairRun,
-    journal: Result,
+    rows: KeptRows,
     work: t.Iterable[t.List[plans.Repair]],
-    rows: int,
+    total: int,
     tally: Tally,
     lock: nova.AdvisoryLock,
 ) -> None:
-    operation = journal["operation_id"]
-    (found,) = run.state.call([_batch(operation, "batch_states")])
-    number = max([int(entry[0]) for entry in found["states"]], default=0)
+    number = max(rows.states(), default=0)
     done = 0
     for batch in work:
         _refuse_lost(lock)
         number += 1
         written: t.List[int] = []
         url = nova.url_of(run.options, batch[0].change.database)
-        write_down = functools.partial(_write_down, run, operation, number, written, lock)
+        write_down = functools.partial(_write_down, rows, number, written, lock)
         outcome = link_rows.apply_batch(url, batch, write_down)
         if written:
             # What was written down, and then found changed by others, was not committed.
-            ended = batches.DONE if outcome.changed else batches.VOID
-            run.state.call([{**_batch(operation, "batch_mark"), "number": number, "state": ended}])
+            rows.mark(number, batches.DONE if outcome.changed else batches.VOID)
         tally.add(outcome, "repaired", link_rows.recheck(url, outcome.changed))
         done += len(batch)
         change = batch[0].change
         run.say(
-            f"{done}/{count(rows, 'row')}: batch {number}, {change.database} {change.table}: "
+            f"{done}/{count(total, 'row')}: batch {number}, {change.database} {change.table}: "
             f"{len(outcome.changed)} repaired, {len(outcome.skipped)} left alone"
         )
 
 
 def _write_down(
-    run: RepairRun,
-    operation: str,
+    rows: KeptRows,
     number: int,
     written: t.List[int],
     lock: nova.AdvisoryLock,
     made: t.Sequence[plans.Repair],
 ) -> None:
-    """Write a batch into the journal, before its transaction begins."""
-    kept = [plans.to_journal(one) for one in made]
+    """Write a batch down, before its transaction begins."""
     # Once more where others were in the way: what was not committed is overwritten.
-    run.state.call([{**_batch(operation, "batch_write"), "number": number, "rows": kept}])
+    rows.write(number, [plans.to_journal(one) for one in made])
     written.append(number)
     # The journal may have hung for long. By now another run may have found this batch, and called it void.
     _refuse_lost(lock)
@@ -449,75 +434,41 @@ def _report(run: RepairRun, checked: findings.Checked, links: Links) -> Result:
 # --- the journal ----------------------------------------------------------------------------------------------
 
 
-def _open_journal(run: RepairRun) -> t.Optional[Result]:
-    (found,) = run.state.call([{"op": "journal_read", "kind": plans.KIND}])
-    return t.cast("t.Optional[Result]", found.get("journal"))
-
-
 def _asked(request: plans.LinkRequest) -> Result:
     return {"hosts": sorted(request.hosts), "codes": sorted(request.codes)}
 
 
-def _refuse_another(journal: t.Optional[Result], request: plans.LinkRequest) -> None:
+def _refuse_another(run: RepairRun, journal: t.Optional[Result], request: plans.LinkRequest) -> None:
     if journal is None:
         return
-    operation = journal["operation_id"]
-    if journal["state"] != journals.OPEN:
-        raise StackguardError(
-            f"SG706 operation-open: a rollback of operation {operation} is open: run it again with "
-            "repair_action=rollback first"
-        )
-    if journal["about"] != _asked(request):
-        raise StackguardError(
-            f"SG706 operation-open: an unfinished repair {operation} is open, of hosts "
-            f"{journal['about']['hosts'] or 'all'} and codes {journal['about']['codes']}: run it again with these, or "
-            "undo it with repair_action=rollback"
-        )
+    if lifecycle.goes_back(journal) or journal["about"] != _asked(request):
+        raise StackguardError(lifecycle.another_open(run, journal, f"repair of {journal['subject']}"))
 
 
-def _journal(run: RepairRun, request: plans.LinkRequest) -> Result:
-    at = run.now()
+def _planned(run: RepairRun, request: plans.LinkRequest) -> Plan:
+    """Return the plan that the journal keeps: without steps, since its rows are beside it."""
     subject = f"{', '.join(request.codes)} of {', '.join(request.hosts) or 'all hosts'}"
-    return {
-        "schema": journals.SCHEMA,
-        "kind": plans.KIND,
-        "operation_id": run.operation_id,
-        "subject": subject,
-        "state": journals.OPEN,
-        "started_at": at,
-        "updated_at": at,
-        "about": _asked(request),
-        "history": [{"at": at, "text": "opened"}],
-    }
+    return Plan(plans.KIND, run.operation_id, subject, [], [])
 
 
-def _close(run: RepairRun, journal: Result, state: str) -> None:
-    run.state.call([{"op": "journal_close", "journal": journals.noted(journal, {"at": run.now(), "state": state})}])
+def _rows(book: Book) -> KeptRows:
+    return book.kept_rows(plans.KIND)
 
 
-def _batch(operation_id: str, op: str) -> Result:
-    return {"op": op, "kind": plans.KIND, "operation_id": operation_id}
+def _read(rows: KeptRows, number: int) -> t.List[plans.Repair]:
+    return [plans.of_journal(row) for row in rows.read(number)]
 
 
-def _states(run: RepairRun, journal: Result) -> t.Dict[int, str]:
-    (found,) = run.state.call([_batch(journal["operation_id"], "batch_states")])
-    return {int(number): str(state) for number, state in found["states"]}
-
-
-def _rows(run: RepairRun, journal: Result, number: int) -> t.List[plans.Repair]:
-    (found,) = run.state.call([{**_batch(journal["operation_id"], "batch_read"), "number": number}])
-    return [plans.of_journal(row) for row in found["rows"]]
-
-
-def _settle(run: RepairRun, journal: Result) -> None:
+def _settle(run: RepairRun, book: Book) -> None:
     """Find out what became of batches that were written down and not marked: the run was killed there."""
-    for number, state in _states(run, journal).items():
+    rows = _rows(book)
+    for number, state in rows.states().items():
         if state != batches.WRITTEN:
             continue
-        ended = _fate(run, _rows(run, journal, number))
+        ended = _fate(run, _read(rows, number))
         said = {batches.DONE: "it was committed", batches.VOID: "it was not committed"}.get(ended, UNPROVEN)
         run.say(f"batch {number}: the run ended while it was written: {said}")
-        run.state.call([{**_batch(journal["operation_id"], "batch_mark"), "number": number, "state": ended}])
+        rows.mark(number, ended)
 
 
 def _fate(run: RepairRun, rows: t.Sequence[plans.Repair]) -> str:
@@ -526,10 +477,10 @@ def _fate(run: RepairRun, rows: t.Sequence[plans.Repair]) -> str:
     return link_rows.fate(url, rows, lock=not run.check_mode)
 
 
-def _tell_unproven(run: RepairRun, journal: Result, tally: Tally) -> None:
-    for number, state in _states(run, journal).items():
+def _tell_unproven(rows: KeptRows, tally: Tally) -> None:
+    for number, state in rows.states().items():
         if state == batches.UNPROVEN:
-            tally.add_unproven(_rows(run, journal, number))
+            tally.add_unproven(_read(rows, number))
 
 
 def _locked(run: RepairRun) -> t.ContextManager[nova.AdvisoryLock]:
@@ -568,12 +519,14 @@ def rollback(run: RepairRun, wanted: t.Optional[str] = None) -> Result:
         return _rehearse_rollback(run, journal)
     with _locked(run) as lock:
         if found_open:
-            _settle(run, journal)
-        journal = journals.noted(journal, {"at": run.now(), "state": journals.ROLLING_BACK})
-        run.state.call([{"op": "journal_write" if found_open else "journal_open", "journal": journal}])
-        tally = _take_back(run, journal, lock)
-        _tell_unproven(run, journal, tally)
-        _close(run, journal, journals.ROLLED_BACK)
+            book = Book.take_up_locked(run, journal, "rollback begins")
+            _settle(run, book)
+            book.note("rollback", journals.ROLLING_BACK)
+        else:
+            book = Book.reopen(run, journal, journals.ROLLING_BACK, "rollback begins")
+        tally = _take_back(run, _rows(book), lock)
+        _tell_unproven(_rows(book), tally)
+        book.close(journals.ROLLED_BACK, f"{count(tally.changed, 'row')} restored")
     return _taken_back(journal, tally, journals.ROLLED_BACK, "restored")
 
 
@@ -591,7 +544,7 @@ def _taken_back(journal: Result, tally: Tally, state: str, word: str) -> Result:
 
 
 def _to_take_back(run: RepairRun, wanted: t.Optional[str]) -> t.Tuple[t.Optional[Result], bool]:
-    journal = _open_journal(run)
+    journal = lifecycle.open_journal(run, plans.KIND)
     if journal is not None:
         if wanted and journal["operation_id"] != wanted:
             raise StackguardError(
@@ -599,8 +552,9 @@ def _to_take_back(run: RepairRun, wanted: t.Optional[str]) -> t.Tuple[t.Optional
                 "rolled back"
             )
         return journal, True
-    (found,) = run.state.call([{"op": "journal_closed", "kind": plans.KIND}])
-    closed = [entry for entry in found["journals"] if wanted in (None, "", entry["operation_id"])]
+    closed = [
+        entry for entry in lifecycle.closed_journals(run, plans.KIND) if wanted in (None, "", entry["operation_id"])
+    ]
     if wanted and not closed:
         raise StackguardError(f"repair_operation: there is no journal of operation {wanted} in stackguard_state_dir")
     if wanted and closed[-1]["state"] == journals.ROLLED_BACK:
@@ -609,25 +563,25 @@ def _to_take_back(run: RepairRun, wanted: t.Optional[str]) -> t.Tuple[t.Optional
     return (finished[-1], False) if finished else (None, False)
 
 
-def _take_back(run: RepairRun, journal: Result, lock: nova.AdvisoryLock) -> Tally:
+def _take_back(run: RepairRun, kept: KeptRows, lock: nova.AdvisoryLock) -> Tally:
     tally = Tally()
-    todo = [number for number, state in _states(run, journal).items() if state == batches.DONE]
+    todo = [number for number, state in kept.states().items() if state == batches.DONE]
     for number in reversed(todo):
         _refuse_lost(lock)
-        rows = _rows(run, journal, number)
+        rows = _read(kept, number)
         outcome = link_rows.take_back(nova.url_of(run.options, rows[0].change.database), rows)
-        run.state.call([{**_batch(journal["operation_id"], "batch_mark"), "number": number, "state": batches.UNDONE}])
+        kept.mark(number, batches.UNDONE)
         tally.add(outcome, "restored")
         run.say(f"batch {number}: {count(len(outcome.changed), 'row')} restored, {len(outcome.skipped)} left alone")
     return tally
 
 
 def _rehearse_rollback(run: RepairRun, journal: Result) -> Result:
-    tally = Tally()
-    for number, state in reversed(list(_states(run, journal).items())):
+    tally, kept = Tally(), lifecycle.kept_rows(run, journal, plans.KIND)
+    for number, state in reversed(list(kept.states().items())):
         if state not in (batches.DONE, batches.WRITTEN, batches.UNPROVEN):
             continue
-        rows = _rows(run, journal, number)
+        rows = _read(kept, number)
         ended = _fate(run, rows) if state == batches.WRITTEN else state
         if ended == batches.UNPROVEN:
             tally.add_unproven(rows)

@@ -148,7 +148,7 @@ def _resume(run: ServerRun, journal: Result) -> Result:
     if run.check_mode:
         return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be resumed"}
     book = Book.take_up(run, journal, "resumed")
-    if journal["state"] == journals.ROLLING_BACK:
+    if lifecycle.goes_back(journal):
         return {**_told(journal), **_backward(run, book, "an earlier run rolled it back")}
     return {**_told(journal), **_forward(run, book)}
 

@@ -13,22 +13,24 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import findi
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, Bundle
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
-from ansible_collections.stackguard.nova.tests.unit.builders import AT
-from ansible_collections.stackguard.nova.tests.unit.journaled import State
+from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 
 #: Nobody listens on port 1.
 GONE = "mysql+pymysql://nova:secret@127.0.0.1:1/nova_api"
 
 
+def run_of(state, options, operation_id="op1", **given):
+    nothing = Bundle(SCHEMA, "", {}, {}, None, None)
+    given = life(state, options, "repair_", **given)
+    return repair_links.RepairRun(**given, bundle=nothing, operation_id=operation_id)
+
+
 @pytest.fixture
 def repair(tmp_path):
     def run(check_mode, overrides=(), **options):
-        nothing = Bundle(SCHEMA, "", {}, {}, None, None)
-        state = State(tmp_path / "state")
-        made = repair_links.RepairRun(
-            options, nothing, state, lambda _said: None, lambda: AT, "op1", check_mode, overrides
-        )
+        made = run_of(State(tmp_path / "state"), options, check_mode=check_mode, overrides=overrides)
         return repair_links.apply(made, LinkRequest((), REPAIRABLE, 1000, 1000))
 
     return run
@@ -58,12 +60,10 @@ def test_a_repair_ends_before_it_judges_where_its_lock_is_out_of_reach(repair):
 @pytest.fixture
 def opened(tmp_path):
     """A run that finds an open repair of SG211 of compute1, with one batch written."""
-    state = State(tmp_path / "state")
-    nothing = Bundle(SCHEMA, "", {}, {}, None, None)
-    made = repair_links.RepairRun({"nova_api_db_url": GONE}, nothing, state, lambda _said: None, lambda: AT, "op2")
-    journal = repair_links._journal(made, LinkRequest(("compute1",), ("SG211",), 1000, 1000))
-    state.call([{"op": "journal_open", "journal": journal}])
-    state.call([{**repair_links._batch("op2", "batch_write"), "number": 1, "rows": []}])
+    made = run_of(State(tmp_path / "state"), {"nova_api_db_url": GONE}, "op2")
+    request = LinkRequest(("compute1",), ("SG211",), 1000, 1000)
+    book = Book.open(made, repair_links._planned(made, request), repair_links._asked(request))
+    repair_links._rows(book).write(1, [])
     return made
 
 
@@ -72,8 +72,7 @@ def asked(*codes, hosts=()):
 
 
 def test_a_resume_begins_nothing(tmp_path):
-    nothing = Bundle(SCHEMA, "", {}, {}, None, None)
-    made = repair_links.RepairRun({}, nothing, State(tmp_path / "state"), lambda _said: None, lambda: AT, "op1")
+    made = run_of(State(tmp_path / "state"), {})
     with pytest.raises(repair_links.Refused, match="no repair of links is open"):
         repair_links.carry_out(made, asked(), "resume", None)
     assert repair_links.carry_out(made, asked(), "status", None)["state"] == "none"

@@ -290,7 +290,7 @@ def test_check_mode_skips_what_changes(tmp_path):
     runner = steps.HostRunner(str(tmp_path / "state"), check_mode=True)
     requests = [
         {"op": "journal_open", "journal": JOURNAL},
-        {"op": "journal_write", "journal": JOURNAL},
+        {"op": "journal_put", "journal": JOURNAL},
         {"op": "journal_mark", "kind": "rename", "operation_id": "o1", "note": {}},
         {"op": "journal_close", "journal": JOURNAL},
         {"op": "stop_begin", "params": {}},

@@ -580,7 +580,6 @@ class HostRunner:
         }
         self._writes: t.Dict[str, t.Callable[[Params], t.Optional[Result]]] = {
             "journal_open": lambda request: journal.open_new(state_dir, request["journal"], request.get("ended")),
-            "journal_write": lambda request: journal.write(state_dir, request["journal"]),
             "journal_mark": lambda request: journal.mark(
                 state_dir,
                 request["kind"],
