@@ -1,0 +1,392 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every operation with an ``<prefix>_action`` lives by the same rules: asked, resumed, met by a second run, taken back.
+
+Each operation is its real code; the systems around it are the fakes of its own tests. A :class:`Life` says how it is
+begun and cut off, and what of the world it could change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import types
+import typing as t
+
+import pytest
+import yaml
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
+    move_servers,
+    repair_links,
+    run_owner,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import resize as resize_operation
+from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
+from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.tests.unit import journaled, linked, test_rename_reports
+from ansible_collections.stackguard.nova.tests.unit.evacuation_life import Life as Evacuating
+from ansible_collections.stackguard.nova.tests.unit.operations import test_migration, test_resize, test_zone_pin_run
+from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+STATE = "state"
+HERE = run_owner.this_run()["controller"]
+#: A second run; and a first one whose process is no more.
+OTHER = {"controller": HERE, "pid": 1, "pid_start": "x"}
+DEAD = {"controller": HERE, "pid": 2**22 - 1, "pid_start": "1"}
+ERRORS = (StackguardError, StepError, journals.JournalError)
+
+
+class Killed(BaseException):
+    """The run was killed here."""
+
+
+class Life:
+    """One operation in a world of its own."""
+
+    back = "rollback"
+
+    def __init__(self, tmp_path, monkeypatch):
+        self.directory = str(tmp_path / STATE)
+        self.state = journaled.State(self.directory)
+        self.begin_world(tmp_path, monkeypatch)
+
+    def begin_world(self, tmp_path, monkeypatch):
+        """Make the systems."""
+        raise NotImplementedError
+
+    def cut(self):
+        """Begin the operation, and be killed in its middle."""
+        raise NotImplementedError
+
+    def act(self, action):
+        """Do what a playbook with this action does; returns the result, or raises."""
+        raise NotImplementedError
+
+    def world(self):
+        """What the operation could change, but for its journal."""
+        raise NotImplementedError
+
+    # --- for tests
+
+    def run(self, action):
+        """Return whether it failed, and the result."""
+        try:
+            result = self.act(action)
+        except ERRORS as error:
+            result = {"failed": True, "changed": False, "msg": str(error)}
+        return bool(result.get("failed")), result
+
+    @property
+    def open(self):
+        return journals.list_open(self.directory)
+
+    def owner(self, run):
+        """Let a run have the open operation."""
+        (journal,) = self.open
+        journals.write(self.directory, {**journal, "run": run})
+
+    def let_the_owner_live(self):
+        """The run that has the open operation goes on: it is this process."""
+        self.owner(run_owner.this_run())
+
+    def seen(self):
+        """The world and every journal, as plain text."""
+        files = sorted(path for path in pathlib.Path(self.directory).rglob("*.json") if path.is_file())
+        return {str(path): path.read_text() for path in files}, json.dumps(self.world(), sort_keys=True, default=str)
+
+
+class Rename(Life):
+    """A step on the host is done; the run that did it let go."""
+
+    def begin_world(self, tmp_path, monkeypatch):
+        self.directory = str(tmp_path)
+        self.made = test_rename_reports.resuming.__wrapped__(tmp_path, monkeypatch)
+        host = fleet().cloud.bundle.hosts["compute1"]
+        self.made._host.facts = lambda _arguments: host
+        # Neither name is the host's: whether one is well already is told in tests/unit/modules.
+        self.made._args = {**self.made._args, "rename_from": "compute8", "evidence_dir": str(tmp_path / "evidence")}
+
+    def cut(self):
+        run = {"token": "old", "operator": "ann", "controller": "c", "ended": "t"}
+        test_rename_reports.left_open(self.directory, run)
+        (journal,) = self.open
+        journals.write(self.directory, {**journal, "about": {**journal["about"], "rename_from": "compute8"}})
+
+    def act(self, action):
+        self.made._args["action"] = action
+        return self.made.carry_out()
+
+    def let_the_owner_live(self):
+        self.owner({**run_owner.this_run(), **run_owner.place(), "token": "old", "operator": "ann"})
+
+    def world(self):
+        return None
+
+
+class Evacuate(Life):
+    """Its fence is made and its guards are set."""
+
+    back = "abort"
+
+    def begin_world(self, tmp_path, monkeypatch):
+        self.life = Evacuating(tmp_path, monkeypatch)
+
+    def cut(self):
+        self.life.run(dies_at=4)
+
+    def act(self, action):
+        return self.life.run(action=action, take_over=False)
+
+    def let_the_owner_live(self):
+        self.owner({**run_owner.this_run(), "controller": "c"})
+
+    def world(self):
+        life = self.life
+        return [life.done, life.guards, life.blocklist, repr(life.service), life.nova.servers, life.nova.asked]
+
+
+class Drain(Life):
+    """One of two servers is on its way."""
+
+    options: t.ClassVar = {"prefix": "drain", "max_parallel": 1}
+
+    def begin_world(self, tmp_path, monkeypatch):
+        self.nova = test_migration.Cloud(monkeypatch)
+
+    def cut(self):
+        test_migration.cut(self.nova, self.state, 2, **self.options)
+
+    def act(self, action):
+        return move_servers.carry_out(self.nova.run_of(self.state, action=action, mine=OTHER, **self.options))
+
+    def world(self):
+        return [self.nova.servers, self.nova.service, self.nova.calls]
+
+
+class Migrate(Drain):
+    """The same without a host that is held."""
+
+    options: t.ClassVar = {"prefix": "migrate", "max_parallel": 1, "drain_host": None, "servers": [test_migration.ONE]}
+
+
+class Resize(Life):
+    """Nova is at it."""
+
+    def begin_world(self, tmp_path, monkeypatch):
+        self.nova = test_resize.Nova()
+
+    def cut(self):
+        assert test_resize.killed(self.nova, self.state, 30)
+
+    def act(self, action):
+        return resize_operation.carry_out(test_resize.run_of(self.nova, self.state, action=action, mine=OTHER))
+
+    def world(self):
+        return [self.nova.server, self.nova.calls]
+
+
+class Links(Life):
+    """A batch is written down and committed, and not marked. A lock in the database keeps a second run out."""
+
+    def begin_world(self, tmp_path, monkeypatch):
+        self.found = linked.healthy().wrong("SG211")
+        self.repaired, self.locked, self.kills = False, False, False
+        patch = monkeypatch.setattr
+        patch(repair_links.nova, "advisory_lock", self.lock)
+        patch(repair_links.nova, "url_of", lambda _options, name: name)
+        patch(repair_links.nova, "probe_grants", lambda *_given: [])
+        patch(repair_links.link_reads, "read_links", lambda *_given, **_more: self.read())
+        patch(repair_links.link_rows, "is_cluster", lambda _url: False)
+        patch(repair_links.link_rows, "recheck", lambda *_given: [])
+        patch(repair_links.link_rows, "fate", lambda *_given, **_more: batches.DONE)
+        patch(repair_links.link_rows, "apply_batch", self.apply)
+        patch(repair_links.link_rows, "take_back", self.take_back)
+
+    @contextlib.contextmanager
+    def lock(self, _url, _name):
+        if self.locked:
+            raise Conflict("it is held")
+        yield types.SimpleNamespace(still_held=lambda: True)
+
+    def read(self):
+        return (linked.healthy() if self.repaired else self.found).bundle.links
+
+    def apply(self, _url, batch, write_down):
+        write_down(batch)
+        self.repaired = True
+        if self.kills:
+            raise Killed
+        return repair_links.link_rows.BatchOutcome(changed=batch)
+
+    def take_back(self, _url, batch):
+        self.repaired = False
+        return repair_links.link_rows.BatchOutcome(changed=batch)
+
+    def cut(self):
+        self.kills = True
+        with pytest.raises(Killed):
+            self.act("apply")
+        self.kills = False
+
+    def act(self, action):
+        urls = {
+            "nova_api_db_url": "mysql+pymysql://n:p@db/a",
+            "nova_cell_db_urls": {"cell1": "mysql+pymysql://n:p@db/c"},
+        }
+        given = journaled.life(self.state, urls, "repair_", mine=OTHER)
+        run = repair_links.RepairRun(**given, bundle=self.found.bundle, operation_id="op1")
+        return repair_links.carry_out(run, LinkRequest((), ("SG211",), 1000, 1000), action, None)
+
+    def let_the_owner_live(self):
+        self.locked = True
+
+    def world(self):
+        return self.repaired
+
+
+class Pins(Life):
+    """Half of the pins are changed."""
+
+    def begin_world(self, tmp_path, monkeypatch):
+        self.cloud = test_zone_pin_run.Cloud(monkeypatch)
+
+    def cut(self):
+        test_zone_pin_run.killed(self.cloud, self.state, 6)
+
+    def act(self, action):
+        return self.cloud.run(self.state, action=action, mine=OTHER)
+
+    def world(self):
+        return self.cloud.pins
+
+
+LIVES = {
+    "rename": Rename,
+    "evacuate": Evacuate,
+    "drain": Drain,
+    "migrate": Migrate,
+    "resize": Resize,
+    "repair": Links,
+    # Its module has the action; no playbook names it.
+    "pins": Pins,
+}
+
+
+@pytest.fixture(params=LIVES)
+def life(request, tmp_path, monkeypatch):
+    return LIVES[request.param](tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def cut(life):
+    """The operation is open; its run was killed."""
+    life.cut()
+    if life.open[0]["run"] in (OTHER, journaled.HERE):
+        life.owner(DEAD)
+    assert [entry["state"] for entry in life.open] == [journals.OPEN]
+    return life
+
+
+def test_every_operation_with_an_action_is_here():
+    specs = [yaml.safe_load(path.read_text()) for path in ROOT.glob("roles/*/meta/argument_specs.yml")]
+    options = {name for spec in specs for name in spec["argument_specs"]["main"]["options"]}
+    assert {name[: -len("_action")] for name in options if name.endswith("_action")} == set(LIVES) - {"pins"}
+
+
+# --- nothing is open ------------------------------------------------------------------------------------------
+
+
+def test_asked_while_nothing_is_open_it_says_so_and_changes_nothing(life):
+    before = life.seen()
+    failed, told = life.run("status")
+    assert (failed, told["changed"]) == (False, False)
+    assert re.search(r"^no .+ is open", told["msg"]), told["msg"]
+    assert life.seen() == before
+
+
+def test_a_resume_begins_nothing(life):
+    before = life.seen()
+    failed, told = life.run("resume")
+    assert (failed, told["changed"]) == (True, False)
+    assert re.search(r"no .+ is open.*: there is nothing to resume", told["msg"]), told["msg"]
+    assert life.seen() == before
+
+
+def test_what_is_not_open_is_not_taken_back(life):
+    before = life.seen()
+    _failed, told = life.run(life.back)
+    assert told["changed"] is False
+    assert re.search(rf"there is nothing to {life.back.replace('rollback', 'roll back')}", told["msg"]), told["msg"]
+    assert life.seen() == before
+
+
+# --- one is open ----------------------------------------------------------------------------------------------
+
+
+def test_asked_about_an_open_operation_it_names_it_and_changes_nothing(cut):
+    (journal,), before = cut.open, cut.seen()
+    failed, told = cut.run("status")
+    assert (failed, told["changed"], told["operation_id"]) == (False, False, journal["operation_id"])
+    assert f"is {journal['state']}" in told["msg"], told["msg"]
+    assert cut.seen() == before
+
+
+@pytest.mark.parametrize("action", ["apply", "resume", "back"])
+def test_a_second_run_beside_one_that_lives_is_refused(cut, action):
+    cut.let_the_owner_live()
+    before = cut.seen()
+    failed, told = cut.run(cut.back if action == "back" else action)
+    assert (failed, told["changed"]) == (True, False)
+    assert "SG707" in told["msg"], told["msg"]
+    assert cut.seen() == before
+
+
+@pytest.mark.parametrize("action", ["apply", "resume"])
+def test_a_killed_run_is_resumed_to_its_end(cut, action):
+    (journal,) = cut.open
+    failed, told = cut.run(action)
+    assert not failed, told["msg"]
+    assert not cut.open
+    assert ended(cut, journal) == journals.FINISHED
+
+
+def test_taken_back_its_journal_is_closed(cut):
+    (journal,) = cut.open
+    failed, told = cut.run(cut.back)
+    assert not failed, told["msg"]
+    assert not cut.open
+    assert ended(cut, journal) == journals.ROLLED_BACK
+    _failed, again = cut.run("status")
+    assert re.search(r"^no .+ is open", again["msg"]), again["msg"]
+
+
+def ended(life, journal):
+    """The state in which an operation was closed. Who ended it is in its journal, and what was done."""
+    (closed,) = journals.list_closed(life.directory, journal["kind"])
+    assert closed["operation_id"] == journal["operation_id"]
+    assert closed["run"] != journal.get("run")
+    assert len(closed["history"]) > len(journal["history"])
+    assert {"schema", "kind", "subject", "about", "plan", "steps", "started_at", "updated_at"} <= set(closed)
+    return closed["state"]
+
+
+@pytest.mark.parametrize("action", ["apply", "resume", "status", "back"])
+def test_where_a_journal_cannot_be_read_nothing_is_done(cut, action):
+    (journal,) = cut.open
+    path = os.path.join(cut.directory, f"{journal['kind']}.json")
+    pathlib.Path(path).write_text('{"schema": 1, "ki')
+    before = cut.seen()
+    failed, told = cut.run(cut.back if action == "back" else action)
+    assert (failed, told["changed"]) == (True, False)
+    assert os.path.basename(path) in told["msg"], told["msg"]
+    assert cut.seen() == before
