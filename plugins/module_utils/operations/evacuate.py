@@ -577,7 +577,7 @@ class Evacuation:
     # --- resume
 
     def _resume(self, journal: Json) -> CallResult:
-        if journal["state"] == journals.ROLLING_BACK:
+        if lifecycle.goes_back(journal):
             raise Refused(
                 f"SG706 operation-open: operation {journal['operation_id']} is being aborted: end it with "
                 f"{self.run.variable('action')}=abort"

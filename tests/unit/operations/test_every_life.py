@@ -152,7 +152,15 @@ class Evacuate(Life):
 
     def world(self):
         life = self.life
-        return [life.done, life.guards, life.blocklist, repr(life.service), life.nova.servers, life.nova.asked]
+        # Held once more, it is held.
+        return [
+            sorted(set(life.done)),
+            life.guards,
+            life.blocklist,
+            repr(life.service),
+            life.nova.servers,
+            life.nova.asked,
+        ]
 
 
 class Drain(Life):
@@ -368,6 +376,48 @@ def test_taken_back_its_journal_is_closed(cut):
     assert ended(cut, journal) == journals.ROLLED_BACK
     _failed, again = cut.run("status")
     assert re.search(r"^no .+ is open", again["msg"]), again["msg"]
+
+
+@pytest.mark.parametrize(("action", "state"), [("apply", journals.FINISHED), ("back", journals.ROLLED_BACK)])
+def test_killed_while_it_is_closed_it_is_closed_by_the_same_command(cut, monkeypatch, action, state):
+    """The last state is written, and the journal is not among the closed ones yet."""
+    (journal,) = cut.open
+    action = cut.back if action == "back" else action
+    killed_while_it_is_closed(cut, monkeypatch, action)
+    assert [entry["state"] for entry in cut.open] == [state]
+    before = cut.seen()[1]
+    failed, told = cut.run(action)
+    assert not failed, told["msg"]
+    assert cut.seen()[1] == before, "nothing was left to do"
+    assert not cut.open
+    assert ended(cut, journal) == state
+
+
+@pytest.mark.parametrize("action", ["apply", "resume"])
+def test_what_was_taken_back_is_not_carried_on_with(cut, monkeypatch, action):
+    (journal,) = cut.open
+    killed_while_it_is_closed(cut, monkeypatch, cut.back)
+    before = cut.seen()[1]
+    cut.run(action)
+    assert cut.seen()[1] == before
+    if cut.open:
+        assert not cut.run(cut.back)[0]
+    assert ended(cut, journal) == journals.ROLLED_BACK
+
+
+def killed_while_it_is_closed(life, monkeypatch, action):
+    real = journals._make_directory
+
+    def make(directory):
+        if os.path.basename(directory) == "closed":
+            raise Killed
+        real(directory)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(journals, "_make_directory", make)
+        life.act(action)
+    if life.open[0]["run"] == OTHER:
+        life.owner(DEAD)
 
 
 def ended(life, journal):

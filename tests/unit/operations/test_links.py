@@ -71,13 +71,6 @@ def asked(*codes, hosts=()):
     return LinkRequest(tuple(hosts), codes or tuple(REPAIRABLE), 1000, 1000)
 
 
-def test_a_resume_begins_nothing(tmp_path):
-    made = run_of(State(tmp_path / "state"), {})
-    with pytest.raises(repair_links.Refused, match="no repair of links is open"):
-        repair_links.carry_out(made, asked(), "resume", None)
-    assert repair_links.carry_out(made, asked(), "status", None)["state"] == "none"
-
-
 def test_a_resume_takes_hosts_and_codes_of_the_open_repair(opened, monkeypatch):
     taken = []
     monkeypatch.setattr(repair_links, "apply", lambda _run, request: taken.append(request))

@@ -582,14 +582,6 @@ def test_asked_for_its_status_it_says_what_is_open_and_changes_nothing(nova, sta
     assert nova.calls == calls
 
 
-def test_resumed_where_nothing_is_open_nothing_is_begun(nova, state):
-    with pytest.raises(lifecycle.Refused, match="nothing to resume"):
-        move_servers.resume(nova.run_of(state))
-    assert nova.calls == []
-    cut(nova, state, 2, max_parallel=1)
-    assert move_servers.resume(nova.run_of(state))["state"] == "finished"
-
-
 @pytest.mark.parametrize(("prefix", "name"), [("drain", "drain_action"), ("migrate", "migrate_action"), ("", "action")])
 def test_what_is_said_names_the_variables_of_the_playbook_that_runs(nova, state, prefix, name):
     nova.refuse = NEAR

@@ -373,10 +373,6 @@ def test_two_runs_do_not_carry_on_with_one_operation(state):
     assert resize(nova, state, mine=elsewhere, take_over=True)["state"] == "finished"
 
 
-def test_there_is_nothing_to_take_back(state):
-    assert resize_run.rollback(run_of(Nova(), state))["state"] == "none"
-
-
 # --- resume and status ----------------------------------------------------------------------------------------
 
 
@@ -398,14 +394,6 @@ def test_a_resume_refuses_another_flavor_than_was_begun(state):
     with pytest.raises(resize_run.Refused, match="SG706"):
         carry_out(nova, state, "resume", flavor="m1.huge")
     assert state.open
-
-
-def test_a_resume_begins_nothing(state):
-    nova = Nova()
-    with pytest.raises(resize_run.Refused, match=r"no resize of .* is open"):
-        carry_out(nova, state, "resume")
-    assert nova.calls == []
-    assert is_now(nova, BEFORE)
 
 
 def test_a_status_shows_the_open_operation_and_changes_nothing(state):

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import pin_zones, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import pin_zones
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pins
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
@@ -205,12 +205,6 @@ def test_asked_what_is_open_it_says_so_and_changes_nothing(cloud, state):
     assert state.open
 
 
-def test_there_is_nothing_to_resume_and_nothing_is_begun(cloud, state):
-    with pytest.raises(StackguardError, match="nothing to resume"):
-        cloud.run(state, action="resume")
-    assert cloud.pins == cloud.before
-
-
 def test_another_request_does_not_take_it_up(cloud, state):
     killed(cloud, state, 6)
     with pytest.raises(StackguardError, match="SG706"):
@@ -227,16 +221,6 @@ def test_once_it_is_being_taken_back_it_does_not_go_forward(cloud, state):
         cloud.run(state)
     cloud.run(state, action="rollback")
     assert cloud.pins == cloud.before
-
-
-def test_a_run_that_goes_on_is_not_disturbed(cloud, state):
-    living = run_owner.this_run()
-    cloud.fuse = 6
-    with pytest.raises(Killed):
-        cloud.run(state, mine=living)
-    cloud.fuse = None
-    with pytest.raises(StackguardError, match="SG707"):
-        cloud.run(state, mine={**living, "pid": 1, "pid_start": "x"}, action="rollback")
 
 
 def test_several_pins_are_changed_at_a_time(cloud, state, monkeypatch):
