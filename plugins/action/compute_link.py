@@ -76,6 +76,18 @@ class RemoteState:
         return list(result["results"])
 
 
+def state_of(action: ActionBase, state_dir: str, task_vars: t.Mapping[str, t.Any]) -> Host:
+    """Return the host that keeps the journal: the one that the task runs on."""
+    if action._connection.transport == "local" and not action._play_context.become:
+        return LocalState(state_dir, bool(action._task.check_mode))
+    return RemoteState(
+        lambda arguments: dict(
+            action._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=task_vars)
+        ),
+        state_dir,
+    )
+
+
 class ActionModule(ActionBase):
     """Repair links, or take a repair back."""
 
@@ -89,7 +101,7 @@ class ActionModule(ActionBase):
         _validation, args = self.validate_argument_spec(database_spec(**ARGUMENTS))
         if engine.SQLALCHEMY_ERROR is not None:
             return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
-        state = self._state(args["state_dir"])
+        state = state_of(self, args["state_dir"], self._task_vars)
         try:
             result = self._dispatch(args, state)
         except lifecycle.Refused as refused:
@@ -130,16 +142,6 @@ class ActionModule(ActionBase):
         except evidence.NoEvidenceError:
             # No host was to be read, and no cloud: nothing is proven, and the findings say so.
             return Bundle(SCHEMA, "", {}, {}, None, None)
-
-    def _state(self, state_dir: str) -> Host:
-        if self._connection.transport == "local" and not self._play_context.become:
-            return LocalState(state_dir, bool(self._task.check_mode))
-        return RemoteState(
-            lambda arguments: dict(
-                self._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=self._task_vars)
-            ),
-            state_dir,
-        )
 
     @staticmethod
     def _where_it_stands(state: Host) -> t.Dict[str, t.Any]:

@@ -17,7 +17,7 @@ import uuid
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.action.compute_link import STEP_MODULE, LocalState, RemoteState
+from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, from_plain, to_plain
@@ -26,7 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import ARGUMENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import connect, openstack_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
 
@@ -74,7 +74,7 @@ class ActionModule(ActionBase):
     def _run(self, args: Result) -> lifecycle.Run:
         options = {**args, "attested_by": args["attested_by"] or _person(self._task_vars)}
         return lifecycle.Run(
-            state=self._state(args["state_dir"]),
+            state=state_of(self, args["state_dir"], self._task_vars),
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
             say=_say,
             mine=run_owner.whole_playbook(evidence_dir=args["evidence_dir"]),
@@ -82,17 +82,6 @@ class ActionModule(ActionBase):
             overrides=tuple(findings.parse_overrides(args["overrides"])),
             check_mode=bool(self._task.check_mode),
             prefix="evacuate_",
-        )
-
-    def _state(self, state_dir: str) -> Host:
-        check = bool(self._task.check_mode)
-        if self._connection.transport == "local" and not self._play_context.become:
-            return LocalState(state_dir, check)
-        return RemoteState(
-            lambda arguments: dict(
-                self._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=self._task_vars)
-            ),
-            state_dir,
         )
 
     # --- the run's scratch and what it leaves

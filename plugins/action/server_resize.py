@@ -14,7 +14,7 @@ import uuid
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.action.compute_link import STEP_MODULE, LocalState, RemoteState
+from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
@@ -22,7 +22,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, resize, run_owner, server_run
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
@@ -142,18 +142,6 @@ class ActionModule(JournaledMove):
 
     def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
         return resize.carry_out(run)
-
-
-def state_of(action: ActionBase, state_dir: str, task_vars: t.Mapping[str, t.Any]) -> Host:
-    """Return the host that keeps the journal: the one that the task runs on."""
-    if action._connection.transport == "local" and not action._play_context.become:
-        return LocalState(state_dir, bool(action._task.check_mode))
-    return RemoteState(
-        lambda arguments: dict(
-            action._execute_module(module_name=STEP_MODULE, module_args=arguments, task_vars=task_vars)
-        ),
-        state_dir,
-    )
 
 
 def _say(text: str) -> None:

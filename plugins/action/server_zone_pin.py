@@ -14,7 +14,7 @@ import uuid
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.action.server_resize import state_of
+from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
