@@ -107,12 +107,17 @@ def test_a_variable_that_a_task_reads_or_names_exists(path):
     assert not {name for name in unknown(named(path.read_text())) - of_all_roles if not OWN.match(name)}
 
 
+#: Files whose `run.variable("action")` a drain or a migration says, too.
+OF_MOVES = ("lifecycle.py", "move_servers.py")
+
+
 def endings(path):
     """What a message puts after the prefix of the playbook that runs: `option("partial")`, of drains and migrations."""
+    calls = ("option", "_option", *(("variable",) if path.name in OF_MOVES else ()))
     for node in ast.walk(ast.parse(path.read_text())):
         called = node.func if isinstance(node, ast.Call) else None
         name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-        if name in ("option", "_option") and isinstance(node.args[-1], ast.Constant):
+        if name in calls and isinstance(node.args[-1], ast.Constant):
             yield node.args[-1].value
 
 
