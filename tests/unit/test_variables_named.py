@@ -103,7 +103,7 @@ def test_a_variable_that_a_page_names_exists(path):
 
 @pytest.mark.parametrize("path", TASKS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_variable_that_a_task_reads_or_names_exists(path):
-    of_all_roles = {"stackguard_report_path", "stackguard_state_connection"}
+    of_all_roles = {"stackguard_clouds_files", "stackguard_report_path", "stackguard_state_connection"}
     assert not {name for name in unknown(named(path.read_text())) - of_all_roles if not OWN.match(name)}
 
 
