@@ -11,6 +11,8 @@ PYTEST := .venv/bin/python -m pytest
 PYTEST_ARGS ?=
 XDIST ?= -n auto
 CORES_SOME := tests/unit/test_playbook_reads.py tests/unit/test_resize_playbook.py tests/unit/test_nobody_there.py
+# The directories of the pure rooms (PURE of tests/gates/consistency.py): what tests there ask for is in memory.
+CHECKED := $(addprefix tests/unit/,model name_places capacity checks plans reports)
 # PART: which parts of make test-matrix; all without it
 PART ?=
 # INTEGRATION: what make integration runs, such as INTEGRATION=tests/integration/test_zones.py
@@ -18,7 +20,7 @@ INTEGRATION_OVS := tests/integration/test_3_openvswitch.py
 INTEGRATION_SECOND := $(wildcard tests/integration/test_evacuate*.py)
 INTEGRATION ?= tests/integration --ignore $(INTEGRATION_OVS)
 
-.PHONY: help venv lock collection dev-link unit lint sanity cores cores-found importer docs format lab demo integration \
+.PHONY: help venv lock collection dev-link check unit lint sanity cores cores-found importer docs format lab demo integration \
         integration-db integration-ovs integration-first integration-second crash test \
         test-matrix clean
 
@@ -40,6 +42,11 @@ collection: venv ## build the collection and install it below .build/collections
 dev-link: ## make .build/collections point at the checkout instead
 	@tests/gates/devlink.sh .build/collections
 	@echo ".build/collections/ansible_collections/stackguard/nova is the checkout itself"
+
+check: lint ## lint, types and the unit tests of the pure rooms: while you work, without servers and lab
+	@tests/gates/devlink.sh
+	$(PYTEST) $(CHECKED) -q -m "not ansible and not slow" $(XDIST) --junitxml=.build/junit/check.xml $(PYTEST_ARGS)
+	@echo "make check has passed. Not run: playbooks, databases, the lab. make test runs everything."
 
 unit: venv ## unit tests, on the checkout
 	@tests/gates/need.sh

@@ -143,6 +143,7 @@ class Play:
         return ansible(self.folder, short_tmp, "play.json", "-i", "inventory.json", "-f", "20")
 
 
+@pytest.mark.ansible
 @pytest.mark.parametrize(
     ("role", "tasks", "variable", "needed"),
     [
@@ -187,6 +188,7 @@ def ansible(folder, short_tmp, *argv, **more):
     return subprocess.run(argv, env=env, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
+@pytest.mark.ansible
 def test_what_a_server_may_be_called_reaches_nova_as_a_name_only(tmp_path, short_tmp):
     """Nova is asked for a server of that name, and answers that there is none: no other request, no other file."""
     names = [BAD[what] for what in sorted(PRINTABLE)]
@@ -213,6 +215,7 @@ def test_what_a_server_may_be_called_reaches_nova_as_a_name_only(tmp_path, short
     assert nova.calls == []
 
 
+@pytest.mark.ansible
 def test_a_report_directory_may_be_called_anything(tmp_path, short_tmp):
     evidence.save_part(str(tmp_path), "saved.json", healthy().bundle)
     name = "-re p'o\"rt <b>ü $(id)/x"

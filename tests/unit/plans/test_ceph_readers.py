@@ -12,6 +12,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
@@ -49,6 +51,7 @@ def test_the_host_that_comes_back_and_one_that_ceph_refuses_are_none():
     ]
 
 
+@pytest.mark.ansible
 def test_as_a_task(tmp_path):
     for name, found in cloud().bundle.hosts.items():
         evidence.save_host(str(tmp_path / "evidence"), name, found)

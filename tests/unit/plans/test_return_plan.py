@@ -24,6 +24,8 @@ from ansible_collections.stackguard.nova.tests.unit.checks.test_returning import
 )
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 
+pytestmark = pytest.mark.ansible
+
 
 def journal(host="compute1", kind="evacuate-compute1", **about):
     return {"operation_id": "abc", "kind": kind, "state": "open", "started_at": "", "about": {"host": host, **about}}
