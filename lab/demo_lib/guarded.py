@@ -227,6 +227,8 @@ def _playbook(screen: Screen, log: str, new_name: str, *options: str, follow: bo
         **os.environ,
         "OS_CLIENT_CONFIG_FILE": found["clouds_yaml"],
         "ANSIBLE_CONFIG": str(cloud.ROOT / "ansible.cfg"),
+        # not what somebody has installed on this machine
+        "ANSIBLE_COLLECTIONS_PATH": str(cloud.ROOT / ".build/collections"),
         "ANSIBLE_NOCOLOR": "1",
         "PYTHONUNBUFFERED": "1",
     }

@@ -7,6 +7,12 @@ source "$(dirname "$0")/env.sh"
 private_home
 exec 9>"$build/build.lock"
 flock 9
+for other in "$real_home/.ansible/collections" /usr/share/ansible/collections; do
+    if [ -e "$other/ansible_collections/stackguard/nova" ]; then
+        echo "Note: $other has a stackguard.nova as well. By hand, ansible-playbook takes that one in this checkout, too." >&2
+        echo "      ANSIBLE_COLLECTIONS_PATH=$build/collections takes what was built here." >&2
+    fi
+done
 installed="$build/collections/ansible_collections/stackguard/nova"
 if [ ! -L "$installed" ] && cmp -s "$build/shipped/FILES.json" "$installed/FILES.json"; then
     exit 0
