@@ -16,7 +16,11 @@ CFG
 cp "$build"/dist/*.tar.gz "$work/"
 cd "$work" || exit
 GALAXY_IMPORTER_CONFIG=$work/galaxy-importer.cfg python -m galaxy_importer.main ./*.tar.gz </dev/null 2>&1 | tee log
-if grep -qE '(^|[[:space:]])(ERROR|WARNING|CRITICAL)([: ]|$)' log; then
+# It lints outside of any collections path, where examples/ finds no playbook of this collection. Those that ship are no complaint.
+for playbook in "$root"/playbooks/*.yml; do
+    echo "WARNING: ERROR    Failed to find stackguard.nova.$(basename "$playbook" .yml) playbook."
+done >expected
+if grep -vxFf expected log | grep -qE '(^|[[:space:]])(ERROR|WARNING|CRITICAL)([: ]|$)'; then
     echo "galaxy-importer had something to say"
     exit 1
 fi
