@@ -25,6 +25,11 @@ def plan(host: str, clearing: Clearing, status: str, uri: str) -> Plan:
 
 def notes(host: str, clearing: Clearing) -> t.List[str]:
     """Return what is left to the operator, in order."""
+    if clearing.held_until_start is not None and clearing.started:
+        return [
+            f"nova-compute runs on {host} and has left evacuation records: each start ends one record of a server",
+            f"then restart nova-compute on {host}, wait for Join ServiceGroup in its log, and run return_host again",
+        ]
     if clearing.held_until_start is not None:
         return [
             f"then start nova-compute on {host}: its service stays disabled and forced down",

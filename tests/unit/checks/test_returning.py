@@ -119,6 +119,19 @@ def test_the_order_is_domains_then_blocklist_then_a_start_and_then_the_service()
     assert (told["uuid"], told["pid"], told["pid_start"]) == (ONE, 1001, 99)
 
 
+def test_a_server_that_was_sent_twice_needs_a_second_start_and_the_note_says_so():
+    # Nova completes one record of a server at each start: the one that is done can be left.
+    some = back().host("compute1", domains=[]).host("compute2", rbd=ceph(blocklist=()))
+    units = [dataclasses.replace(row, active_state="active") for row in some.rows("units")]
+    some = some.host("compute1", units=units)
+    assert blockers(some) == []
+    clearing = judged(some).clearing
+    assert (clearing.reason, clearing.held_until_start, clearing.started) == (None, HELD, True)
+    plan = plans.plan("compute1", clearing, "enabled", "u")
+    assert not plan.steps
+    assert "restart nova-compute on compute1" in plan.notes[1]
+
+
 def test_the_service_is_let_go_once_its_start_has_completed_the_record():
     some = back(record="completed").host("compute1", domains=[]).host("compute2", rbd=ceph(blocklist=()))
     for running in (False, True):

@@ -39,6 +39,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     OperationRecord,
     RbdFacts,
     RbdImage,
+    Unit,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
@@ -107,6 +108,8 @@ class Clearing:
     reason: t.Optional[str] = None
     #: The same, where nova-compute must start before.
     held_until_start: t.Optional[str] = None
+    #: Whether nova-compute has started already, and left records behind: it must start once more.
+    started: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +146,11 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
     leaving = [fate.domain for fate in found if _leftover(index, fate) and _harmless(facts, own_view, fate.domain)]
     hold, waits = _hold(bundle, request), _start_is_awaited(index, request)
     clearing = Clearing(
-        tuple(leaving), tuple(_lifts(bundle, facts, request)), None if waits else hold, hold if waits else None
+        tuple(leaving),
+        tuple(_lifts(bundle, facts, request)),
+        None if waits else hold,
+        hold if waits else None,
+        waits and bool(_running_units(facts)),
     )
     ended = {domain.uuid for domain in leaving}
     items = [
@@ -415,7 +422,11 @@ def _hold(bundle: Bundle, request: ReturnRequest) -> t.Optional[str]:
 
 
 def _start_is_awaited(index: Index, request: ReturnRequest) -> bool:
-    """Whether an evacuation from here is one that only the next start of nova-compute completes."""
+    """Whether an evacuation from here is one that only the next start of nova-compute completes.
+
+    A start completes one record of each server: it keeps them by server (manager.py, _destroy_evacuated_instances; 26
+    to 34). A server that was sent twice leaves another, which can be the one that is done.
+    """
     return any(
         same_name(row.source_compute, request.host) and row.status == DONE and row.migration_type == "evacuation"
         for _place, row in index.migrations_by_host.get(name_key(request.host), [])
@@ -502,8 +513,7 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
     # An entry of an address that this host does not have any more keeps nothing here from writing.
     if not (clearing.domains or any(lift.own for lift in clearing.lifts)):
         return
-    units = [unit for unit in facts.units or [] if "nova-compute" in unit.name or "n-cpu" in unit.name]
-    running = [unit.name for unit in units if unit.active_state not in _STOPPED]
+    units, running = _compute_units(facts), _running_units(facts)
     if running or not units:
         evidence = {"runs": running, "units": None if facts.units is None else [unit.name for unit in units]}
         remedy = (
@@ -512,6 +522,15 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
             else "See that nova-compute is stopped (no unit of it was found), then override SG510 for this host."
         )
         yield finding("SG510", host_subject(facts), evidence, remedy, BLOCKER)
+
+
+def _compute_units(facts: HostFacts) -> t.List[Unit]:
+    return [unit for unit in facts.units or [] if "nova-compute" in unit.name or "n-cpu" in unit.name]
+
+
+def _running_units(facts: HostFacts) -> t.List[str]:
+    """Return nova-compute's units that run, or may run."""
+    return [unit.name for unit in _compute_units(facts) if unit.active_state not in _STOPPED]
 
 
 def _under_way(index: Index, request: ReturnRequest) -> Items:
