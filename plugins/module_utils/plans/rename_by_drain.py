@@ -275,7 +275,8 @@ def _audit(drain: _Drain) -> Step:
 
 def _enable(drain: _Drain) -> Step:
     service = drain.base.api_service
-    params = {"host": drain.new, "status": service.status, "reason": service.disabled_reason}
+    held = in_place.reason_of(drain.request.operation_id)
+    params = {"host": drain.new, "status": service.status, "reason": service.disabled_reason, "held": held}
     changes = [Change(f"compute service of {drain.new}", "status", "disabled", service.status)]
     title = "enable the new compute service" if service.status == "enabled" else "give the new service the old status"
     return Step("enable_service", title, CONTROLLER, "new_service_status", params, changes)

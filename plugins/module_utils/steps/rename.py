@@ -188,13 +188,13 @@ class ServiceStatus:
 
     def _set(self, params: Params, leaving: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> str:
         if wanted["status"] != "enabled":
-            self._put(params, wanted)
+            self._put(params, wanted, leaving)
             return f"{wanted['status']}" + (f" ({wanted['reason']})" if wanted["reason"] else "")
         # It may be enabled already, by a run that was killed before it saw the proof: only a change from disabled to
         # enabled makes the API tell nova-compute (compute/api.py, HostAPI.service_update), so that is made anew.
-        self._put(params, leaving)
+        self._put(params, leaving, wanted)
         before = self._wait(params, "on it while the service is disabled", lambda now: DISABLED in now.traits)
-        self._put(params, wanted)
+        self._put(params, wanted, leaving)
         try:
             after = self._wait(
                 params,
@@ -202,15 +202,20 @@ class ServiceStatus:
                 lambda now: DISABLED not in now.traits and now.generation > before.generation,
             )
         except StepError:
-            self._put(params, leaving)
+            self._put(params, leaving, wanted)
             raise
         return f"enabled, inventory generation {before.generation} -> {after.generation}"
 
-    def _put(self, params: Params, wanted: t.Mapping[str, t.Any]) -> None:
+    def _put(self, params: Params, wanted: t.Mapping[str, t.Any], leaving: t.Mapping[str, t.Any]) -> None:
+        """Set it from one to the other. Whoever disabled it meanwhile had a reason: that is never overwritten."""
         self.systems.still_ours()
         with as_step_error():
             host_changes.set_service_status(
-                self.systems.cloud, params["service_id"], wanted["status"], wanted["reason"]
+                self.systems.cloud,
+                params["service_id"],
+                wanted["status"],
+                wanted["reason"],
+                (leaving["status"], leaving["reason"]),
             )
 
     def _wait(

@@ -659,7 +659,9 @@ class NewServiceStatus:
         """Set it."""
         with as_step_error():
             service_id = memory["register"]["service_id"]
-            host_changes.set_service_status(self.systems.cloud, service_id, params["status"], params["reason"])
+            # Journals of earlier versions do not say under which reason the service waits.
+            held = ("disabled", params["held"]) if "held" in params else None
+            host_changes.set_service_status(self.systems.cloud, service_id, params["status"], params["reason"], held)
         return Done(f"{params['status']}" + (f" ({params['reason']})" if params["reason"] else ""))
 
     def undo(self, params: Params) -> None:

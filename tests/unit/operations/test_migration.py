@@ -94,7 +94,7 @@ class Cloud(FakeNova):
             service(1), "compute1", "nova-compute", "up", forced_down=False, zone="az1", **self.service
         )
 
-    def set_status(self, _cloud, _id, status, reason=None):
+    def set_status(self, _cloud, _id, status, reason, _leaving):
         self.calls.append(("service", status, reason))
         self.service = {"status": status, "disabled_reason": reason}
         self.generation += 1

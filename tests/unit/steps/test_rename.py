@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after.guests import as_before
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError, TimedOutError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.host_changes import (
@@ -57,9 +58,11 @@ class FakeCloud:
         self.now += seconds
         self.every_second()
 
-    def set_service_status(self, _cloud, _service, status, reason=None):
+    def set_service_status(self, _cloud, _service, status, reason, leaving):
         if (status, reason) == (self.status, self.reason):
             return
+        if (self.status, self.reason) != leaving:
+            raise Conflict("someone has changed the compute service")
         told = status != self.status
         self.status, self.reason = status, reason
         self.puts.append(status)
@@ -90,6 +93,16 @@ def test_enabling_shows_the_generation_that_moved(monkeypatch):
     done = rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
     assert done.remark == "enabled, inventory generation 7 -> 8"
     assert (cloud.status, cloud.reason, cloud.puts) == ("enabled", None, ["enabled"])
+
+
+def test_a_service_that_a_colleague_disabled_meanwhile_is_not_enabled(monkeypatch):
+    # The run ended with success, and the scheduler sent servers to a host whose disk was failing.
+    cloud = FakeCloud(monkeypatch)
+    cloud.reason = "bad disk, do not use"
+    with pytest.raises(StepError, match="someone has changed") as raised:
+        rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
+    assert raised.value.changed_meanwhile
+    assert (cloud.status, cloud.reason, cloud.puts) == ("disabled", "bad disk, do not use", [])
 
 
 @pytest.mark.parametrize("back", [False, True])

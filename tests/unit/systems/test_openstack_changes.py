@@ -42,6 +42,19 @@ def test_service_status() -> None:
     assert writes(player)[1]["json"] == {"status": "enabled"}
 
 
+def test_a_service_that_someone_changed_meanwhile_is_left_as_it_is() -> None:
+    player = Player("service_status")
+    service = a_service(player)
+    with pytest.raises(Conflict, match="it is enabled, expected disabled .stackguard:rename:2.. Set it back, or to dis"):
+        host_changes.set_service_status(
+            player, service, "disabled", "stackguard:rename:1", ("disabled", "stackguard:rename:2")
+        )
+    assert not writes(player)
+    player = Player("service_status")
+    host_changes.set_service_status(player, service, "disabled", "stackguard:rename:1", ("enabled", None))
+    assert len(writes(player)) == 1
+
+
 def test_a_service_that_is_not_as_wanted_afterwards() -> None:
     player = Player("service_status")
     service = a_service(player)

@@ -70,17 +70,35 @@ def get_service(connection: t.Any, service_id: str) -> facts.ApiService:
     raise ApiError(f"no compute service {service_id}", status=404, service=http.COMPUTE)
 
 
+#: Status and reason of a compute service.
+Status = t.Tuple[str, t.Optional[str]]
+
+
 def set_service_status(
-    connection: t.Any, service_id: str, status: str, reason: t.Optional[str] = None
+    connection: t.Any,
+    service_id: str,
+    status: str,
+    reason: t.Optional[str] = None,
+    leaving: t.Optional[Status] = None,
 ) -> facts.ApiService:
     """Enable or disable a compute service and return it as read back. An enabled service has no reason.
 
-    Raises :class:`ApiError`, also where it is not so afterwards.
+    ``leaving``: what it must be now, where it is not yet as wanted; None: whatever it is. Raises :class:`Conflict`
+    where someone has disabled or enabled it meanwhile, :class:`ApiError` also where it is not as wanted afterwards.
     """
     wanted = (status, reason if status == "disabled" else None)
     service = get_service(connection, service_id)
-    if (service.status, service.disabled_reason) == wanted:
+    found = (service.status, service.disabled_reason)
+    if found == wanted:
         return service
+    if leaving is not None and found != leaving:
+        raise Conflict(
+            f"someone has changed the compute service of {service.host}: it is {_status(found)}, expected "
+            f"{_status(leaving)}. Set it back, or to {_status(wanted)}",
+            service=service_id,
+            expected=leaving,
+            found=found,
+        )
     body = {"status": status}
     if wanted[1]:
         body["disabled_reason"] = wanted[1]
@@ -89,6 +107,10 @@ def set_service_status(
     if (service.status, service.disabled_reason) != wanted:
         raise ApiError(f"compute service {service_id} is {service.status} ({service.disabled_reason}), not {status}")
     return service
+
+
+def _status(status: Status) -> str:
+    return f"{status[0]} ({status[1]})" if status[1] else status[0]
 
 
 def wait_service_up(
