@@ -227,7 +227,11 @@ def stopped(cloud):
     try:
         yield case
     finally:
+        # Some tests have started it themselves.
+        cloud.ssh(HOST, "systemctl stop nova-compute", timeout=300)
+        before = guestkit.reports(cloud, HOST)
         cloud.ssh(HOST, "systemctl start nova-compute")
+        guestkit.wait_report(cloud, HOST, before)
         guestkit.wait_compute(cloud, HOST)
 
 

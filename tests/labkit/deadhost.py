@@ -113,11 +113,6 @@ def stopped_compute(lab, host):
         lab.ssh(host, "systemctl unmask --runtime nova-compute; systemctl start nova-compute")
 
 
-def reports(lab, host):
-    """How often nova-compute of a host has reported. It begins when its start has ended, forced down or not."""
-    return lab.value("cell1", "SELECT report_count FROM services WHERE host = %s AND deleted = 0", host)
-
-
 def returned(lab, playbooks, host=SOURCE, reader="compute3"):
     """Bring a dead host back as an operator does: on, cleared, nova-compute started, released."""
     lab.command("host", host, "join", check=False)
@@ -127,14 +122,14 @@ def returned(lab, playbooks, host=SOURCE, reader="compute3"):
     evacuation.may_unblock(lab, reader)
     with stopped_compute(lab, host):
         come_back(playbooks, ceph=(reader, "stackguard"), host=host).ok()
-        before = reports(lab, host)
-    waiting.until("nova-compute has begun", lambda: reports(lab, host) > before or None, 180, 2)
+        before = guestkit.reports(lab, host)
+    guestkit.wait_report(lab, host, before)
     again = come_back(playbooks, ceph=(reader, "stackguard"), host=host).ok()
     if "restart nova-compute" in again.told():
         # A server that was sent twice has two records, and one start of nova-compute completes one of them.
         with stopped_compute(lab, host):
-            before = reports(lab, host)
-        waiting.until("nova-compute has begun again", lambda: reports(lab, host) > before or None, 180, 2)
+            before = guestkit.reports(lab, host)
+        guestkit.wait_report(lab, host, before)
         come_back(playbooks, ceph=(reader, "stackguard"), host=host).ok()
     service = lab.service(host)
     assert (service["status"], service["forced_down"]) == ("enabled", False)

@@ -57,8 +57,18 @@ def wait_for(lab, identity, status, timeout=180, **expected):
     return waiting.until(lambda: f"{status} {expected}, is {lab.server(identity)['status']}", seen, timeout)
 
 
+def reports(lab, host):
+    """How often nova-compute of a host has reported. It begins when its start has ended, forced down or not."""
+    return lab.value("cell1", "SELECT report_count FROM services WHERE host = %s AND deleted = 0", host)
+
+
+def wait_report(lab, host, before, timeout=180):
+    """Wait until nova-compute has ended its start. ``before``: its reports while it was stopped."""
+    waiting.until(f"a report of nova-compute on {host}", lambda: reports(lab, host) > before or None, timeout, 2)
+
+
 def wait_compute(lab, host, timeout=120):
-    """Wait until nova-compute of a host has begun, ended its start, and reported."""
+    """Wait until Nova takes nova-compute of a host for up: also for a minute after it was stopped."""
 
     def up():
         service = lab.service(host)
