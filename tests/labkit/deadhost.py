@@ -131,6 +131,7 @@ def returned(lab, playbooks, host=SOURCE, reader="compute3"):
             before = guestkit.reports(lab, host)
         guestkit.wait_report(lab, host, before)
         come_back(playbooks, ceph=(reader, "stackguard"), host=host).ok()
+    guestkit.wait_compute(lab, host)
     service = lab.service(host)
     assert (service["status"], service["forced_down"]) == ("enabled", False)
 
