@@ -21,7 +21,7 @@ from ansible_collections.stackguard.nova.plugins.action.compute_link import stat
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, from_plain, to_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import FENCES
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, lifecycle, run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import ARGUMENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
@@ -173,8 +173,7 @@ def _problem(args: Result) -> t.Optional[str]:
     fence = args["fence"]
     if fence not in FENCES:
         return f"fence: one of {', '.join(FENCES)} is needed"
-    needed = {"command": ("fence_confirm_command",), "power": ()}.get(fence, ())
-    lacking = [name for name in needed if not args[name]]
+    lacking = [name for name in FENCES[fence].requires if name in ARGUMENTS and not args[name]]
     if lacking:
         return f"fence={fence} needs {', '.join(lacking)}"
     least = {"measured_for": 1, "server_timeout": 1, "max_rounds": 1, "proof_max_age": 5, "death_timeout": 1}

@@ -88,8 +88,9 @@ options:
     description: Findings that the operator overrides, each with C(code), C(object) and C(reason).
   fence:
     type: str
-    choices: [command, power, blocklist, attested]
-    description: How the dead host is fenced. Needed with O(action=apply) and O(action=resume).
+    description:
+      - How the dead host is fenced, one of the choices of O(stackguard.nova.evacuate_host#role:main:evacuate_fence).
+        Needed with O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
     description: With O(fence=command), the command that succeeds only when the host is off, for the proof's text.

@@ -184,18 +184,21 @@ def imports(root: pathlib.Path = ROOT) -> Iterator[str]:
 
 #: Where proof of a fence is made: nowhere else, not even from stored data.
 PROOFS = pathlib.Path("plugins/module_utils/model/fence_proof.py")
+#: Where the readings are made that a proof is made of: by the kinds of fence.
+READINGS = pathlib.Path("plugins/module_utils/model/fences")
 
 
 def proofs(directory: pathlib.Path = ROOT / "plugins") -> Iterator[str]:
-    """A fence proof is made of what was just read back, by its makers: never by hand, from a journal, or changed."""
+    """A fence proof is made of what was just read back, by its maker: never by hand, from a journal, or changed."""
     for path, tree in parsed(directory):
-        if path == PROOFS:
-            continue
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or named(node.func) == "isinstance":
                 continue
-            if "FenceProof" in map(named, (node.func, *node.args)):
+            words = {*map(named, (node.func, *node.args))}
+            if "FenceProof" in words and path != PROOFS:
                 yield f"{path}:{node.lineno}: a FenceProof is made in {PROOFS} only"
+            if "Reading" in words and READINGS not in path.parents:
+                yield f"{path}:{node.lineno}: a Reading of a fence is made in {READINGS} only"
 
 
 def named(node: ast.expr) -> str | None:

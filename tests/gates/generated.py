@@ -1,12 +1,13 @@
 # Copyright: (c) 2026, stackguard.nova contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tables of the documentation that are made from the code: places of a host name, fences, finding codes.
+"""What is made from the code: tables of places of a host name, of fences and of finding codes; the choices of a fence.
 
     tests/gates/generated.py            says which are not what the code says, and returns 1
     tests/gates/generated.py --write    writes them
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`.
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. The role's argument specification has the
+kinds of fence as choices, since Ansible reads them there; AWX's survey takes them from it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import catalogue  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import fences  # noqa: E402
 
+SPECIFICATION = "roles/evacuate_host/meta/argument_specs.yml"
+#: The choices of evacuate_fence in it: the first ones after its name.
+CHOICES = re.compile(r"(\n      evacuate_fence:\n(?:        .*\n)*?        choices: \[)[^\]]*(\])")
 PAGES = ("docs/name-places.md", "docs/guides/evacuate.md", "docs/codes/README.md")
 MARKED = re.compile(r"(<!-- table: ([\w ]+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
@@ -41,8 +45,8 @@ def places() -> str:
 
 
 def kinds() -> str:
-    texts = {**{name: kind.text for name, kind in fences.FENCES.items()}, "attested": fences.ATTESTED}
-    rows = [(f"`{name}`", text.proof, text.covers, text.use) for name, text in texts.items()]
+    texts = [(f"`{name}`", entry.text) for name, entry in FENCES.items()]
+    rows = [(name, text.proof, text.covers, text.use) for name, text in texts]
     return table(("`evacuate_fence`", "the proof", "it covers", "use it when"), *rows)
 
 
@@ -63,13 +67,24 @@ def made(name: str, page: str) -> str:
     return {"places": places, "fences": kinds, "codes": lambda: codes(rest, page)}[kind]()
 
 
+def remade(name: str, old: str) -> str:
+    """Return what a file should hold."""
+    if name == SPECIFICATION:
+        choices = ", ".join(("''", *FENCES))
+        new, count = CHOICES.subn(rf"\g<1>{choices}\g<2>", old)
+        if count != 1:
+            sys.exit(f"{name}: the choices of evacuate_fence are not where they were")
+        return new
+    return MARKED.sub(lambda match: match[1] + made(match[2], old) + match[4], old)
+
+
 def main(arguments: list[str]) -> int:
-    """Return 1 where a table differs and is not to be written."""
+    """Return 1 where a file differs and is not to be written."""
     different = []
-    for name in PAGES:
+    for name in (*PAGES, SPECIFICATION):
         path = ROOT / name
         old = path.read_text()
-        new = MARKED.sub(lambda match, page=old: match[1] + made(match[2], page) + match[4], old)
+        new = remade(name, old)
         if new != old:
             different.append(name)
             if arguments == ["--write"]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import FenceProof, blocklist_proof
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import FenceProof, prove
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import FenceTarget
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.tests.unit import builders
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, guest, healthy, node
@@ -57,8 +58,9 @@ def volume(uuid, watchers=(), pool="volumes", **changes):
 
 def listed(some, *addresses, fsid="fsid"):
     """The same scene, fenced by the OSD blocklist of a cluster just now."""
-    wanted = {fsid: list(addresses)}
-    proof = blocklist_proof("compute1", OPERATION, wanted, wanted, AT, "compute2")
+    cluster = {"fsid": fsid, "addresses": list(addresses)}
+    read = {"reader": "compute2", "result": {"fsid": fsid, "listed": list(addresses)}}
+    proof = prove("blocklist", FenceTarget("compute1", OPERATION, {}, (cluster,)), [{"clusters": [read]}], AT)
     return some.asked(fence=proof, fence_kind="blocklist")
 
 

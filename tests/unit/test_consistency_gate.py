@@ -26,7 +26,9 @@ def gate():
         ("fence_proof.FenceProof(**stored)", True),
         ("facts.from_plain(FenceProof, stored)", True),
         ("isinstance(fence, fence_proof.FenceProof)", False),
-        ("fence_proof.power_proof('a', 'b', states, off, at, source)", False),
+        ("fence_proof.prove('power', target, answers, at)", False),
+        ("Reading('said to be off', 'localhost')", True),
+        ("dataclasses.replace(fence.Reading, read='off')", True),
     ],
 )
 def test_a_proof_is_made_by_its_makers_only(gate, tmp_path, monkeypatch, line, refused):

@@ -6,7 +6,8 @@
 
 A proof holds its kind, its host and operation, what it covers, what was read, when and where. It is never empty and
 never of another kind than the fence that was requested, and it expires: a machine can be switched on again. So it is
-read again before each round and at each resume. The three makers below take what the reading returned, nothing else.
+read again before each round and at each resume. :func:`prove` takes what the kind of fence (C(model/fences/)) finds
+in the answers, nothing else.
 
 An attestation is no proof. It is the statement of a named person, for the host that it names, given for one run.
 """
@@ -17,25 +18,24 @@ import dataclasses
 import datetime
 import typing as t
 
-POWER, COMMAND, BLOCKLIST, ATTESTED = "power", "command", "blocklist", "attested"
-#: Fences that something can be read back of.
-PROVABLE = (POWER, COMMAND, BLOCKLIST)
-#: How a source host can be fenced.
-FENCES = (COMMAND, POWER, BLOCKLIST, ATTESTED)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import (
+    FENCES,
+    PROVABLE,
+    of_addresses,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import Answers, FenceTarget, ProofError
+
 #: Seconds that the controller's clock may go backwards between two readings.
 SKEW = 2.0
 
 
-class ProofError(ValueError):
-    """What was read back proves nothing: why."""
-
-
 @dataclasses.dataclass(frozen=True)
 class FenceProof:
-    """What was read back of a fence. Use the makers of this module: lint refuses any other place.
+    """What was read back of a fence. :func:`prove` makes it: lint refuses any other place.
 
-    ``clusters``: for C(blocklist), Ceph fsid to the addresses that were read on its OSD blocklist. Empty for the
-    others, which cover the machine and so every disk.
+    ``clusters``: of a fence of addresses, Ceph fsid to the addresses that were read there. Empty for the others, which
+    cover the machine and so every disk.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class FenceProof:
                 raise ProofError(f"a proof without {name} is none")
         if self.kind not in PROVABLE:
             raise ProofError(f"{self.kind!r} can not be read back")
-        if (self.kind == BLOCKLIST) != bool(self.clusters):
+        if of_addresses(self.kind) != bool(self.clusters):
             raise ProofError(f"a proof of kind {self.kind} with clusters {sorted(self.clusters)}")
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):
             raise ProofError("a cluster without an address is not fenced")
@@ -65,7 +65,12 @@ class FenceProof:
     @property
     def covers_machine(self) -> bool:
         """Whether the whole machine is off, whatever storage its guests use."""
-        return self.kind in (POWER, COMMAND)
+        return not of_addresses(self.kind)
+
+    @property
+    def powered_off(self) -> bool:
+        """Whether the machine was read as without power: one that answers later was switched on again."""
+        return FENCES[self.kind].powers_off
 
     def covers_cluster(self, fsid: t.Optional[str]) -> bool:
         """Whether clients of the host are refused by this Ceph cluster (or the machine is off)."""
@@ -79,7 +84,7 @@ class Attestation:
     host: str
     person: str
     reason: str
-    kind: str = ATTESTED
+    kind: str = attested.FENCE.name
 
     def __post_init__(self) -> None:
         """Refuse a statement of no one, or without a reason. Raises :class:`ProofError`."""
@@ -93,56 +98,18 @@ Fence = t.Union[FenceProof, Attestation]
 # --- makers ---------------------------------------------------------------------------------------------------
 
 
-def power_proof(
-    host: str, operation_id: str, states: t.Sequence[str], off: t.Container[str], at: str, source: str
-) -> FenceProof:
-    """Return the proof of a machine that was read as off at least twice. ``states``: one for each reading, in order.
+def prove(kind: str, target: FenceTarget, answers: Answers, at: str) -> FenceProof:
+    """Return the proof that the answers make: of a known kind, read back as often as that kind needs.
 
-    Raises :class:`ProofError` where fewer were read, or any of them is not in ``off``.
+    ``answers``: one for each reading, in order. Raises :class:`ProofError` where they make none.
     """
-    if len(states) < 2:
-        raise ProofError(f"the power state was read {len(states)} times, two are needed")
-    wrong = [state for state in states if state not in off]
-    if wrong:
-        raise ProofError(f"the power state was read as {', '.join(states)}")
-    return FenceProof(POWER, host, operation_id, f"power state {' and '.join(states)}", at, source)
-
-
-def command_proof(
-    host: str, operation_id: str, code: t.Optional[int], command: str, at: str, source: str
-) -> FenceProof:
-    """Return the proof of a confirming command that exited with 0. Raises :class:`ProofError` for any other end."""
-    if code != 0:
-        raise ProofError(f"the confirming command ended with {'no exit status' if code is None else code}")
-    return FenceProof(COMMAND, host, operation_id, f"the confirming command exited with 0: {command}", at, source)
-
-
-def blocklist_proof(
-    host: str,
-    operation_id: str,
-    wanted: t.Mapping[str, t.Collection[str]],
-    listed: t.Mapping[str, t.Collection[str]],
-    at: str,
-    source: str,
-) -> FenceProof:
-    """Return the proof that clusters refuse the host's addresses. ``wanted``, ``listed``: fsid to addresses.
-
-    ``listed``: what was read on each cluster's OSD blocklist just now, as plain addresses. Raises :class:`ProofError`
-    where nothing was wanted, or an address of it was not read there.
-    """
-    if not wanted or not all(wanted.values()):
-        raise ProofError("no address of the host is known: nothing was put on a blocklist")
-    lacking = [
-        f"{address} in cluster {fsid}"
-        for fsid, addresses in sorted(wanted.items())
-        for address in sorted(addresses)
-        if address not in listed.get(fsid, ())
-    ]
-    if lacking:
-        raise ProofError(f"not on the OSD blocklist: {', '.join(lacking)}")
-    clusters = {fsid: sorted(addresses) for fsid, addresses in sorted(wanted.items())}
-    read = "; ".join(f"OSD blocklist of {fsid}: {', '.join(addresses)}" for fsid, addresses in clusters.items())
-    return FenceProof(BLOCKLIST, host, operation_id, read, at, source, clusters)
+    fence = FENCES.get(kind)
+    if fence is None or not fence.readings:
+        raise ProofError(f"{kind!r} can not be read back")
+    reading = fence.read_back(target, answers)
+    if len(answers) < fence.readings:
+        raise ProofError(f"the fence was read back {len(answers)} times, {fence.readings} are needed")
+    return FenceProof(kind, target.host, target.operation_id, reading.read, at, reading.source, dict(reading.clusters))
 
 
 def kept(plain: t.Mapping[str, t.Any]) -> FenceProof:

@@ -67,7 +67,6 @@ class RenameRequest:
     has_broker: bool = False
 
 
-FENCES = fence_proof.FENCES
 #: Power state afterwards: as it was, or stopped.
 TARGET_STATES = ("keep", "stopped")
 #: What keeps Nova from evacuating a server, and can be reset: a task that its host left behind, and three states.

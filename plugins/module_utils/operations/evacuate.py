@@ -42,6 +42,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import (
     fence_proof,
     findings,
     server_state,
+    task_results,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -53,11 +54,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     from_plain,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import (
-    Attestation,
-    FenceProof,
-    ProofError,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation, FenceProof
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested, blocklist
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import of_addresses
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import FenceTarget, ProofError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
@@ -483,7 +483,7 @@ class Evacuation:
         homes = storage.homes(bundle, decision.guests)
         servers = self._servers(bundle, about, decision, homes)
         listed = decision.addresses.by_cluster if decision.addresses else {}
-        lists = self.options["fence"] == fence_proof.BLOCKLIST or self.options["also_blocklist"]
+        lists = of_addresses(self.options["fence"]) or self.options["also_blocklist"]
         addresses = listed if lists else {}
         reason = checks.reason_of(request.operation_id)
         images = {entry.uuid: list(entry.images) for entry in servers}
@@ -651,11 +651,11 @@ class Evacuation:
         if not planned:
             self.scratch.none_left = True
             return _by_cluster(journal)
-        lists = self.options["fence"] == fence_proof.BLOCKLIST
+        lists = of_addresses(self.options["fence"])
         request = dataclasses.replace(self._request(str(journal["operation_id"]), None), servers=planned, partial=True)
         decision = self._preflight(bundle, about, request)
         proof = (journal.get("memory") or {}).get("proof") or {}
-        held = not act or proof.get("kind") == fence_proof.BLOCKLIST
+        held = not act or of_addresses(proof.get("kind"))
         problems = [
             item
             for item in decision.checked.findings
@@ -700,7 +700,7 @@ class Evacuation:
     def _to_fence(self, act: bool) -> CallResult:
         self.scratch.act = act
         self.scratch.phase = "fence"
-        if self.options["fence"] == fence_proof.ATTESTED:
+        if self.options["fence"] == attested.FENCE.name:
             return self.advance(self.scratch, ())
         if act or self.book.state_of(FENCE) != journals.DONE:
             self.book.tell(fenced_by=None)
@@ -712,22 +712,22 @@ class Evacuation:
 
     def _fence_needs(self, act: bool, extra: bool = True) -> t.List[Json]:
         """Return what the fence needs; the extra line of defence, too."""
-        kind = fences.FENCES[str(self.options["fence"])]
+        kind = str(self.options["fence"])
         try:
-            found = kind.need(self._target(), act)
+            found = fences.needs_of(kind, self._target(), act)
         except ProofError as error:
             raise self._not_fenced(str(error)) from error
-        if extra and act and self.options["also_blocklist"] and kind.name != fence_proof.BLOCKLIST:
+        if extra and act and self.options["also_blocklist"] and not of_addresses(kind):
             clusters = self._clusters()
             if clusters:
-                found = [*found, needs.fence(fence_proof.BLOCKLIST, True, clusters, extra=True)]
+                found = [*found, needs.fence(blocklist.FENCE.name, True, clusters, extra=True)]
             else:
                 self._warn("no address of the host is known as a client of Ceph: no blocklist entry beside the fence")
         return found
 
-    def _target(self) -> fences.FenceTarget:
-        clusters = tuple(self._clusters()) if self.options["fence"] == fence_proof.BLOCKLIST else ()
-        return fences.FenceTarget(self.host, self.scratch.operation_id, self.options, clusters)
+    def _target(self) -> FenceTarget:
+        clusters = tuple(self._clusters()) if of_addresses(self.options["fence"]) else ()
+        return FenceTarget(self.host, self.scratch.operation_id, self.options, clusters)
 
     def _clusters(self) -> t.List[Json]:
         """Return each cluster with the addresses that it is to refuse. Raises Stopped where no host reaches one."""
@@ -756,7 +756,7 @@ class Evacuation:
         return sorted({*self.options["never_blocklist"], *self.controllers})
 
     def _note_listed(self) -> None:
-        if self.options["fence"] != fence_proof.BLOCKLIST and not self.options["also_blocklist"]:
+        if not of_addresses(self.options["fence"]) and not self.options["also_blocklist"]:
             return
         noted = records.blocklisted(self.book.journal)
         asked = {str(cluster["fsid"]): list(cluster["addresses"]) for cluster in self._clusters()}
@@ -795,7 +795,7 @@ class Evacuation:
     def _proven(self) -> fence_proof.Fence:
         """Make the proof from the answers; an attestation from the override. Raises Stopped where there is none."""
         kind = str(self.options["fence"])
-        if kind == fence_proof.ATTESTED:
+        if kind == attested.FENCE.name:
             return self._attestation()
         read = [answer for answer in needs.answers_of(self.answers, needs.FENCE) if not answer.get("extra")]
         if not read and self.scratch.proven and self.scratch.proof is not None:
@@ -804,7 +804,7 @@ class Evacuation:
         try:
             if not read:
                 raise ProofError("it was not read back")
-            proof = fences.FENCES[kind].prove(self._target(), read, _read_at(read))
+            proof = fence_proof.prove(kind, self._target(), read, _read_at(read))
         except ProofError as error:
             raise self._not_fenced(str(error)) from error
         self.scratch.proof, self.scratch.proven = t.cast("Json", to_plain(proof)), True
@@ -826,7 +826,7 @@ class Evacuation:
 
     def _stored_fence(self) -> t.Optional[fence_proof.Fence]:
         """Return the proof of this very run; of an earlier run it counts as none."""
-        if self.options["fence"] == fence_proof.ATTESTED:
+        if self.options["fence"] == attested.FENCE.name:
             return self._attestation()
         return None if self.scratch.proof is None else fence_proof.kept(self.scratch.proof)
 
@@ -854,8 +854,8 @@ class Evacuation:
         if not extra:
             return
         try:
-            target = fences.FenceTarget(self.host, self.scratch.operation_id, self.options, tuple(self._clusters()))
-            fences.FENCES[fence_proof.BLOCKLIST].prove(target, extra, _read_at(extra))
+            target = FenceTarget(self.host, self.scratch.operation_id, self.options, tuple(self._clusters()))
+            fence_proof.prove(blocklist.FENCE.name, target, extra, _read_at(extra))
         except ProofError as error:
             self._warn(f"the blocklist entry beside the fence could not be made: {error}")
 
@@ -884,7 +884,7 @@ class Evacuation:
         """Return what is needed before anything is judged again: the proof, and what hosts say now."""
         self.scratch.proven = False
         first = [needs.wait(wait)] if wait else []
-        if self.options["fence"] == fence_proof.ATTESTED:
+        if self.options["fence"] == attested.FENCE.name:
             return [*first, self._reading()]
         proofs = [need for need in self._fence_needs(act=False, extra=False) if need["kind"] == needs.FENCE]
         # Hosts are read between two readings of the power state; the last reading is the last of all.
@@ -994,7 +994,7 @@ class Evacuation:
             home
             for answer in needs.answers_of(self.answers, needs.GUARD)
             for home in answer.get("homes") or []
-            if not needs.ended_well(home.get("result"))
+            if not task_results.ended_well(home.get("result"))
         ]
         if failed and self.scratch.reguards < REGUARDS:
             self.scratch.guarded_images, self.scratch.bad = sorted(verified), []
@@ -1022,7 +1022,7 @@ class Evacuation:
         for answer in needs.answers_of(self.answers, kind):
             for home in answer.get("homes") or []:
                 result = home.get("result")
-                if not needs.ended_well(result):
+                if not task_results.ended_well(result):
                     continue
                 if (result.get("fsid"), result.get("pool")) != (home.get("fsid"), home.get("pool")):
                     continue
@@ -1037,7 +1037,7 @@ class Evacuation:
         found = []
         for answer in needs.answers_of(self.answers, kind):
             for home in answer.get("homes") or []:
-                if needs.ended_well(home.get("result")):
+                if task_results.ended_well(home.get("result")):
                     continue
                 self.scratch.bad.append(str(home.get("reader")))
                 other = self._reader((str(home["fsid"]), str(home["pool"])))
@@ -1419,8 +1419,8 @@ class Evacuation:
         for answer in needs.answers_of(self.answers, needs.LIFT):
             for cluster in answer.get("clusters") or []:
                 result = cluster.get("result")
-                if not needs.ended_well(result) or result.get("fsid") != cluster.get("fsid"):
-                    raise Stopped(f"the blocklist of {cluster.get('fsid')} was not lifted: {needs.why(result)}")
+                if not task_results.ended_well(result) or result.get("fsid") != cluster.get("fsid"):
+                    raise Stopped(f"the blocklist of {cluster.get('fsid')} was not lifted: {task_results.why(result)}")
                 lifted = {str(cluster["fsid"]): cluster.get("addresses") or []}
                 listed = records.without(records.blocklisted(self.book.journal), lifted)
                 self.book.tell(blocklisted={fsid: found for fsid, found in listed.items() if fsid})
@@ -1544,7 +1544,7 @@ def _by_cluster(journal: t.Mapping[str, t.Any]) -> Json:
 def _without_guard(home: t.Mapping[str, t.Any]) -> t.Set[str]:
     """Return the images of a pool on which no guard of ours is, as the host that removed them says."""
     result: Json = home.get("result") or {}
-    if not needs.ended_well(result) or (result.get("fsid"), result.get("pool")) != (home["fsid"], home["pool"]):
+    if not task_results.ended_well(result) or (result.get("fsid"), result.get("pool")) != (home["fsid"], home["pool"]):
         return set()
     found = {str(image["image"]) for image in result.get("images") or [] if not image.get("guarded")}
     # Its owner deleted it, or a rebuild made it again: our snapshot is not on it.
@@ -1584,7 +1584,7 @@ def _summary(result: rounds.Round) -> str:
 
 def _home_failed(home: t.Mapping[str, t.Any]) -> str:
     where = f"{home.get('fsid')}/{home.get('pool')} through {home.get('reader')}"
-    return f"guards in {where}: {needs.why(home.get('result'))}"
+    return f"guards in {where}: {task_results.why(home.get('result'))}"
 
 
 def _plain_checked(checked: Checked) -> Json:

@@ -11,8 +11,8 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Fence
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import (
-    FENCES,
     RESETS,
     TARGET_STATES,
     EvacuationRequest,

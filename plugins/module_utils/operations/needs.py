@@ -65,21 +65,3 @@ def wait(seconds: float) -> Json:
 def answers_of(answers: t.Sequence[t.Mapping[str, t.Any]], kind: str) -> t.List[t.Mapping[str, t.Any]]:
     """Return the answers to the needs of one kind, in their order."""
     return [entry for entry in answers if entry.get("kind") == kind]
-
-
-def ended_well(result: t.Optional[t.Mapping[str, t.Any]]) -> bool:
-    """Whether a task was run and did not fail."""
-    return bool(result) and result is not None and not _bad(result)
-
-
-def _bad(result: t.Mapping[str, t.Any]) -> bool:
-    return bool(result.get("failed") or result.get("unreachable") or result.get("skipped"))
-
-
-def why(result: t.Optional[t.Mapping[str, t.Any]]) -> str:
-    """Say why a task did not do what was asked."""
-    if not result:
-        return "it was not run"
-    if result.get("unreachable"):
-        return f"it does not answer: {result.get('msg') or 'no reason given'}"
-    return str(result.get("msg") or result.get("stderr") or "no reason given")

@@ -25,7 +25,6 @@ def read(name):
 
 
 TYPES = {item["name"]: item for item in read("credential_types")["awx_credential_types"]}
-QUESTIONS = read("job_templates")["awx_questions"]
 TEMPLATES = {item["name"]: item for item in read("job_templates")["awx_job_templates"]}
 WORKFLOWS = {item["name"]: item for item in read("workflows")["awx_workflows"]}
 
@@ -52,3 +51,14 @@ def options(playbook):
         specs = ROOT / "roles" / role / "meta" / "argument_specs.yml"
         found.update(yaml.safe_load(specs.read_text())["argument_specs"]["main"]["options"])
     return found
+
+
+def asked(question):
+    """A question, with the choices that configure.yml takes from the role: test_configure.py has what AWX gets."""
+    if question.get("choices") != "{{ stackguard_awx_fences }}":
+        return question
+    choices = options("evacuate_host.yml")["evacuate_fence"]["choices"]
+    return {**question, "choices": list(filter(None, choices))}
+
+
+QUESTIONS = {name: asked(question) for name, question in read("job_templates")["awx_questions"].items()}

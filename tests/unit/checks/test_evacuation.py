@@ -18,6 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import Elsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest, node
 from ansible_collections.stackguard.nova.tests.unit.evacuations import (
@@ -133,7 +134,7 @@ def test_what_is_spoiled_is_told_by_its_code_and_refuses(name):
 
 def test_a_guest_that_still_runs_refuses_whatever_the_fence():
     some = scene(alive=True)
-    for fence in ("power", "command", "blocklist", "attested", None):
+    for fence in (*FENCES, None):
         (item,) = told(some, "SG506", fence=fence)
         assert "is running there" in item.evidence["alive"][0]
 

@@ -11,14 +11,24 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation, ProofError, refusal
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation, refusal
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import FenceTarget, ProofError
 
 AT = "2026-11-21T06:00:00+00:00"
 OPERATION = "0123456789ab"
 
 
 def off(at=AT, host="compute1"):
-    return fence_proof.power_proof(host, OPERATION, ["Off", "Off"], {"Off"}, at, "localhost")
+    answers = 2 * [{"on": "localhost", "read": {"PowerState": "Off"}}]
+    return fence_proof.prove("power", FenceTarget(host, OPERATION, {}), answers, at)
+
+
+def listed(wanted, found):
+    """A proof that addresses of compute1 were read on blocklists: both by cluster."""
+    clusters = tuple({"fsid": fsid, "addresses": addresses} for fsid, addresses in wanted.items())
+    read = [{"reader": "c2", "result": {"fsid": fsid, "listed": addresses}} for fsid, addresses in found.items()]
+    return fence_proof.prove("blocklist", FenceTarget("compute1", OPERATION, {}, clusters), [{"clusters": read}], AT)
 
 
 def judged(proof, host="compute1", operation=OPERATION, kind="power", now=AT, max_age=120.0):
@@ -82,7 +92,7 @@ def test_a_proof_that_covers_nothing_can_not_be_made(changes):
 
 def test_a_blocklist_proof_covers_its_own_clusters_only():
     wanted = {"f1": ["192.0.2.2"]}
-    proof = fence_proof.blocklist_proof("compute1", OPERATION, wanted, {"f1": ["192.0.2.2", "192.0.2.9"]}, AT, "c2")
+    proof = listed(wanted, {"f1": ["192.0.2.2", "192.0.2.9"]})
     assert proof.clusters == wanted, "what else is on the list is no part of it"
     assert [proof.covers_cluster(fsid) for fsid in ("f1", "f2", None)] == [True, False, False]
     assert [off().covers_cluster(fsid) for fsid in ("f1", None)] == [True, True]
@@ -91,13 +101,14 @@ def test_a_blocklist_proof_covers_its_own_clusters_only():
 @pytest.mark.parametrize("wanted", [{}, {"f1": []}, {"f1": ["192.0.2.2"], "f2": []}])
 def test_an_empty_list_is_no_proof(wanted):
     with pytest.raises(ProofError, match="no address of the host is known"):
-        fence_proof.blocklist_proof("compute1", OPERATION, wanted, wanted, AT, "compute2")
+        listed(wanted, wanted)
 
 
 @pytest.mark.parametrize("code", [None, 1, 255])
 def test_a_command_that_did_not_end_with_0_is_no_proof(code):
     with pytest.raises(ProofError):
-        fence_proof.command_proof("compute1", OPERATION, code, "/bin/confirm", AT, "localhost")
+        answers = [{"act": False, "confirmed": {"rc": code}}]
+        fence_proof.prove("command", FenceTarget("compute1", OPERATION, {}), answers, AT)
 
 
 # --- attested -------------------------------------------------------------------------------------------------
@@ -118,4 +129,5 @@ def test_an_attestation_of_no_person_or_without_a_reason_is_refused(person, reas
 
 def test_an_attestation_is_no_proof():
     assert not isinstance(Attestation("compute1", "Ada", "because"), fence_proof.FenceProof)
-    assert fence_proof.ATTESTED not in fence_proof.PROVABLE
+    assert "attested" in FENCES
+    assert "attested" not in fence_proof.PROVABLE

@@ -18,6 +18,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity import me
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation, return_host
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, fencing, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, server_state
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import blocklist, power
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import Reading
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuate,
     evacuation_record,
@@ -64,12 +66,14 @@ class Patch:
 def a_blocklist_of_no_address_is_proof(patch):
     """D1: nothing is put on the list, and the journal says that it was read back."""
 
-    def prove(_self, target, _answers, at):
-        clusters = {fsid: ["192.0.2.254"] for fsid in ("fsid-1", "fsid-2")}
-        return fence_proof.FenceProof("blocklist", target.host, target.operation_id, "read back", at, "-", clusters)
+    def read_back(_self, _target, _answers):
+        return Reading("read back", "-", {fsid: ["192.0.2.254"] for fsid in ("fsid-1", "fsid-2")})
 
-    patch.put(fences.Blocklist, "need", lambda _self, _target, act: [evacuate.needs.fence("blocklist", act)])
-    patch.put(fences.Blocklist, "prove", prove)
+    def needs_of(original, kind, target, act):
+        return [evacuate.needs.fence(kind, act)] if kind == "blocklist" else original(kind, target, act)
+
+    patch.wrap(fences, "needs_of", needs_of)
+    patch.put(blocklist.Blocklist, "read_back", read_back)
     patch.nothing(fencing, "uncovered", {})
     patch.nothing(storage, "bare")
     patch.nothing(fencing, "_none")
@@ -101,7 +105,7 @@ def the_first_cluster_is_the_right_one(patch):
     """D2: the fence is written to another cluster, and read back there."""
     patch.put(evacuate.Evacuation, "_reader", _first_by_name)
     patch.put(guard_snapshots, "expect_cluster", lambda ceph, fsid=None: ceph.fsid())
-    patch.put(fences, "listings", _by_what_was_asked)
+    patch.put(blocklist, "listings", _by_what_was_asked)
     nobody_guards(patch)
 
 
@@ -164,7 +168,7 @@ def a_silent_libvirt_has_no_domains(patch):
 
 def another_machine_is_off(patch):
     """D7: any Off in the answer of a BMC with several systems."""
-    patch.put(fences, "power_state", lambda result, _options: "Off" if "Off" in repr(result) else "On")
+    patch.put(power, "power_state", lambda result, _options: "Off" if "Off" in repr(result) else "On")
 
 
 def guards_stay_until_the_last(patch):

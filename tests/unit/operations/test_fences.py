@@ -7,15 +7,27 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import PROVABLE, ProofError
+from ansible_collections.stackguard.nova.plugins.filter.fence_requires import fence_requires
+from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, task_results
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import (
+    ADDRESSES,
+    MACHINE,
+    FenceKind,
+    FenceTarget,
+    ProofError,
+    Reading,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import fences, needs
+from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 AT = "2026-11-21T06:00:00+00:00"
 
 
 def target(clusters=(), **options):
-    return fences.FenceTarget("compute1", "0123456789ab", options, tuple(clusters))
+    return FenceTarget("compute1", "0123456789ab", options, tuple(clusters))
 
 
 def power(*states, **options):
@@ -24,11 +36,55 @@ def power(*states, **options):
         {"kind": "fence", "on": "localhost", "read": {"PowerState": state} if isinstance(state, str) else state}
         for state in states
     ]
-    return fences.FENCES["power"].prove(target(**options), answers, AT)
+    return fence_proof.prove("power", target(**options), answers, AT)
 
 
-def test_every_fence_that_can_be_read_back_has_one_implementation():
-    assert set(fences.FENCES) == set(PROVABLE)
+@pytest.mark.parametrize("kind", ["attested", "watchdog", ""])
+def test_what_nothing_is_read_back_of_is_neither_asked_for_nor_proven(kind):
+    with pytest.raises(ProofError):
+        fences.needs_of(kind, target([ONE]), True)
+    with pytest.raises(ProofError, match="can not be read back"):
+        fence_proof.prove(kind, target([ONE]), [{"read": {"PowerState": "Off"}, "confirmed": ENDED}] * 2, AT)
+
+
+@pytest.mark.parametrize("kind", fence_proof.PROVABLE)
+def test_no_fence_is_proven_by_no_answer(kind):
+    with pytest.raises(ProofError):
+        fence_proof.prove(kind, target([ONE]), [], AT)
+
+
+def test_a_fence_that_is_read_back_less_often_than_it_says_is_not_proven(monkeypatch):
+    """Whatever its own reading makes of it."""
+
+    class Watchdog(FenceKind):
+        name, readings = "watchdog", 2
+
+        def read_back(self, _target, _answers):
+            return Reading("it was said to be off", "localhost")
+
+    monkeypatch.setitem(FENCES, "watchdog", Watchdog())
+    with pytest.raises(ProofError, match="read back 1 times, 2 are needed"):
+        fence_proof.prove("watchdog", target(), [{}], AT)
+    with pytest.raises(ProofError, match="can not be read back"):
+        fence_proof.prove("watchdog", target(), [{}, {}], AT)
+
+
+def test_each_kind_of_fence_is_complete():
+    for name, entry in FENCES.items():
+        assert entry.name == name
+        assert all((entry.text.proof, entry.text.covers, entry.text.use)), name
+        assert entry.covers in (MACHINE, ADDRESSES), name
+        assert not entry.readings or (ROOT / f"roles/evacuate_host/tasks/fence_{name}.yml").exists(), name
+
+
+def test_what_a_fence_requires_is_a_variable_of_the_role():
+    specification = yaml.safe_load((ROOT / "roles/evacuate_host/meta/argument_specs.yml").read_text())
+    options = specification["argument_specs"]["main"]["options"]
+    for name in FENCES:
+        assert set(fence_requires(name)) <= set(options), name
+    assert fence_requires("command") == ["evacuate_fence_command", "evacuate_fence_confirm_command"]
+    assert fence_requires("power") == ["evacuate_power_options", "evacuate_power_state_options"]
+    assert fence_requires("watchdog") == fence_requires("") == fence_requires(None) == []
 
 
 # --- power ----------------------------------------------------------------------------------------------------
@@ -42,7 +98,7 @@ def test_a_machine_that_was_read_as_off_twice_is_fenced():
 
 def test_the_two_readings_are_some_seconds_apart():
     """D7: one Off during a power cycle was enough."""
-    asked = fences.FENCES["power"].need(target(), True)
+    asked = fences.needs_of("power", target(), True)
     assert [need["kind"] for need in asked] == ["fence", "wait", "fence"]
     assert [need["act"] for need in asked if need["kind"] == "fence"] == [True, False]
     assert asked[1]["seconds"] >= 5
@@ -123,14 +179,14 @@ def test_the_output_of_a_command_counts_by_the_operators_own_pattern():
 def test_a_machine_that_could_not_be_switched_off_says_so_where_its_state_was_not_read():
     answer = {"switched": {"failed": True, "msg": "401"}, "read": {"failed": True, "msg": "no route"}}
     with pytest.raises(ProofError, match="no route; switch off: 401"):
-        fences.FENCES["power"].prove(target(), [answer, answer], AT)
+        fence_proof.prove("power", target(), [answer, answer], AT)
 
 
 # --- command --------------------------------------------------------------------------------------------------
 
 
 def command(*answers):
-    return fences.FENCES["command"].prove(target(fence_confirm_command="/bin/confirm"), answers, AT)
+    return fence_proof.prove("command", target(fence_confirm_command="/bin/confirm"), answers, AT)
 
 
 ENDED = {"rc": 0, "changed": True}
@@ -140,7 +196,7 @@ def test_a_confirming_command_that_exits_with_0_is_proof():
     proof = command({"act": True, "on": "admin", "commanded": ENDED, "confirmed": ENDED})
     assert (proof.kind, proof.source) == ("command", "admin")
     assert "/bin/confirm" in proof.read
-    assert [need["act"] for need in fences.FENCES["command"].need(target(), False)] == [False]
+    assert [need["act"] for need in fences.needs_of("command", target(), False)] == [False]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +229,7 @@ def listed(cluster, fsid=None, addresses=None):
 
 
 def blocklist(clusters, *answered):
-    return fences.FENCES["blocklist"].prove(target(clusters), [{"clusters": list(answered)}], AT)
+    return fence_proof.prove("blocklist", target(clusters), [{"clusters": list(answered)}], AT)
 
 
 def test_addresses_that_every_cluster_has_on_its_list_are_proof():
@@ -195,7 +251,7 @@ def test_nothing_to_list_is_no_proof_and_no_call():
     """D1: the module was called with an empty list, and the journal had its proof."""
     for clusters in ([], [{**ONE, "addresses": []}], [ONE, {**TWO, "addresses": []}]):
         with pytest.raises(ProofError, match="no address of the host is known"):
-            fences.FENCES["blocklist"].need(target(clusters), True)
+            fences.needs_of("blocklist", target(clusters), True)
         with pytest.raises(ProofError):
             blocklist(clusters, *[listed(entry) for entry in clusters])
 
@@ -224,8 +280,8 @@ def test_needs_are_plain_data_and_answers_are_taken_by_their_kind():
 
 
 def test_a_task_that_was_skipped_or_not_run_did_not_end_well():
-    assert needs.ended_well({"changed": False})
-    assert not any(map(needs.ended_well, (None, {}, {"failed": True}, {"skipped": True}, {"unreachable": True})))
+    assert task_results.ended_well({"changed": False})
+    assert not any(map(task_results.ended_well, (None, {}, {"failed": True}, {"skipped": True}, {"unreachable": True})))
 
 
 def test_a_machine_that_stays_on_is_reported_as_on_and_not_as_unread():

@@ -33,7 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     EvacuationTarget,
     MigrationRow,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import BLOCKLIST, PROVABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import PROVABLE, of_addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
     CATALOGUE,
@@ -70,7 +70,7 @@ class EvacuationDecision:
     seating: Seating
     guests: t.Tuple[Guest, ...] = ()
     destinations: t.Tuple[Destination, ...] = ()
-    #: What Ceph would refuse. Its problems are among the findings only where the fence is the blocklist.
+    #: What Ceph would refuse. Its problems are among the findings only where the fence is one of addresses.
     addresses: t.Optional[fencing.Addresses] = None
     #: Servers that must not be sent now, each with code and reason, whatever becomes of the others.
     barred: t.Mapping[str, t.Tuple[str, str]] = dataclasses.field(default_factory=dict)
@@ -356,9 +356,9 @@ def _fence(
 ) -> Items:
     """What lives is drained, not evacuated; what was cut off (it has watchers) is what a fence is for.
 
-    Before the fence, what a blocklist would not cover is reported: nothing has been touched yet.
+    Before the fence, what a fence of addresses would not cover is reported: nothing has been touched yet.
     """
-    if kind == BLOCKLIST:
+    if of_addresses(kind):
         yield from planned.problems
     elif request.also_blocklist:
         # The requested fence decides: what is not known is not listed, and does not refuse.
@@ -373,7 +373,7 @@ def _fence(
     if domains:
         remedy = "It lives: no override passes this. Drain it (drain_host), or end what runs there, then run it again."
         yield finding("SG506", Subject("host", request.host), {storage.ALIVE: domains}, remedy)
-    elif kind == BLOCKLIST:
+    elif of_addresses(kind):
         yield from storage.bare(leaving, planned.uncovered)
 
 

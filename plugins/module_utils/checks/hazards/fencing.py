@@ -32,7 +32,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     HostFacts,
     RbdFacts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import BLOCKLIST
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import of_addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
     WARNING,
@@ -69,7 +69,7 @@ class Addresses:
 
     @property
     def wanted(self) -> t.Dict[str, t.List[str]]:
-        """Return cluster to the addresses, sorted: what :func:`fence_proof.blocklist_proof` takes."""
+        """Return cluster to the addresses, sorted: what a fence of addresses takes."""
         return {fsid: sorted(why) for fsid, why in sorted(self.by_cluster.items()) if why}
 
     @property
@@ -381,8 +381,8 @@ def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
 
 
 def rights(bundle: Bundle, fsids: t.Iterable[str], fence_kind: t.Optional[str]) -> Items:
-    """SG518: for a fence by the blocklist a reader's user must be able to add entries, and should to remove them."""
-    if fence_kind != BLOCKLIST:
+    """SG518: for a fence of addresses a reader's user must be able to add entries, and should to remove them."""
+    if not of_addresses(fence_kind):
         return
     for fsid in sorted(set(fsids)):
         views = _views(bundle, fsid)

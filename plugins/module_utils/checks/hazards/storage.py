@@ -36,6 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     HostFacts,
     RbdImage,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import PROVABLE
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
     WARNING,
@@ -109,9 +110,9 @@ def fenced(
 
     * Signs of life are running domains on the source, QEMU processes that libvirt does not show, and watchers at the
       host's own addresses. A watcher of anybody else is none: :func:`fencing.strangers`.
-    * Power and command prove the machine off: any sign of life contradicts that.
-    * A blocklist proves that clusters refuse the host. What runs there does not matter for a server whose disks are
-      all in these clusters; for any other it does.
+    * A fence of the machine proves it off: any sign of life contradicts that.
+    * A fence of addresses proves that clusters refuse the host. What runs there does not matter for a server whose
+      disks are all in these clusters; for any other it does.
     * An attestation counts where nothing contradicts it.
     """
     known = known or clients.identify(bundle, about, guests, request, None, elsewhere)
@@ -124,8 +125,8 @@ def fenced(
         request.proof_max_age,
     )
     proof = request.fence
-    if refused is None and isinstance(proof, fence_proof.FenceProof) and proof.kind == fence_proof.BLOCKLIST:
-        yield from _blocklisted(bundle, guests, request, known, proof)
+    if refused is None and isinstance(proof, fence_proof.FenceProof) and not proof.covers_machine:
+        yield from _refused_addresses(bundle, guests, request, known, proof)
     else:
         yield from _off(bundle, guests, request, known, refused)
     yield from unread_watchers(known)
@@ -143,7 +144,7 @@ def _off(
         evidence = {ALIVE: signs, **({"contradicts": read} if read else {})}
         yield finding("SG506", host, evidence, _IS_ON if proven else _LIVES)
     elif refused is not None:
-        requested = request.fence_kind in fence_proof.PROVABLE
+        requested = request.fence_kind in PROVABLE
         without = {
             "fence": request.fence.kind if request.fence else None,
             "watchers": 0,
@@ -155,7 +156,7 @@ def _off(
     yield from silent(bundle, request)
 
 
-def _blocklisted(
+def _refused_addresses(
     bundle: Bundle,
     guests: t.Sequence[Guest],
     request: EvacuationRequest,
@@ -180,7 +181,7 @@ def _blocklisted(
 
 
 def bare(guests: t.Sequence[Guest], uncovered: t.Mapping[str, str]) -> Items:
-    """SG506 for each server with a disk that a blocklist would not cover. Passed by the server's name only."""
+    """SG506 for each server with a disk that a fence of addresses would not cover. Passed by the server's name only."""
     for guest in guests:
         if guest.uuid in uncovered:
             evidence = {"not covered": uncovered[guest.uuid]}
@@ -226,7 +227,7 @@ def live_domains(bundle: Bundle, request: EvacuationRequest, guests: t.Sequence[
 def _answered(bundle: Bundle, request: EvacuationRequest) -> t.List[str]:
     """Say so where a machine that was read as off answered later: it was switched on again."""
     facts, proof = source_facts(bundle, request), request.fence
-    if facts is None or not isinstance(proof, fence_proof.FenceProof) or proof.kind != fence_proof.POWER:
+    if facts is None or not isinstance(proof, fence_proof.FenceProof) or not proof.powered_off:
         return []
     seconds = fence_proof.age(proof, facts.read_at)
     if seconds is None or seconds <= fence_proof.SKEW:

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""fence_requires: the variables without which a fence cannot be made."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: fence_requires
+author: stackguard.nova contributors
+version_added: 0.1.0
+short_description: Return the variables that a fence cannot do without
+description:
+  - Returns the names of the variables of the role P(stackguard.nova.evacuate_host#role) that a kind of fence needs. Of
+    what is no kind of fence it returns none.
+options:
+  _input:
+    description: The kind of fence, as in C(evacuate_fence).
+    type: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show what the fence needs
+  ansible.builtin.debug:
+    msg: "{{ evacuate_fence | stackguard.nova.fence_requires }}"
+"""
+
+RETURN = r"""
+_value:
+  description: Names of variables.
+  type: list
+  elements: str
+  sample: [evacuate_fence_command, evacuate_fence_confirm_command]
+"""
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
+
+
+def fence_requires(kind: t.Any) -> t.List[str]:
+    """Return the names of the variables."""
+    entry = FENCES.get(str(kind))
+    return [f"evacuate_{name}" for name in entry.requires] if entry else []
+
+
+class FilterModule:
+    """What Ansible loads."""
+
+    def filters(self) -> t.Dict[str, t.Callable[..., t.List[str]]]:
+        """Return the filters by name."""
+        return {"fence_requires": fence_requires}

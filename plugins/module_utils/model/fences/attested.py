@@ -1,0 +1,25 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A person's word instead of a fence: nothing acts, and nothing is read back. Pure."""
+
+from __future__ import annotations
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import MACHINE, FenceKind, FenceText
+
+
+class Attested(FenceKind):
+    """A named person states that the host is dead. Never a proof: C(model/fence_proof.py) has its Attestation."""
+
+    name = "attested"
+    text = FenceText(
+        "none. A named person states that the host is dead, with a reason",
+        "what the person says",
+        "the machine is in your hands: unplugged, burnt, scrapped",
+    )
+    covers = MACHINE
+    readings = 0
+
+
+FENCE = Attested()

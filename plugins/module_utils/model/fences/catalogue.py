@@ -1,0 +1,24 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every way to fence a dead host, in the order in which the documentation shows them. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested, blocklist, command, power
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import ADDRESSES, FenceKind
+
+FENCES: t.Dict[str, FenceKind] = {
+    entry.name: entry for entry in (power.FENCE, command.FENCE, blocklist.FENCE, attested.FENCE)
+}
+#: Fences that something can be read back of.
+PROVABLE: t.Tuple[str, ...] = tuple(name for name, entry in FENCES.items() if entry.readings)
+
+
+def of_addresses(kind: t.Optional[str]) -> bool:
+    """Whether a kind of fence covers addresses, and not the machine. False for what is no kind of fence."""
+    entry = FENCES.get(kind or "")
+    return entry is not None and entry.covers == ADDRESSES

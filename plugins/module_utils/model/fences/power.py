@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A fence by power: a module of the operator's choice switches the machine off, and reads it as off twice. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import (
+    MACHINE,
+    Answers,
+    FenceKind,
+    FenceTarget,
+    FenceText,
+    Json,
+    ProofError,
+    Reading,
+    source_of,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.task_results import ended_well, why
+
+try:
+    import jmespath
+except ImportError:
+    JMESPATH = False
+else:
+    JMESPATH = True
+
+#: Keys under which modules give a machine's power state (Redfish: PowerState; others: power_state).
+_STATE_KEY = re.compile(r"power_?state", re.IGNORECASE)
+#: What a machine that is off says, unless the operator says otherwise.
+OFF = "[Oo]ff|OFF"
+
+
+class Power(FenceKind):
+    """Read twice, some seconds apart: a machine that is restarted is off for a moment."""
+
+    name = "power"
+    text = FenceText(
+        "your module reads the machine's power state as off, twice, some seconds apart",
+        "the machine: every disk and every volume of any backend",
+        "the BMC answers. The first choice",
+    )
+    covers = MACHINE
+    readings = 2
+    powers_off = True
+    requires = ("power_options", "power_state_options")
+
+    def read_back(self, target: FenceTarget, answers: Answers) -> Reading:
+        """Every reading says off, and there are two at least."""
+        states = []
+        for answer in answers:
+            read = answer.get("read")
+            if not ended_well(read):
+                switched = answer.get("switched")
+                first = "" if not switched or ended_well(switched) else f"; switch off: {why(switched)}"
+                raise ProofError(f"{_unread(read, target.options)}{first}")
+            states.append(power_state(t.cast("Json", read), target.options))
+        if len(states) < self.readings:
+            raise ProofError(f"the power state was read {len(states)} times, two are needed")
+        off = re.compile(target.options.get("power_off") or OFF)
+        if not all(off.fullmatch(state) for state in states):
+            raise ProofError(f"the power state was read as {', '.join(states)}")
+        return Reading(f"power state {' and '.join(states)}", source_of(answers))
+
+
+def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -> str:
+    """Return the power state in a module's result. Raises :class:`ProofError` unless exactly one resource matches."""
+    query, pattern = options.get("power_state_query"), options.get("power_off")
+    if query:
+        if not JMESPATH:
+            raise ProofError("the Python library jmespath is not installed where the playbook runs")
+        try:
+            found = jmespath.search(query, dict(result))
+        except jmespath.exceptions.JMESPathError as error:
+            raise ProofError(f"{query!r} is no JMESPath expression") from error
+        states = [str(item) for item in (found if isinstance(found, list) else [found]) if item is not None]
+    else:
+        states = list(_states(result))
+        if not states and pattern:
+            # Of a command: the operator's own pattern says which line is this machine's.
+            states = [match.group(0) for match in re.finditer(pattern, str(result.get("stdout", "")))]
+    if len(states) != 1:
+        raise ProofError(
+            f"{len(states)} power states are in the answer, exactly one is needed: name this machine's with a "
+            "JMESPath expression (power_state_query)"
+        )
+    return states[0]
+
+
+def _unread(read: t.Optional[t.Mapping[str, t.Any]], options: t.Mapping[str, t.Any]) -> str:
+    """Say why a reading is no proof. One that was repeated in vain fails without a message, and has a state."""
+    if read and read.get("attempts") and not read.get("msg"):
+        try:
+            return f"the power state was read as {power_state(read, options)}, {read['attempts']} times"
+        except ProofError as error:
+            return f"the power state was not read: {error}"
+    return f"the power state was not read: {why(read)}"
+
+
+def _states(value: t.Any) -> t.Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key == "invocation":
+                continue
+            if _STATE_KEY.fullmatch(str(key)) and isinstance(item, (str, bool, int)):
+                yield str(item)
+            else:
+                yield from _states(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _states(item)
+
+
+FENCE = Power()
