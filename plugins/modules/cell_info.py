@@ -159,6 +159,9 @@ def counts(read: facts.DatabaseFacts) -> t.Dict[str, int]:
         found[name] = sum(len(getattr(cell, name) or ()) for cell in read.cells or ())
     for owner, name in ((read.api, "host_mappings"), (read.api, "aggregate_hosts"), (read.neutron, "agents")):
         found[name] = len(getattr(owner, name, None) or ())
+    for name_rows in [cell.name_rows for cell in read.cells or ()] + ([read.api.name_rows] if read.api else []):
+        for name, rows in name_rows.items():
+            found[name] = found.get(name, 0) + len(rows)
     return found
 
 

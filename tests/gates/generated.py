@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, stackguard.nova contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is made from the code: tables of places of a host name, of fences and of finding codes; the choices of a fence.
+"""What is made from the code: tables of places, fences and finding codes; GRANT statements; the choices of a fence.
 
     tests/gates/generated.py            says which are not what the code says, and returns 1
     tests/gates/generated.py --write    writes them
@@ -12,12 +12,16 @@ kinds of fence as choices, since Ansible reads them there; AWX's survey takes th
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
+sys.path.insert(0, str(ROOT / "tests" / "unit" / "systems"))
+
+import grant_statements  # noqa: E402
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES  # noqa: E402
@@ -26,6 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places import
 SPECIFICATION = "roles/evacuate_host/meta/argument_specs.yml"
 #: The choices of evacuate_fence in it: the first ones after its name.
 CHOICES = re.compile(r"(\n      evacuate_fence:\n(?:        .*\n)*?        choices: \[)[^\]]*(\])")
+GRANTS = "docs/database-grants.md"
 PAGES = ("docs/name-places.md", "docs/guides/evacuate.md", "docs/codes/README.md")
 MARKED = re.compile(r"(<!-- table: ([\w ]+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
@@ -67,8 +72,21 @@ def made(name: str, page: str) -> str:
     return {"places": places, "fences": kinds, "codes": lambda: codes(rest, page)}[kind]()
 
 
+def granted(page: str) -> str:
+    """The page with the GRANT statements of each kind of server and of database, as the table of rights has them."""
+    pairs = itertools.product(("mysql", "postgresql"), grant_statements.DATABASES)
+    found = [grant_statements.statements(kind, backend) for backend, kind in pairs]
+    blocks = iter("\n".join(lines) for lines in found)
+    made, count = re.subn(r"(?:^GRANT SELECT .*$\n?)+", lambda _block: f"{next(blocks)}\n", page, flags=re.MULTILINE)
+    if count != len(found):
+        sys.exit(f"{GRANTS}: {count} blocks of GRANT statements, one of each server and database is needed")
+    return made
+
+
 def remade(name: str, old: str) -> str:
     """Return what a file should hold."""
+    if name == GRANTS:
+        return granted(old)
     if name == SPECIFICATION:
         choices = ", ".join(("''", *FENCES))
         new, count = CHOICES.subn(rf"\g<1>{choices}\g<2>", old)
@@ -81,7 +99,7 @@ def remade(name: str, old: str) -> str:
 def main(arguments: list[str]) -> int:
     """Return 1 where a file differs and is not to be written."""
     different = []
-    for name in (*PAGES, SPECIFICATION):
+    for name in (*PAGES, SPECIFICATION, GRANTS):
         path = ROOT / name
         old = path.read_text()
         new = remade(name, old)

@@ -18,6 +18,7 @@ import dataclasses
 import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared, written
 
 AT = "2026-11-21T06:00:00+00:00"
 #: What healthy() renames compute1 to; it resolves to compute1's own address everywhere.
@@ -51,14 +52,20 @@ PLACES = {
 
 #: Rights that a rename needs, as the reader of the databases probes them.
 RIGHTS = {
-    "cell": (
-        ("services", "host"),
-        ("compute_nodes", "host,hypervisor_hostname"),
-        ("instances", "host,node,launched_on"),
-    ),
-    "api": (("host_mappings", "host"), ("aggregate_hosts", "host")),
-    "neutron": (("agents", "host,heartbeat_timestamp"),),
+    kind: tuple((table, ",".join(columns)) for table, columns in written(kind).items())
+    for kind in ("cell", "api", "neutron")
 }
+
+
+def name_rows(kind, names):
+    """In each table that a place declares, a row of each host that has its name in every column of names."""
+    return {
+        table: [
+            facts.NameRow(number, {column: name if column in entry.columns else "0" for column in entry.reads[1:]})
+            for number, name in names.items()
+        ]
+        for table, entry in declared(kind).items()
+    }
 
 
 def uid(kind, *numbers):
@@ -260,12 +267,19 @@ class Cloud:
                     for row in cell.migrations
                     if named(row.source_compute, row.dest_compute, row.source_node, row.dest_node)
                 ],
+                name_rows={
+                    table: [row for row in rows if named(*row.values.values())]
+                    for table, rows in cell.name_rows.items()
+                },
             )
         api, cloud = result.bundle.databases.api, result.bundle.cloud
         result = result.api_db(
             scope=list(hosts),
             host_mappings=[row for row in api.host_mappings if named(row.host)],
             aggregate_hosts=[row for row in api.aggregate_hosts if named(row.host)],
+            name_rows={
+                table: [row for row in rows if named(*row.values.values())] for table, rows in api.name_rows.items()
+            },
         )
         hypervisors = [row for row in cloud.hypervisors if named(row.service_host, row.hypervisor_hostname)]
         known = {row.id for row in hypervisors}
@@ -430,7 +444,9 @@ def _databases(names, guests, cells, release, l2_agents):
         for number, name in names.items()
         for zone in [zone_of(number)]
     ]
-    api = facts.ApiDbFacts("10.0.0.5/nova_api", _first(releases.API_REVISIONS, release), [], mappings, members)
+    revision, hosts = _first(releases.API_REVISIONS, release), {number: name.host for number, name in names.items()}
+    found = name_rows("api", hosts)
+    api = facts.ApiDbFacts("10.0.0.5/nova_api", revision, [], mappings, members, name_rows=found)
     agents = [
         facts.NeutronAgentRow(uid("agent", number), *_L2, name.host, True, AT)
         for number, name in names.items()
@@ -469,6 +485,7 @@ def _cell(cell, cells, names, guests, release):
         migrations=[],
         dialect="mariadb",
         collations=COLLATIONS,
+        name_rows=name_rows("cell", {number: name.host for number, name in mine.items()}),
     )
 
 

@@ -616,6 +616,14 @@ class MigrationRow:
 
 
 @dataclasses.dataclass(frozen=True)
+class NameRow:
+    """A row of a table that its place declares (name_places/), not a reader of its own: columns to what they say."""
+
+    id: int
+    values: t.Dict[str, t.Optional[str]]
+
+
+@dataclasses.dataclass(frozen=True)
 class CellFacts:
     """What one cell database holds. ``scope``: the host names it was narrowed to (empty: all)."""
 
@@ -638,6 +646,8 @@ class CellFacts:
     #: ``TABLE.COLUMN`` to collation, of the columns of names, where the database compares by one. What is
     #: missing was not read.
     collations: t.Optional[t.Dict[str, str]] = None
+    #: By table, the rows of places that declare theirs. A table that is missing was not read.
+    name_rows: t.Dict[str, t.List[NameRow]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -672,6 +682,8 @@ class ApiDbFacts:
     host_mappings: t.Optional[t.List[HostMappingRow]]
     aggregate_hosts: t.Optional[t.List[AggregateHostRow]]
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: By table, the rows of places that declare theirs. A table that is missing was not read.
+    name_rows: t.Dict[str, t.List[NameRow]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,7 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places import
     neutron_ports,
     placement_providers,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NamePlace
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NamePlace, NameTable
 
 PLACES: t.Tuple[NamePlace, ...] = (
     cell_services.PLACE,
@@ -49,5 +49,16 @@ def in_database(database: str) -> t.List[NamePlace]:
 
 def written(database: str) -> t.Dict[str, t.Tuple[str, ...]]:
     """Return the tables of a database that a rename writes, with the columns."""
-    tables = [place.table for place in in_database(database) if place.table is not None]
-    return {table.table: (*table.columns, *table.beside) for table in tables}
+    found: t.Dict[str, t.Tuple[str, ...]] = {}
+    for table in _tables(database):
+        found[table.table] = tuple(dict.fromkeys((*found.get(table.table, ()), *table.columns, *table.beside)))
+    return found
+
+
+def declared(database: str) -> t.Dict[str, NameTable]:
+    """Return the tables of a database that are read as their places declare, and by no reader of their own."""
+    return {table.table: table for table in _tables(database) if table.reads}
+
+
+def _tables(database: str) -> t.List[NameTable]:
+    return [place.table for place in in_database(database) if place.table is not None]

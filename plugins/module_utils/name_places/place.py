@@ -20,11 +20,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     CellFacts,
     CloudFacts,
     ComputeNodeRow,
+    NameRow,
     ResourceProvider,
     ServiceRow,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     Subject,
+    Unchecked,
     finding,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
@@ -92,12 +94,18 @@ class Renaming:
 
 @dataclasses.dataclass(frozen=True)
 class NameTable:
-    """A table that a rename writes. ``database``: cell, api or neutron; ``beside``: columns written with the name."""
+    """A table that a rename writes. ``database``: cell, api or neutron; ``beside``: columns written with the name.
+
+    ``reads``: all columns that are read, C(id) first, and C(deleted) where there is one. Then nothing else has to know
+    the table: it is read, changed and granted by what stands here (cell and api only). Empty: ``systems/db`` has a
+    reader for it.
+    """
 
     database: str
     table: str
     columns: t.Tuple[str, ...]
     beside: t.Tuple[str, ...] = ()
+    reads: t.Tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,6 +168,53 @@ class NamePlace:
     def changes(self, renaming: Renaming) -> t.List[Change]:
         """What a rename changes, for people. Raises PlanError."""
         return row_changes(self.rows(renaming))
+
+
+class DeclaredTable(NamePlace):
+    """A place that is columns of one table, with names of hosts in them, as :attr:`table` declares."""
+
+    table: t.ClassVar[NameTable]
+
+    def read(self, index: Index) -> t.Iterator[t.Tuple[str, t.Optional[t.List[NameRow]]]]:
+        """Each database that has the table, and its live rows; None: not read."""
+        databases = index.bundle.databases
+        owners: t.List[t.Tuple[str, t.Union[CellFacts, ApiDbFacts]]] = []
+        if self.table.database == "cell":
+            owners += [(f"cell {cell.name}", cell) for cell in index.cells or []]
+        elif databases is not None and databases.api is not None:
+            owners.append(("API database", databases.api))
+        for where, owner in owners:
+            yield where, owner.name_rows.get(self.table.table)
+
+    def stored(self, index: Index) -> StoredNames:
+        """Every name in each of its columns."""
+        for where, rows in self.read(index):
+            for row in rows or []:
+                for column in self.table.columns:
+                    name = row.values.get(column)
+                    if name is not None:
+                        yield StoredName(Subject("host", name, host=name), f"{where} {self.table.table}.{column}", name)
+
+    def unread(self, index: Index) -> Items:
+        """No database that has it was read, or it was not read in one of them."""
+        found = list(self.read(index))
+        none = index.cells != [] if self.table.database == "cell" else True
+        if any(rows is None for _where, rows in found) or (not found and none):
+            yield Unchecked(self.codes[0], "all", f"{self.table.table} was not read")
+
+    def rows(self, renaming: Renaming) -> t.List[RowChange]:
+        """Every row with the old name."""
+        old, new, table = renaming.before.host, renaming.after.host, self.table.table
+        in_cell = self.table.database == "cell"
+        owner = renaming.cell if in_cell else needed(renaming.api, "the API database")
+        where = f"cell:{renaming.cell.name}" if in_cell else self.table.database
+        found = []
+        for row in needed(owner.name_rows.get(table), table):
+            mine = [column for column in self.table.columns if row.values.get(column) == old]
+            if mine:
+                before, after = dict.fromkeys(mine, old), dict.fromkeys(mine, new)
+                found.append(RowChange(where, table, "id", row.id, before, after, f"{self.noun} {row.id}"))
+        return found
 
 
 def row_changes(rows: t.Sequence[RowChange]) -> t.List[Change]:

@@ -20,7 +20,7 @@ def test_the_document_lists_them(backend: str, kind: str) -> None:
 def test_what_is_updated_is_read_first() -> None:
     for kind, tables in schema.UPDATES.items():
         for table, columns in tables.items():
-            assert set(columns) <= set(schema.COLUMNS[kind][table])
+            assert set(columns) <= set(schema.columns_of(kind, table))
             assert "updated_at" not in columns
             assert "id" not in columns
             assert "uuid" not in columns

@@ -61,7 +61,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.names import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_ports
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import written
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared, written
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import WantedName
 
 #: Owner of the ports that a trunk carries (neutron-lib, services/trunk/constants.py).
@@ -260,9 +260,9 @@ def _database_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
 
 def _gaps(where: str, owner: t.Any, parts: t.Sequence[str]) -> t.Iterator[t.Tuple[str, str]]:
     reasons = {entry.part: entry.reason for entry in owner.unread}
-    for part in parts:
-        if getattr(owner, part) is None:
-            yield f"databases.{where}.{part}", reasons.get(part, "not read")
+    missing_tables = [table for table in declared(where.partition(":")[0]) if table not in owner.name_rows]
+    for part in [*(part for part in parts if getattr(owner, part) is None), *missing_tables]:
+        yield f"databases.{where}.{part}", reasons.get(part, "not read")
 
 
 def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> t.Iterator[t.Tuple[str, str]]:

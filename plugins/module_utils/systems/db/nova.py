@@ -23,6 +23,8 @@ from concurrent import futures
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases, urls
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import DatabaseError, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NameTable
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.engine import AdvisoryLock, advisory_lock
@@ -148,6 +150,7 @@ def _read_api(options: DatabaseOptions, hosts: t.Sequence[str]) -> facts.ApiDbFa
             host_mappings=parts.read("host_mappings", _host_mappings),
             aggregate_hosts=parts.read("aggregate_hosts", _aggregate_hosts),
             unread=unread,
+            name_rows=_declared(schema.API, parts),
         )
 
 
@@ -197,6 +200,7 @@ def read_cell(cell: Cell, hosts: t.Sequence[str] = (), instance_uuids: t.Sequenc
                 unread=unread,
                 dialect=_dialect(connection),
                 collations=parts.read("collations", _collations),
+                name_rows=_declared(schema.CELL, parts),
             )
     except DatabaseError as error:
         return _unread_cell(cell, hosts, error.message)
@@ -204,7 +208,7 @@ def read_cell(cell: Cell, hosts: t.Sequence[str] = (), instance_uuids: t.Sequenc
 
 def _unread_cell(cell: Cell, hosts: t.Sequence[str], reason: str) -> facts.CellFacts:
     where = urls.location(cell.url) if cell.url else ""
-    parts = ("revision", "services", "compute_nodes", "instances", "migrations")
+    parts = ("revision", "services", "compute_nodes", "instances", "migrations", *schema.DECLARED[schema.CELL])
     return facts.CellFacts(
         name=cell.name,
         uuid=cell.uuid,
@@ -491,6 +495,28 @@ def _agents(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts.N
     source = schema.table(schema.NEUTRON, "agents")
     statement = sa.select(*source.c).where(schema.named(connection, hosts, source.c.host)).order_by(source.c.id)
     return [facts.NeutronAgentRow(*(*row[:4], bool(row[4]), _time(row[5]))) for row in _fetch(connection, statement)]
+
+
+def _declared(kind: str, parts: _Parts) -> t.Dict[str, t.List[facts.NameRow]]:
+    """Read each table that its place declares. One that can not be read is missing, with a reason among the unread."""
+    found = {name: parts.read(name, _name_rows(kind, entry)) for name, entry in declared(kind).items()}
+    return {name: rows for name, rows in found.items() if rows is not None}
+
+
+def _name_rows(kind: str, entry: NameTable) -> t.Callable[[sa.Connection, t.Sequence[str]], t.List[facts.NameRow]]:
+    def read(connection: sa.Connection, hosts: t.Sequence[str]) -> t.List[facts.NameRow]:
+        c = schema.table(kind, entry.table).c
+        where = schema.named(connection, hosts, *[c[column] for column in entry.columns])
+        if "deleted" in entry.reads:
+            where = sa.and_(where, c.deleted == 0)
+        statement = sa.select(*[c[column] for column in entry.reads]).where(where).order_by(c.id)
+        names = entry.reads[1:]
+        return [
+            facts.NameRow(row[0], {name: None if value is None else str(value) for name, value in zip(names, row[1:])})
+            for row in _fetch(connection, statement)
+        ]
+
+    return read
 
 
 def _time(value: t.Any) -> t.Optional[str]:

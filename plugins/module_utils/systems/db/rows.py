@@ -18,6 +18,8 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import in_database
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NameTable
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, schema
 
 try:
@@ -44,7 +46,7 @@ class Completeness:
     In a cell: live nova-compute services, compute nodes and instances of ``host`` or ``node``, and migrations that are
     not finished (but for ``known_migrations``, ids that the preflight saw and passed, and for evacuations of the
     instances ``elsewhere`` that have arrived). In the API database: host mappings and aggregate memberships of
-    ``host``.
+    ``host``. In both: what else a place of the host name declares.
     """
 
     host: str
@@ -130,7 +132,7 @@ def _kind(changes: t.Sequence[RowChange]) -> str:
     for change in changes:
         allowed = schema.UPDATES.get(kind, {}).get(change.table, ())
         strange = (set(change.after) - set(allowed)) | (set(change.after) - set(change.before))
-        unknown = set(change.before) - set(schema.COLUMNS.get(kind, {}).get(change.table, ()))
+        unknown = set(change.before) - set(schema.columns_of(kind, change.table))
         if change.key_column != "id" or not change.after or strange or unknown:
             raise ValueError(f"{change.database} {change.table}: not a change this collection makes: {change.label}")
     return kind
@@ -149,7 +151,7 @@ def _compare(connection: sa.Connection, kind: str, changes: t.Sequence[RowChange
 
 
 def _liveness(kind: str, name: str) -> t.Set[str]:
-    return {"deleted"} & set(schema.COLUMNS[kind][name])
+    return {"deleted"} & set(schema.columns_of(kind, name))
 
 
 def _rows_by_key(
@@ -304,15 +306,24 @@ def _cell_searches(connection: sa.Connection, complete: Completeness) -> _Search
         # Only the source has still to clean up after it, and that bears another name from now on.
         arrived = sa.and_(migrations.instance_uuid.in_(list(complete.elsewhere)), migrations.status == "done")
         open_ones = open_ones.where(sa.not_(arrived))
-    return [*searches, ("migrations", open_ones)]
+    declared = [place.table for place in in_database(schema.CELL) if place.table is not None and place.table.reads]
+    return [*searches, ("migrations", open_ones), *_name_searches(connection, complete, declared)]
 
 
 def _api_searches(connection: sa.Connection, complete: Completeness) -> _Searches:
+    tables = [place.table for place in in_database(schema.API) if place.table is not None]
+    return _name_searches(connection, complete, tables)
+
+
+def _name_searches(connection: sa.Connection, complete: Completeness, tables: t.Sequence[NameTable]) -> _Searches:
+    """What has the host's name in a column of names, and is not deleted."""
     searches: _Searches = []
-    for name in schema.UPDATES[schema.API]:
-        c = schema.table(schema.API, name).c
-        where = schema.named(connection, [complete.host], c.host)
-        searches.append((name, sa.select(c.id, c.host).where(where).with_for_update()))
+    for entry in tables:
+        c = schema.table(entry.database, entry.table).c
+        where = schema.named(connection, [complete.host], *[c[column] for column in entry.columns])
+        if _liveness(entry.database, entry.table):
+            where = sa.and_(where, c.deleted == 0)
+        searches.append((entry.table, sa.select(c.id, c[entry.columns[0]]).where(where).with_for_update()))
     return searches
 
 

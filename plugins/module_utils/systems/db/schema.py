@@ -18,7 +18,7 @@ try:
 except ImportError:
     SQLALCHEMY = False  # reported by the module, see systems/db/engine.py
 
-from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import written
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared, written
 
 CELL = "cell"
 API = "api"
@@ -96,6 +96,11 @@ COLUMNS: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {
     },
 }
 
+#: The same of tables that a place of the host name declares: read row by row, beside what stands above.
+DECLARED: t.Dict[str, t.Dict[str, t.Tuple[str, ...]]] = {
+    kind: {name: table.reads for name, table in declared(kind).items()} for kind in (CELL, API)
+}
+
 #: Columns that only newer releases have: 28 and newer (alembic 1acf2c98e646).
 OPTIONAL: t.FrozenSet[t.Tuple[str, str]] = frozenset({("instances", "compute_id"), ("migrations", "dest_compute_id")})
 
@@ -158,7 +163,12 @@ class Grantable(t.NamedTuple):
 
 #: Every right a rename in place needs, derived from the tables above; docs/database-grants.md spells them out.
 GRANTS: t.Tuple[Grantable, ...] = tuple(
-    [Grantable(kind, name, columns, "select") for kind, tables in COLUMNS.items() for name, columns in tables.items()]
+    [
+        Grantable(kind, name, columns, "select")
+        for found in (COLUMNS, DECLARED)
+        for kind, tables in found.items()
+        for name, columns in tables.items()
+    ]
     + [Grantable(kind, name, columns, "update") for kind, tables in UPDATES.items() for name, columns in tables.items()]
 )
 
@@ -184,11 +194,18 @@ def all_grants() -> t.List[Grantable]:
     return [Grantable(kind, name, columns, action) for (kind, name, action), columns in merged.items()]
 
 
+def columns_of(kind: str, name: str) -> t.Tuple[str, ...]:
+    """Return the columns that are read of a table; empty: it is none of ours."""
+    return (*COLUMNS.get(kind, {}).get(name, ()), *DECLARED.get(kind, {}).get(name, ()))
+
+
 @functools.cache
 def table(kind: str, name: str) -> sa.TableClause:
     """Return a table of one kind of database with the columns named here. Raises KeyError for any other."""
     more = {CELL: LINK_COLUMNS, API: SPEC_COLUMNS}.get(kind, {}).get(name, ())
-    columns = (*(COLUMNS[kind].get(name, ()) if more else COLUMNS[kind][name]), *more)
+    columns = dict.fromkeys((*columns_of(kind, name), *more))
+    if not columns:
+        raise KeyError(name)
     return sa.table(name, *[sa.column(column) for column in columns])
 
 
