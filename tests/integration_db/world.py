@@ -12,6 +12,7 @@ import servers
 import sqlalchemy as sa
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared
 
 #: Without a time zone, as Nova and neutron store it.
 NOW = datetime.datetime(2026, 11, 21, 3, 0, 0)  # noqa: DTZ001
@@ -37,6 +38,8 @@ NODE_NEEDS = {
     "mapped": 1,
 }
 
+_TYPES = {"id": "INTEGER PRIMARY KEY", "deleted": "INTEGER"}
+
 
 def uid(kind: str, number: int) -> str:
     """A uuid that a reader of a failure can recognise."""
@@ -52,6 +55,17 @@ class World:
         self.names = {kind: f"{kind}_{release}" for kind in TABLES}
         for kind, name in self.names.items():
             server.create(name, kind if kind == "neutron" else f"{release}-{kind}")
+        self._make_declared()
+
+    def _make_declared(self) -> None:
+        """Make tables that a place of the host name declares and nobody has recorded: without types and indexes."""
+        for kind in ("cell", "api"):
+            with self.server.admin(self.names[kind]) as connection:
+                known = set(sa.inspect(connection).get_table_names())
+            for name, entry in declared(kind).items():
+                columns = ", ".join(f"{column} {_TYPES.get(column, 'VARCHAR(255)')}" for column in entry.reads)
+                if name not in known:
+                    self.server.run(f"CREATE TABLE {name} ({columns})", self.names[kind])
 
     def empty(self) -> World:
         """Delete every row but the schema's revision."""

@@ -11,7 +11,7 @@ import yaml
 
 from ansible_collections.stackguard.nova.plugins.filter.fence_requires import fence_requires
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, task_results
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES, OF_MACHINE, either
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import (
     ADDRESSES,
     MACHINE,
@@ -75,6 +75,13 @@ def test_each_kind_of_fence_is_complete():
         assert all((entry.text.proof, entry.text.covers, entry.text.use)), name
         assert entry.covers in (MACHINE, ADDRESSES), name
         assert not entry.readings or (ROOT / f"roles/evacuate_host/tasks/fence_{name}.yml").exists(), name
+
+
+def test_a_choice_of_fences_reads_as_one():
+    assert either(("power",)) == "power"
+    assert either(("power", "command")) == "power or command"
+    assert either(("power", "command", "blocklist")) == "power, command or blocklist"
+    assert not set(OF_MACHINE) & {"blocklist", "attested"}
 
 
 def test_what_a_fence_requires_is_a_variable_of_the_role():

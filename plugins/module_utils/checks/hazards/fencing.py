@@ -32,7 +32,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     HostFacts,
     RbdFacts,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import of_addresses
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import (
+    OF_MACHINE,
+    either,
+    of_addresses,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
     WARNING,
@@ -48,7 +52,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 NOTHING = "to be put on the blocklist"
 
 _NAME_THEM = "Name the host's addresses in Ceph's public network: evacuate_blocklist_addresses=[...]."
-_OTHER_FENCE = "Fence the machine itself: evacuate_fence=power or command."
+_OTHER_FENCE = f"Fence the machine itself: evacuate_fence={either(OF_MACHINE)}."
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,7 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     HostFacts,
     RbdImage,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import PROVABLE
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import OF_MACHINE, PROVABLE, either
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
     WARNING,
@@ -66,7 +66,7 @@ GUARD = "stackguard-"
 ALIVE, SILENT, NO_PROOF = "alive", "the source answers, not read", "no proof"
 
 _FENCE = (
-    "Fence it with proof: evacuate_fence=power, command or blocklist; or attest that it is dead "
+    f"Fence it with proof: evacuate_fence={either(PROVABLE)}; or attest that it is dead "
     "(evacuate_fence=attested, with an override of SG506 for this host and your reason)."
 )
 _LIVES = "It lives: no override passes this. Fence it (evacuate_fence), wait until its guests are gone, run again."
@@ -75,7 +75,7 @@ _IS_ON = (
     "switch it off (ipmitool chassis power off), then run it again."
 )
 _UNCOVERED = (
-    "The blocklist does not cover this disk. Fence the machine itself (evacuate_fence=power or command), name the "
+    f"The blocklist does not cover this disk. Fence the machine itself (evacuate_fence={either(OF_MACHINE)}), name the "
     "host's addresses in that cluster (evacuate_blocklist_addresses=[...]), or pass this finding by the server's name."
 )
 

@@ -9,13 +9,21 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences import attested, blocklist, command, power
-from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import ADDRESSES, FenceKind
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import ADDRESSES, MACHINE, FenceKind
 
 FENCES: t.Dict[str, FenceKind] = {
     entry.name: entry for entry in (power.FENCE, command.FENCE, blocklist.FENCE, attested.FENCE)
 }
 #: Fences that something can be read back of.
 PROVABLE: t.Tuple[str, ...] = tuple(name for name, entry in FENCES.items() if entry.readings)
+
+#: Of these, those that cover the machine with every disk.
+OF_MACHINE: t.Tuple[str, ...] = tuple(name for name in PROVABLE if FENCES[name].covers == MACHINE)
+
+
+def either(kinds: t.Sequence[str]) -> str:
+    """Return kinds as a choice, for people: C(power, command or blocklist)."""
+    return " or ".join(filter(None, (", ".join(kinds[:-1]), *kinds[-1:])))
 
 
 def of_addresses(kind: t.Optional[str]) -> bool:
