@@ -61,7 +61,14 @@ def name_rows(kind, names):
     """In each table that a place declares, a row of each host that has its name in every column of names."""
     return {
         table: [
-            facts.NameRow(number, {column: name if column in entry.columns else "0" for column in entry.reads[1:]})
+            facts.NameRow(
+                number,
+                {
+                    column: name if column in entry.columns else "0"
+                    for column in entry.reads
+                    if column not in ("id", "deleted")
+                },
+            )
             for number, name in names.items()
         ]
         for table, entry in declared(kind).items()

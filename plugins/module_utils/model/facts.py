@@ -617,7 +617,7 @@ class MigrationRow:
 
 @dataclasses.dataclass(frozen=True)
 class NameRow:
-    """A row of a table that its place declares (name_places/), not a reader of its own: columns to what they say."""
+    """A live row of a table that its place declares (name_places/), by no reader of its own: what its columns say."""
 
     id: int
     values: t.Dict[str, t.Optional[str]]

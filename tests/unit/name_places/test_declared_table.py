@@ -54,13 +54,16 @@ def place(request, monkeypatch):
 
 def holding(some, database, rows):
     """The fleet with these rows in the table; None: it was not read."""
-    found = {} if rows is None else {"leases": rows}
+    databases = some.cloud.bundle.databases
+    owner = databases.cells[0] if database == "cell" else databases.api
+    found = {name: other for name, other in owner.name_rows.items() if name != "leases"}
+    found.update({} if rows is None else {"leases": rows})
     cloud = some.cloud.cell(1, name_rows=found) if database == "cell" else some.cloud.api_db(name_rows=found)
     return dataclasses.replace(some, cloud=cloud)
 
 
 def row(number, host, backup=None):
-    return facts.NameRow(number, {"host": host, "backup": backup, "about": "x", "deleted": "0"})
+    return facts.NameRow(number, {"host": host, "backup": backup, "about": "x"})
 
 
 def test_a_healthy_cloud_has_it_in_every_test(place):
@@ -116,6 +119,6 @@ def test_a_database_that_was_not_read_is_said(place):
 
 def test_a_rename_needs_the_right_to_write_it(place):
     assert catalogue.written(place.table.database)["leases"] == ("host", "backup")
-    assert catalogue.declared(place.table.database) == {"leases": place.table}
+    assert catalogue.declared(place.table.database)["leases"] == place.table
     assert "leases" not in schema.COLUMNS[place.table.database]
     assert builders.name_rows(place.table.database, {1: "compute1"})["leases"][0].values["host"] == "compute1"

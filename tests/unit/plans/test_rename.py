@@ -54,10 +54,17 @@ def tables(bundle):
         for table in ("services", "compute_nodes", "instances"):
             for row in getattr(cell, table):
                 found[f"cell:{cell.name}", table, row.id] = dataclasses.asdict(row)
+        found.update(declared_rows(f"cell:{cell.name}", cell))
     for table in ("host_mappings", "aggregate_hosts"):
         for row in getattr(bundle.databases.api, table):
             found["api", table, row.id] = dataclasses.asdict(row)
+    found.update(declared_rows("api", bundle.databases.api))
     return found
+
+
+def declared_rows(database, owner):
+    """The rows of tables that places declare."""
+    return {(database, table, row.id): dict(row.values) for table, rows in owner.name_rows.items() for row in rows}
 
 
 def write(world, changes):

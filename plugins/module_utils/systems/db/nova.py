@@ -509,8 +509,8 @@ def _name_rows(kind: str, entry: NameTable) -> t.Callable[[sa.Connection, t.Sequ
         where = schema.named(connection, hosts, *[c[column] for column in entry.columns])
         if "deleted" in entry.reads:
             where = sa.and_(where, c.deleted == 0)
-        statement = sa.select(*[c[column] for column in entry.reads]).where(where).order_by(c.id)
-        names = entry.reads[1:]
+        names = [column for column in entry.reads if column not in ("id", "deleted")]
+        statement = sa.select(c.id, *[c[column] for column in names]).where(where).order_by(c.id)
         return [
             facts.NameRow(row[0], {name: None if value is None else str(value) for name, value in zip(names, row[1:])})
             for row in _fetch(connection, statement)
