@@ -108,6 +108,9 @@ def test_the_modules_take_all_of_it_and_a_second_run_changes_nothing(configure):
         } == {identifier: follow for identifier, (_, follow) in nodes.items()}
     survey = there.surveys[there.named("workflow_job_templates")["Nova: rename a compute host"]["id"]]
     assert survey["spec"][0] == QUESTIONS["rename_from"]
+    evacuating = there.surveys[there.named("job_templates")["Nova: evacuate"]["id"]]["spec"]
+    (fence,) = [question for question in evacuating if question["variable"] == "evacuate_fence"]
+    assert fence == QUESTIONS["evacuate_fence"], "what the role takes, read when the survey is made"
     assert [item["name"] for item in there.items["workflow_approval_templates"].values()] == [
         "Rename the compute host?"
     ]
