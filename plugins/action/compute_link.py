@@ -41,6 +41,8 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "overrides": {"type": "list", "elements": "dict", "default": []},
     "fail_when_left": {"type": "bool", "default": True},
     "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+    "report_dir": {"type": "path"},
+    "expect_plan": {"type": "str"},
 }
 
 

@@ -44,6 +44,8 @@ class JournaledMove(ActionBase):
         "take_over": {"type": "bool", "default": False},
         "overrides": {"type": "list", "elements": "dict", "default": []},
         "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+        "report_dir": {"type": "path"},
+        "expect_plan": {"type": "str"},
         "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
     }
     #: What a rollback does.

@@ -45,6 +45,8 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "partial": {"type": "bool", "default": False},
     "take_over": {"type": "bool", "default": False},
     "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+    "report_dir": {"type": "path"},
+    "expect_plan": {"type": "str"},
     "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
 }
 

@@ -25,6 +25,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes
   - stackguard.nova.attributes.action
   - stackguard.nova.databases
+  - stackguard.nova.approved_plan
 attributes:
   check_mode:
     support: full
@@ -86,6 +87,9 @@ options:
     type: path
     default: /var/lib/stackguard
     description: Directory for the journal, on the host that the task runs on.
+  report_dir:
+    type: path
+    description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
 seealso:
   - module: stackguard.nova.cell_info
 """
@@ -121,6 +125,11 @@ state:
   type: str
   sample: finished
   choices: [none, planned, refused, open, rolling-back, rolled-back, finished, unknown]
+plan_sha256:
+  description: What stands for the plan, for O(expect_plan) of a later run.
+  returned: when a plan was made
+  type: str
+  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 operation_id:
   description: Id of the operation, as in the journal.
   returned: when there is an operation

@@ -31,6 +31,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.moves
+  - stackguard.nova.approved_plan
   - stackguard.nova.openstack
 attributes:
   check_mode:
@@ -156,6 +157,9 @@ options:
   nova_api_db_url:
     type: str
     description: URL of Nova's API database. Needed to read pins before release 29; without it they stay unchecked.
+  report_dir:
+    type: path
+    description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.server_evacuate
@@ -218,6 +222,11 @@ servers:
     8961cf04-0ee7-44b1-9ed3-a4b18e535683:
       {name: web1, from: compute1, host: compute2, status: ACTIVE, task_state: null, left: false,
        text: ACTIVE on compute2}
+plan_sha256:
+  description: What stands for the plan, for O(expect_plan) of a later run.
+  returned: when a plan was made
+  type: str
+  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 operation_id:
   description: Id of the operation, as in the journal.
   returned: when there is an operation

@@ -29,6 +29,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.moves
+  - stackguard.nova.approved_plan
   - stackguard.nova.openstack
 attributes:
   check_mode:
@@ -83,6 +84,9 @@ options:
     type: str
     description:
       - URL of Nova's API database. Needed to pin before release 34, and to read pins before release 29.
+  report_dir:
+    type: path
+    description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_zone_pin
 """
@@ -120,6 +124,11 @@ state:
   returned: always
   type: str
   sample: finished
+plan_sha256:
+  description: What stands for the plan, for O(expect_plan) of a later run.
+  returned: when a plan was made
+  type: str
+  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 operation_id:
   description: Id of the operation, as in the journal.
   returned: when there is an operation

@@ -24,6 +24,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
+  - stackguard.nova.approved_plan
 attributes:
   check_mode:
     support: full
@@ -94,6 +95,9 @@ options:
     type: str
     description:
       - URL of Nova's API database. Needed to write pins before release 34, and to read them before release 29.
+  report_dir:
+    type: path
+    description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_resize
 """
@@ -135,6 +139,11 @@ changes:
   sample:
     - {server: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, before: null, after: az1, method: pin_api,
        outcome: changed, reason: null}
+plan_sha256:
+  description: What stands for the plan, for O(expect_plan) of a later run.
+  returned: when a plan was made
+  type: str
+  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 operation_id:
   description: Id of the operation, as in the journal.
   returned: when there is a journal

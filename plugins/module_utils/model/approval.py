@@ -16,6 +16,7 @@ import hashlib
 import json
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Change, Plan
 
 Json = t.Dict[str, t.Any]
@@ -42,6 +43,11 @@ def _of_changes(changes: t.Iterable[Change]) -> t.List[Json]:
     """In an order of their own: in which a reading returned them says nothing."""
     rows = sorted((entry.where, entry.what, entry.before, entry.after) for entry in changes if not entry.measured)
     return [dict(zip(("where", "what", "before", "after"), row)) for row in rows]
+
+
+def of_overrides(overrides: t.Iterable[Override]) -> t.List[str]:
+    """Return which findings the operator passes. The reason is a person's own words, and decides nothing."""
+    return sorted(f"{entry.code} {entry.object}" for entry in overrides)
 
 
 def sha256(decided: t.Mapping[str, t.Any]) -> str:

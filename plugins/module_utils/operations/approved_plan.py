@@ -17,9 +17,9 @@ import os
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import approval
+from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused, Run
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 
 Json = t.Dict[str, t.Any]
@@ -27,6 +27,8 @@ Json = t.Dict[str, t.Any]
 PLAN_FILE = "plan.json"
 #: In the journal's C(about), and in results.
 SHA256 = "plan_sha256"
+#: In the journal's C(about): what was asked for, where a resume takes it from its own options.
+REQUEST = "plan_request"
 _DIGITS = re.compile(r"[0-9a-f]{64}")
 
 
@@ -38,6 +40,12 @@ class Approver:
     expected: t.Optional[str]
     variable: str
     check_mode: bool
+
+    @classmethod
+    def of(cls, run: Run) -> Approver:
+        """Return what a run was given by its options."""
+        given = run.options
+        return cls(given.get("report_dir"), given.get("expect_plan"), run.variable("expect_plan"), run.check_mode)
 
     def begin(self) -> None:
         """Refuse a value that can stand for no plan; in check mode remove the plan of an earlier run.
@@ -53,29 +61,58 @@ class Approver:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self._path(), PLAN_FILE))
 
-    def approve(self, plan: Plan, request: t.Mapping[str, t.Any]) -> str:
-        """Return the value that stands for a new plan. Raises :class:`Refused` where another one was approved."""
+    def approve(self, plan: Plan, request: t.Mapping[str, t.Any], told: t.Optional[Json] = None) -> str:
+        """Return the value that stands for a new plan. Raises :class:`Refused` where another one was approved.
+
+        ``told``: what was found by then, C(report) and more, for the result of a refusal.
+        """
         decided = approval.of_plan(plan, request)
         value = approval.sha256(decided)
         if self.expected and self.expected != value:
-            raise Refused(self._differs(decided, value))
+            data = {**(told or {})}
+            if "report" in data:
+                data["report"] = findings.refused(data["report"])
+            raise Refused(self._differs(decided, value), **data)
+        self._leave(decided, plan)
+        return value
+
+    def nothing(self, plan: Plan, request: t.Mapping[str, t.Any]) -> str:
+        """Return the value that stands for a plan without a step: all is as it was asked for.
+
+        It is no other plan's, so that a run that is given it changes nothing either. Where nothing is to be done
+        nothing is refused: a run whose plan is carried out already ends as it did before.
+        """
+        decided = approval.of_plan(plan, request)
+        self._leave(decided, plan)
+        return approval.sha256(decided)
+
+    def _leave(self, decided: Json, plan: Plan) -> None:
         if self.check_mode and self.directory:
             evidence.save_part(self._path(), PLAN_FILE, approval.document(decided, plan))
-        return value
 
     def hint(self, value: str) -> str:
         """Return what check mode shows below a plan: how to have this plan carried out and no other."""
         return f"To carry out this plan and no other: -e {self.variable}={value}"
 
-    def resume(self, journal: t.Mapping[str, t.Any]) -> None:
-        """Raise :class:`Refused` where an open operation was begun with another plan than the approved one."""
-        begun = journal["about"].get(SHA256)
-        if self.expected and begun != self.expected:
+    def resume(
+        self, journal: t.Mapping[str, t.Any], request: t.Optional[t.Mapping[str, t.Any]] = None
+    ) -> None:
+        """Raise :class:`Refused` where an open operation was begun with another plan than the approved one.
+
+        ``request``: what this run asks for, where the rest of the operation follows it and not the journal.
+        """
+        if not self.expected:
+            return
+        begun, said = journal["about"].get(SHA256), f"{self.variable} is {self.expected}, but"
+        ways = f"Nothing was changed. Resume it without {self.variable}, or end it first"
+        if begun != self.expected:
             with_plan = f"the plan {begun}" if begun else "a plan whose plan_sha256 its journal does not keep"
-            raise Refused(
-                f"{self.variable} is {self.expected}, but operation {journal['operation_id']} was begun with "
-                f"{with_plan}. Nothing was changed. Resume it without {self.variable}, or end it first"
-            )
+            raise Refused(f"{said} operation {journal['operation_id']} was begun with {with_plan}. {ways}")
+        before = journal["about"].get(REQUEST)
+        if request is not None and before != _plain(request):
+            lines = approval.differences({"request": before or {}}, {"request": _plain(request)})
+            asked = f"{said} this run asks for something else than operation {journal['operation_id']} did"
+            raise Refused("\n".join([f"{asked}. {ways}", "What differs (- approved, + now):", *lines]))
 
     def _path(self) -> str:
         return os.path.abspath(os.path.expanduser(str(self.directory)))
@@ -104,3 +141,8 @@ class Approver:
         if not isinstance(decided, dict) or approval.sha256(decided) != self.expected:
             return None
         return decided
+
+
+def _plain(request: t.Mapping[str, t.Any]) -> Json:
+    """Return a request as a journal gives it back."""
+    return t.cast("Json", json.loads(json.dumps(dict(request))))

@@ -60,6 +60,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catal
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import FenceTarget, ProofError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import OURS, same_name
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuation_options,
@@ -69,7 +70,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_round as rounds
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import SHA256, Approver
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import (
+    REQUEST,
+    SHA256,
+    Approver,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
     DiskImage,
     PlannedServer,
@@ -193,12 +198,7 @@ class Evacuation:
         self._sent_before: t.Optional[t.Set[str]] = None
         #: Addresses of the machine on which this runs, which are never the dead host's.
         self.controllers: t.Sequence[str] = ()
-        self.approver = Approver(
-            run.options.get("report_dir"),
-            run.options.get("expect_plan"),
-            run.variable("expect_plan"),
-            run.check_mode,
-        )
+        self.approver = Approver.of(run)
 
     # --- one call
 
@@ -211,7 +211,7 @@ class Evacuation:
         if action != lifecycle.ABORT:
             self.approver.begin()
             if journal is not None:
-                self.approver.resume(journal)
+                self.approver.resume(journal, self._asked)
         if journal is None and action != lifecycle.APPLY:
             if action == lifecycle.RESUME:
                 raise lifecycle.nothing_to_resume(self.run, self._what)
@@ -247,6 +247,10 @@ class Evacuation:
         return self._stop(failure or "the run was ended before its end")
 
     # --- what is open
+
+    @property
+    def _asked(self) -> Json:
+        return evacuation_options.asked(self.options, self.run.overrides)
 
     @property
     def _what(self) -> str:
@@ -418,6 +422,8 @@ class Evacuation:
             told = terminal.findings_text(decision.checked, storage.honoured(decision.checked, self.run.overrides))
             raise Refused(f"refused, nothing was changed: {len(refusing)} reasons\n{told}")
         if not decision.guests:
+            empty = Plan(records.KIND, request.operation_id, self.host, [])
+            self.scratch.plan_sha256 = self.approver.nothing(empty, {**self._asked, "servers": []})
             return self._end("clear", f"0 of 0 servers of {self.host} can be evacuated: it has none", over=True)
         return self._planned(bundle, about, request, decision)
 
@@ -497,7 +503,9 @@ class Evacuation:
             self.run.say(f"no image in Nova's pool, so nothing to guard: {', '.join(bare)}")
         seated = {seat.uuid for seat in decision.seating.seats} - set(decision.barred)
         said = f"{len(seated)} of {len(decision.guests)} servers of {self.host} can be evacuated"
-        self.scratch.plan_sha256 = self.approver.approve(plan, self._asked(request, decision))
+        self.scratch.plan_sha256 = self.approver.approve(
+            plan, {**self._asked, "servers": sorted(guest.uuid for guest in decision.guests)}
+        )
         self.scratch.plan, self.scratch.diff = t.cast("Json", to_plain(plan)), terminal.plan_diff(plan)
         self.scratch.operation_id = request.operation_id
         if self.run.check_mode:
@@ -509,6 +517,7 @@ class Evacuation:
             "inventory_name": self.source,
             "fence": fence,
             SHA256: self.scratch.plan_sha256,
+            REQUEST: self._asked,
             "addresses": {fsid: dict(found) for fsid, found in addresses.items()},
             "proven": to_plain(dict(decision.addresses.proven)) if decision.addresses else {},
             "blocklisted": {},
@@ -520,23 +529,6 @@ class Evacuation:
         self.scratch.near = self._near(bundle, about, [guest.zone for guest in decision.guests])
         self.run.say(said)
         return self._to_fence(act=True)
-
-    def _asked(self, request: EvacuationRequest, decision: checks.EvacuationDecision) -> Json:
-        """Return what a person approves beside the plan's own values: not where each server finds room."""
-        return {
-            "host": request.host,
-            "fence": request.fence_kind,
-            "also_blocklist": request.also_blocklist,
-            "servers": sorted(guest.uuid for guest in decision.guests),
-            "target_state": request.target_state,
-            "partial": request.partial,
-            "reset_states": sorted(request.resets),
-            "max_hosts": request.max_hosts,
-            "max_share": request.max_share,
-            "overcommit": request.overcommit,
-            "headroom_mb": request.headroom_mib,
-            "overrides": sorted(f"{entry.code} {entry.object}" for entry in self.run.overrides),
-        }
 
     def _servers(
         self, bundle: Bundle, about: EvacuationFacts, decision: checks.EvacuationDecision, homes: t.Mapping[str, t.Any]

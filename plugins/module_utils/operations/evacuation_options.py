@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model import approval
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Fence
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import (
     RESETS,
     TARGET_STATES,
@@ -104,6 +106,26 @@ def request_of(
         also_blocklist=bool(args.get("also_blocklist")),
         resets=tuple(args.get("reset_states") or ()),
     )
+
+
+def asked(args: t.Mapping[str, t.Any], overrides: t.Iterable[Override]) -> t.Dict[str, t.Any]:
+    """Return what a person approves beside the plan's own values and the set of servers.
+
+    A resume takes all of it from its own options: it is compared again, then.
+    """
+    return {
+        "host": args["evacuate_host"],
+        "fence": args["fence"],
+        "also_blocklist": bool(args.get("also_blocklist")),
+        "target_state": args["target_state"],
+        "partial": args["partial"],
+        "reset_states": sorted(args.get("reset_states") or ()),
+        "max_hosts": args["max_hosts"],
+        "max_share": args["max_share"],
+        "overcommit": args["overcommit"],
+        "headroom_mb": args["memory_headroom_mb"],
+        "overrides": approval.of_overrides(overrides),
+    }
 
 
 def check_numbers(args: t.Mapping[str, t.Any], least: t.Mapping[str, int]) -> None:

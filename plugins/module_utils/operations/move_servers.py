@@ -17,7 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity import pl
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import reachability
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiServer,
     ApiService,
@@ -25,9 +25,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     FactsError,
     to_plain,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, move_evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import (
+    REQUEST,
+    SHA256,
+    Approver,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import (
     OptionError,
     chosen_servers,
@@ -115,6 +121,7 @@ def carry_out(run: ServerRun) -> Result:
 
 def resume(run: ServerRun) -> Result:
     """Go on with an open operation; where none is open nothing is begun."""
+    Approver.of(run).begin()
     journal = _journal(run)
     if journal is None:
         raise lifecycle.nothing_to_resume(run, _WHAT)
@@ -123,6 +130,7 @@ def resume(run: ServerRun) -> Result:
 
 def apply(run: ServerRun) -> Result:
     """Move the servers, or resume what an earlier run began. Raises StackguardError and StepError."""
+    Approver.of(run).begin()
     journal = _journal(run)
     if journal is not None:
         return _resume(run, journal)
@@ -154,11 +162,44 @@ def apply(run: ServerRun) -> Result:
         raise Refused(f"refused, and nothing was changed: {codes}", **told)
     service, provider = _service(found, request.drain_host)
     if service is not None and service.status != "enabled" and not decision.servers:
+        empty = Plan(plans.KIND, run.operation_id, str(request.drain_host), [])
+        value = Approver.of(run).nothing(empty, _approved(run, [], {}, []))
         msg = f"{request.drain_host} is empty and disabled ({service.disabled_reason}): there is nothing to do"
-        return {**told, "changed": False, "state": "none", "msg": msg}
+        return {**told, SHA256: value, "changed": False, "state": "none", "msg": msg}
     passed = {entry.object for entry in run.overrides if entry.code == checks.NO_SERVER}
     missing = [word for word in found.missing if word not in passed]
-    return {**told, **_begin(run, request, decision, service, provider, missing)}
+    return {**told, **_begin(run, request, decision, service, provider, missing, told)}
+
+
+def _options(run: ServerRun) -> Result:
+    """Return what a person approves beside the plan's own values and the servers: a resume takes it anew."""
+    given = run.options
+    taken = ("live", "cold", "partial", "enable_after", "restore_state", "overcommit", "memory_headroom_mb")
+    return {
+        "drain_host": given["drain_host"],
+        **{name: given[name] for name in taken},
+        "overrides": approval.of_overrides(run.overrides),
+    }
+
+
+def _approved(
+    run: ServerRun,
+    servers: t.Iterable[ApiServer],
+    zones: t.Mapping[str, t.Optional[str]],
+    missing: t.Iterable[str],
+) -> Result:
+    """Return what a person approves: from which host each server goes, and its zone. Not where it finds room there.
+
+    Neither names nor power states: their owners change both at any time, and nobody goes elsewhere for it.
+    """
+    listed = list(servers)
+    return {
+        **_options(run),
+        "servers": sorted(server.id for server in listed),
+        "from": {server.id: server.host for server in listed},
+        "zones": {server.id: zones.get(server.id) for server in listed},
+        "missing": sorted(missing),
+    }
 
 
 def _reached(
@@ -185,6 +226,7 @@ def _begin(
     service: t.Optional[ApiService],
     provider: t.Optional[str],
     missing: t.Sequence[str],
+    found: Result,
 ) -> Result:
     plan = plans.plan(
         request,
@@ -197,12 +239,15 @@ def _begin(
         provider,
         checks.reason_of(request.operation_id),
     )
-    told = {"plan": to_plain(plan), "diff": plan_diff(plan), "operation_id": plan.operation_id}
+    approver = Approver.of(run)
+    value = approver.approve(plan, _approved(run, decision.servers, decision.zones, missing), found)
+    told = {"plan": to_plain(plan), SHA256: value, "diff": plan_diff(plan), "operation_id": plan.operation_id}
     run.say(plan_text(plan, values=not run.diff))
     if run.check_mode:
+        run.say(approver.hint(value))
         msg = f"{count(len(decision.seating.seats), 'server')} would move"
         return {**told, "changed": True, "state": "planned", "msg": msg}
-    about = {"request": _asked(run), "missing": list(missing)}
+    about = {"request": _asked(run), "missing": list(missing), SHA256: value, REQUEST: _options(run)}
     return {**told, **_forward(run, Book.open(run, plan, about), request)}
 
 
@@ -219,9 +264,10 @@ def _resume(run: ServerRun, journal: Result) -> Result:
     run.refuse_while_carried_out(journal)
     if journal["about"]["request"] != _meant(run, journal):
         raise Refused(lifecycle.another_open(run, journal, f"move of {journal['subject']}", _END))
+    Approver.of(run).resume(journal, {**_options(run), "drain_host": journal["about"]["request"]["drain_host"]})
     if not run.options["again"]:
         run.say(f"resuming operation {journal['operation_id']}: {journal['subject']}")
-    told = {"operation_id": journal["operation_id"]}
+    told = {"operation_id": journal["operation_id"], SHA256: journal["about"].get(SHA256)}
     if run.check_mode:
         return {**told, "changed": True, "state": journal["state"], "msg": "would be resumed"}
     if not run.options["again"]:
@@ -318,6 +364,7 @@ def _runner(run: ServerRun, book: Book, request: MigrationRequest, outcome: acti
         keep,
         run.options["probes"],
         run.options["probe"],
+        approved=bool(run.options.get("expect_plan")),
     )
     return runner.Runner(run.state, actions.all_actions(systems, context), narrator, run.clock.now)
 

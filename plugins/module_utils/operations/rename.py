@@ -25,7 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as drain_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import names as name_checks
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, names
+from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings, names
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,
@@ -106,8 +106,9 @@ class Rename:
         self._ended = found.get("ended")
         if action == "status":
             return self._status()
-        if self._journal is None:
+        if action != "rollback":
             self._approver.begin()
+        if self._journal is None:
             return self._begin() if action == "apply" else self._nothing_open(action)
         about = self._journal["about"]
         asked = (self._args["rename_from"], self._args["rename_to"])
@@ -250,7 +251,9 @@ class Rename:
             msg = f"the host is {request.rename_to} already, but not cleanly:\n{terminal.findings_text(checked)}"
             return {"failed": True, "changed": False, "msg": msg, "report": report}
         msg = f"the host is {request.rename_to} already"
-        return {"changed": False, "state": "finished", "msg": msg, "report": report}
+        empty = Plan(rename_plan.KIND, "none", f"{request.rename_from} -> {request.rename_to}", [])
+        value = self._approver.nothing(empty, self._asked(empty, request))
+        return {"changed": False, "state": "finished", "msg": msg, "report": report, SHA256: value}
 
     def _execute_plan(
         self, plan: t.Any, request: RenameRequest, report: t.Dict[str, t.Any], machine_id: t.Optional[str]
@@ -308,7 +311,7 @@ class Rename:
             "rabbitmq": request.has_broker,
             "commands": to_plain(request.commands),
             "servers": _servers_of(plan),
-            "overrides": sorted(f"{entry.code} {entry.object}" for entry in overrides),
+            "overrides": approval.of_overrides(overrides),
         }
 
     def _carry_on(self, action: str) -> t.Dict[str, t.Any]:

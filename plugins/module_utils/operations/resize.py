@@ -15,10 +15,12 @@ import typing as t
 import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import resize as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ServerFlavor, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ResizeRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import SHA256, Approver
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import resize as plans
@@ -69,6 +71,7 @@ def carry_out(run: ServerRun) -> Result:
 
 def apply(run: ServerRun) -> Result:
     """Resize the server, or resume what an earlier run began. Raises StackguardError and StepError."""
+    Approver.of(run).begin()
     identity = _identity(run)
     journal = _journal_of(run, identity)
     if journal is not None:
@@ -81,7 +84,10 @@ def apply(run: ServerRun) -> Result:
         raise Refused(f"there is no flavor {run.options['flavor']}")
     server = zones.get_server(run.systems.cloud, identity)
     if server is not None and _is_so(server, flavor[1]):
-        return {"changed": False, "state": "none", "server": identity, "msg": f"{server.name} has this flavor already"}
+        empty = Plan(plans.kind_of(identity), run.operation_id, server.name, [])
+        value = Approver.of(run).nothing(empty, _approved(run, identity, flavor, None, None))
+        told = {"changed": False, "state": "none", "server": identity, SHA256: value}
+        return {**told, "msg": f"{server.name} has this flavor already"}
     return _begin(run, identity, server, flavor)
 
 
@@ -121,7 +127,9 @@ def _begin(run: ServerRun, identity: str, server: t.Optional[ApiServer], flavor:
         codes = ", ".join(sorted({item.code for item in problem})) or "what is not read cannot be overridden"
         raise Refused(f"refused, and nothing was changed: {codes}", report=findings.refused(report))
     plan = plans.plan(request, found, decision.zone, decision.pin, choice.method, choice.why)
-    about = {"server": identity, "flavor": flavor[0], "flavor_name": flavor[1].name, "zone": decision.zone}
+    approver = Approver.of(run)
+    value = approver.approve(plan, _approved(run, identity, flavor, decision.zone, choice.method), {"report": report})
+    about = {SHA256: value, "server": identity, "flavor": flavor[0], "flavor_name": flavor[1].name, "zone": decision.zone}
     told = {
         "server": identity,
         "zone": decision.zone,
@@ -129,13 +137,37 @@ def _begin(run: ServerRun, identity: str, server: t.Optional[ApiServer], flavor:
         "why": choice.why,
         "report": report,
         "plan": to_plain(plan),
+        SHA256: value,
         "diff": plan_diff(plan),
         "operation_id": run.operation_id,
     }
     run.say(plan_text(plan, values=not run.diff))
     if run.check_mode:
+        run.say(approver.hint(value))
         return {**told, "changed": True, "state": "planned", "msg": f"{found.name} would be resized in {decision.zone}"}
     return {**told, **_forward(run, Book.open(run, plan, about))}
+
+
+def _approved(
+    run: ServerRun,
+    identity: str,
+    flavor: t.Tuple[str, ServerFlavor],
+    zone: t.Optional[str],
+    method: t.Optional[str],
+) -> Result:
+    """Return what a person approves beside the plan's own values. A flavor is what it holds, whatever it is called."""
+    new = flavor[1]
+    return {
+        "server": identity,
+        "flavor": flavor[0],
+        "holds": {"vcpus": new.vcpus, "ram": new.ram, "disk": new.disk, "extra_specs": new.extra_specs},
+        "zone": zone,
+        "method": method,
+        "confirm": run.options["confirm"],
+        "keep_pin": run.options["keep_pin"],
+        "same_host": run.options["same_host"],
+        "overrides": approval.of_overrides(run.overrides),
+    }
 
 
 def _resume(run: ServerRun, journal: Result) -> Result:
@@ -144,6 +176,7 @@ def _resume(run: ServerRun, journal: Result) -> Result:
     named = run.options["flavor"] or (about["flavor"] if run.options["action"] == "resume" else None)
     if journal["state"] == journals.OPEN and named not in (about["flavor"], about["flavor_name"]):
         raise Refused(lifecycle.another_open(run, journal, f"resize to {about['flavor_name']}"))
+    Approver.of(run).resume(journal)
     run.say(f"resuming operation {journal['operation_id']}: resize to {about['flavor_name']}")
     if run.check_mode:
         return {**_told(journal), "changed": True, "state": journal["state"], "msg": "would be resumed"}
@@ -155,6 +188,7 @@ def _resume(run: ServerRun, journal: Result) -> Result:
 
 def resume(run: ServerRun) -> Result:
     """Resume the open operation. Unlike :func:`apply` it begins nothing."""
+    Approver.of(run).begin()
     journal = _journal_of(run, _identity(run))
     if journal is None:
         raise lifecycle.nothing_to_resume(run, _what(run))
@@ -215,7 +249,8 @@ def _journal_of(run: ServerRun, identity: str) -> t.Optional[Result]:
 
 def _told(journal: Result) -> Result:
     about = journal["about"]
-    return {"server": about["server"], "zone": about["zone"], "operation_id": journal["operation_id"]}
+    told = {"server": about["server"], "zone": about["zone"], "operation_id": journal["operation_id"]}
+    return {**told, SHA256: about.get(SHA256)}
 
 
 def _runner(run: ServerRun) -> runner.Runner:

@@ -13,7 +13,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import return_host as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
@@ -77,7 +77,7 @@ class ReturnRun:
         asked = {
             "host": request.host,
             "status": args["status"],
-            "overrides": sorted(f"{entry.code} {entry.object}" for entry in overrides),
+            "overrides": approval.of_overrides(overrides),
         }
         try:
             approved = approver.approve(plan, asked)

@@ -134,6 +134,8 @@ class MoveContext:
     #: What the source hosts have tried so far; ``able``: whether somebody lets them try what is missing.
     probes: t.Sequence[t.Mapping[str, t.Any]] = ()
     able: bool = False
+    #: Whether a person approved the set of servers: nobody else is sent.
+    approved: bool = False
 
 
 def all_actions(systems: Systems, context: MoveContext) -> t.Dict[str, Action]:
@@ -488,7 +490,8 @@ class MoveServers:
         found = [
             server
             for server in evidence.zones.servers or []
-            if server.id not in known or server.host == known[server.id]["host"]
+            if (server.id not in known and not self.context.approved)
+            or (server.id in known and server.host == known[server.id]["host"])
         ]
         found, errors = self._examined(evidence, found, known, past)
         evidence = dataclasses.replace(evidence, zones=dataclasses.replace(evidence.zones, servers=found))
@@ -614,6 +617,9 @@ class MoveServers:
         with as_step_error():
             found = server_moves.servers_on(self.systems.cloud, params["host"])
         late = [server.name for server in found if server.id not in seen]
+        if late and self.context.approved:
+            way = f"Resume without {self.context.request.option('expect_plan')} to move what came"
+            raise StayError(f"came to {params['host']} and not in the approved plan: {', '.join(late)}. {way}")
         if late:
             raise AgainError(f"came to {params['host']} meanwhile: {', '.join(late)}")
 
