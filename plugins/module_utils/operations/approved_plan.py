@@ -94,9 +94,7 @@ class Approver:
         """Return what check mode shows below a plan: how to have this plan carried out and no other."""
         return f"To carry out this plan and no other: -e {self.variable}={value}"
 
-    def resume(
-        self, journal: t.Mapping[str, t.Any], request: t.Optional[t.Mapping[str, t.Any]] = None
-    ) -> None:
+    def resume(self, journal: t.Mapping[str, t.Any], request: t.Optional[t.Mapping[str, t.Any]] = None) -> None:
         """Raise :class:`Refused` where an open operation was begun with another plan than the approved one.
 
         ``request``: what this run asks for, where the rest of the operation follows it and not the journal.

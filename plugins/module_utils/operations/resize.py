@@ -129,7 +129,13 @@ def _begin(run: ServerRun, identity: str, server: t.Optional[ApiServer], flavor:
     plan = plans.plan(request, found, decision.zone, decision.pin, choice.method, choice.why)
     approver = Approver.of(run)
     value = approver.approve(plan, _approved(run, identity, flavor, decision.zone, choice.method), {"report": report})
-    about = {SHA256: value, "server": identity, "flavor": flavor[0], "flavor_name": flavor[1].name, "zone": decision.zone}
+    about = {
+        SHA256: value,
+        "server": identity,
+        "flavor": flavor[0],
+        "flavor_name": flavor[1].name,
+        "zone": decision.zone,
+    }
     told = {
         "server": identity,
         "zone": decision.zone,
