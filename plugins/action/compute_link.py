@@ -28,6 +28,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 
+#: What the operation is given by name; the rest is in its request.
+OPTIONS = ("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url", "report_dir", "expect_plan")
 STEP_MODULE = "stackguard.nova.compute_host_step"
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
@@ -124,7 +126,7 @@ class ActionModule(ActionBase):
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
             say=Display().display,
             mine=run_owner.this_run(),
-            options={name: args[name] for name in ("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")},
+            options={name: args[name] for name in OPTIONS},
             overrides=findings.parse_overrides(args["overrides"]),
             check_mode=bool(self._task.check_mode),
             prefix="repair_",

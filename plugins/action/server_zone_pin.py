@@ -66,6 +66,8 @@ class ActionModule(ActionBase):
             return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
         try:
             return self._pin(args)
+        except lifecycle.Refused as refused:
+            return {"failed": True, "changed": False, "msg": refused.message, **refused.data}
         except (StackguardError, journals.JournalError) as error:
             return {"failed": True, "changed": False, "msg": str(error)}
 

@@ -14,6 +14,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import SHA256, Approver
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import zone_pins as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
@@ -43,8 +44,10 @@ class PinRun(lifecycle.Run):
 
     def carry_out(self) -> Result:
         """Do what was asked for. Raises StackguardError."""
-        opened = lifecycle.open_journal(self, zone_pins.KIND) if self.journaled else None
         action = self.options["action"]
+        if action in (lifecycle.APPLY, lifecycle.RESUME):
+            Approver.of(self).begin()
+        opened = lifecycle.open_journal(self, zone_pins.KIND) if self.journaled else None
         if action == lifecycle.STATUS:
             return self._status(opened)
         if action == lifecycle.ROLLBACK:
@@ -65,10 +68,13 @@ class PinRun(lifecycle.Run):
                 f"refused, and nothing was changed: {count(len(plan.problems), 'server')} cannot be {options['state']}"
             )
             return {**answer, "failed": True, "changed": False, "msg": msg}
+        answer[SHA256] = value = self._approved(options, plan, opened, answer["report"])
         if self.check_mode:
+            if plan.changes:
+                self.say(Approver.of(self).hint(value))
             msg = f"{count(len(plan.changes), 'pin')} would change, {len(plan.already)} are right"
             return {**answer, "changed": bool(plan.changes), "msg": msg}
-        book = self._book(opened, plan, asked)
+        book = self._book(opened, plan, {**asked, SHA256: value})
         result = self._change(answer, plan, book)
         if book is None:
             return result
@@ -79,9 +85,22 @@ class PinRun(lifecycle.Run):
         book.close(journals.FINISHED, result["msg"])
         return result
 
+    def _approved(self, options: Result, plan: plans.PinPlan, opened: t.Optional[Result], report: Result) -> str:
+        """Return the value that stands for what an operation changes in all. Raises Refused for another one.
+
+        A resume plans the rest anew: with the pins that were written before, it must be the plan that was approved.
+        """
+        rows = self._written_down(opened) if opened is not None else {}
+        rows.update((row.server, row) for row in plan.changes)
+        whole = plans.as_plan(zone_pins.KIND, self.operation_id, zone_pins.SUBJECT, rows.values())
+        asked = {name: options[name] for name in ("state", "zone", "strategy", "partial")}
+        asked["restore"] = options["restore"] is not None
+        approver = Approver.of(self)
+        return approver.approve(whole, asked, {"report": report}) if rows else approver.nothing(whole, asked)
+
     def _refuse_another(self, opened: Result, asked: Result) -> None:
         self.refuse_while_carried_out(opened)
-        if lifecycle.goes_back(opened) or opened["about"] != asked:
+        if lifecycle.goes_back(opened) or {name: opened["about"].get(name) for name in asked} != asked:
             raise StackguardError(lifecycle.another_open(self, opened, _WHAT))
 
     def _book(self, opened: t.Optional[Result], plan: plans.PinPlan, asked: Result) -> t.Optional[Book]:

@@ -21,7 +21,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import links as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import REPAIRABLE, Links, Wrong
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import (
     Conflict,
     DatabaseError,
@@ -31,6 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import SHA256, Approver
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import links as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
@@ -57,7 +58,7 @@ Result = t.Dict[str, t.Any]
 
 @dataclasses.dataclass(frozen=True)
 class RepairRun(lifecycle.Run):
-    """What a run is given. ``options``: the databases; ``bundle`` holds hosts and cloud, and no links yet."""
+    """What a run is given. ``options``: the databases, and which plan; ``bundle`` holds no links yet."""
 
     bundle: Bundle
     operation_id: str
@@ -124,6 +125,7 @@ def resume(run: RepairRun, request: plans.LinkRequest) -> Result:
 
     Hosts and codes that were not given are those of the open repair; others are refused.
     """
+    Approver.of(run).begin()
     journal = lifecycle.open_journal(run, plans.KIND)
     if journal is None:
         raise lifecycle.nothing_to_resume(run, _WHAT)
@@ -156,6 +158,7 @@ def status(run: RepairRun) -> Result:
 def apply(run: RepairRun, request: plans.LinkRequest) -> Result:
     """Repair what is certain. Returns a module's result; raises :class:`Refused` and :class:`StackguardError`."""
     refuse_nonsense(request)
+    Approver.of(run).begin()
     journal = lifecycle.open_journal(run, plans.KIND)
     _refuse_another(run, journal, request)
     if run.check_mode:
@@ -168,9 +171,10 @@ def apply(run: RepairRun, request: plans.LinkRequest) -> Result:
             book = Book.take_up_locked(run, journal, "resumed", journals.OPEN)
             _settle(run, book)
         links, plan, report = _judge(run, request)
+        approved = _approved(run, request, links, plan, journal, report)
         limits = _not_guaranteed(run, plan)
         if plan and book is None:
-            book = Book.open(run, _planned(run, request), _asked(request))
+            book = Book.open(run, _planned(run, request), {**_asked(request), SHA256: approved})
         if book is not None:
             rows = _rows(book)
             _write(run, rows, plans.batches(links, plan, request.batch_size), len(plan), tally, lock)
@@ -178,8 +182,45 @@ def apply(run: RepairRun, request: plans.LinkRequest) -> Result:
             book.close(journals.FINISHED, f"{count(tally.changed, 'row')} repaired")
     if book is None:
         told = _what_remains("nothing was repaired", run, request, links, report)
-        return {**_result(tally, "none"), **_with_limits(told, limits)}
-    return _with_limits(_repaired(run, request, book.operation_id, tally), limits)
+        return {**_result(tally, "none"), **_with_limits(told, limits), SHA256: approved}
+    return {**_with_limits(_repaired(run, request, book.operation_id, tally), limits), SHA256: approved}
+
+
+def _approved(
+    run: RepairRun,
+    request: plans.LinkRequest,
+    links: Links,
+    plan: t.Sequence[Wrong],
+    journal: t.Optional[Result],
+    report: Result,
+) -> str:
+    """Return the value that stands for what an operation changes in all. Raises :class:`Refused` for another one.
+
+    A resume plans the rest anew: with the rows that were written before, it must be the plan that was approved.
+    """
+    approver = Approver.of(run)
+    rows = {_key(made): made for made in (_written(run, journal) if journal is not None else ())}
+    rows.update((_key(made), made) for made in (plans.repair(links, wrong) for wrong in plan))
+    whole = plans.as_plan(run.operation_id, plans.KIND, rows.values())
+    asked = {**_asked(request), "overrides": approval.of_overrides(run.overrides)}
+    if not rows:
+        return approver.nothing(whole, asked)
+    return approver.approve(whole, asked, {"report": report})
+
+
+def _key(made: plans.Repair) -> t.Tuple[str, str, t.Any]:
+    return made.change.database, made.change.table, made.change.key
+
+
+def _written(run: RepairRun, journal: Result) -> t.Iterator[plans.Repair]:
+    """The rows that an open operation has written, or may have."""
+    kept = lifecycle.kept_rows(run, journal, plans.KIND)
+    for number, state in kept.states().items():
+        if state in (batches.VOID, batches.UNDONE):
+            continue
+        rows = _read(kept, number)
+        if state != batches.WRITTEN or _fate(run, rows) != batches.VOID:
+            yield from rows
 
 
 def _not_guaranteed(run: RepairRun, plan: t.Sequence[Wrong]) -> t.List[str]:
@@ -240,7 +281,10 @@ def _rehearse(run: RepairRun, request: plans.LinkRequest, journal: t.Optional[Re
     going_on = f" (operation {journal['operation_id']} would be resumed)" if journal else ""
     did = f"{count(len(plan), 'row')} would be repaired{going_on}"
     told = _with_limits(_what_remains(did, run, request, links, report, plan), _not_guaranteed(run, plan))
-    return {**_result(tally, "planned" if plan else "none"), **told}
+    value = _approved(run, request, links, plan, journal, report)
+    if plan:
+        run.say(Approver.of(run).hint(value))
+    return {**_result(tally, "planned" if plan else "none"), **told, SHA256: value}
 
 
 def _result(tally: Tally, state: str) -> Result:
@@ -441,7 +485,8 @@ def _asked(request: plans.LinkRequest) -> Result:
 def _refuse_another(run: RepairRun, journal: t.Optional[Result], request: plans.LinkRequest) -> None:
     if journal is None:
         return
-    if lifecycle.goes_back(journal) or journal["about"] != _asked(request):
+    asked = _asked(request)
+    if lifecycle.goes_back(journal) or {name: journal["about"].get(name) for name in asked} != asked:
         raise StackguardError(lifecycle.another_open(run, journal, f"repair of {journal['subject']}"))
 
 

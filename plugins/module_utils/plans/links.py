@@ -25,7 +25,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.lin
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.links import subject_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject
-from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
+    CONTROLLER,
+    Change,
+    Plan,
+    RowChange,
+    Step,
+)
 
 KIND = "repair_links"
 
@@ -132,6 +138,25 @@ def reversed_repair(made: Repair) -> Repair:
     return dataclasses.replace(made, change=made.change.reversed(), why="as it was before the repair", premise=None)
 
 
+def as_plan(operation_id: str, subject: str, rows: t.Iterable[Repair]) -> Plan:
+    """Return every row as a plan: a step for each database, table and code.
+
+    Of a row only what is written counts: its guards, such as the state of an instance, are compared when it is written.
+    """
+    groups: t.Dict[t.Tuple[str, str, str], t.List[Change]] = {}
+    for made in rows:
+        change = made.change
+        where = f"{change.table} id={change.key} ({change.label})"
+        groups.setdefault((*_home(made), made.code), []).extend(
+            Change(where, name, _shown(change.before[name]), _shown(after)) for name, after in change.after.items()
+        )
+    steps = [
+        Step(" ".join(key), f"repair {key[2]} in {key[0]} {key[1]}", CONTROLLER, KIND, {}, changes)
+        for key, changes in sorted(groups.items())
+    ]
+    return Plan(KIND, operation_id, subject, steps)
+
+
 # --- for the journal and for people ---------------------------------------------------------------------------
 
 
@@ -192,4 +217,8 @@ def _row(made: Repair) -> str:
 
 
 def _values(values: t.Mapping[str, t.Any], names: t.Iterable[str]) -> str:
-    return ", ".join(f"{name} = {'NULL' if values[name] is None else values[name]}" for name in names)
+    return ", ".join(f"{name} = {_shown(values[name])}" for name in names)
+
+
+def _shown(value: t.Any) -> str:
+    return "NULL" if value is None else str(value)

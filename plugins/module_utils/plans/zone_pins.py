@@ -13,6 +13,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ZoneFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
 
 PINNED, UNPINNED = "pinned", "unpinned"
 #: What Nova says of a server whose cell does not answer: neither host nor pin of it is known then.
@@ -132,6 +133,16 @@ def _method(
             return method, ""
     named = problems if request.strategy == "auto" else {request.strategy: problems[request.strategy]}
     return None, ", and ".join(str(problem) for problem in named.values())
+
+
+def as_plan(kind: str, operation_id: str, subject: str, rows: t.Iterable[PinChange]) -> Plan:
+    """Return every pin as a plan. Neither a server's name nor its host counts: it is pinned to a zone."""
+    changes = [
+        Change(f"server {row.server}", f"pinned availability zone, by {row.method}", str(row.before), str(row.after))
+        for row in rows
+    ]
+    steps = [Step("pins", "change the pins", CONTROLLER, "pins", {}, changes)] if changes else []
+    return Plan(kind, operation_id, subject, steps)
 
 
 def told(facts: ZoneFacts, plan_: PinPlan) -> Checked:
