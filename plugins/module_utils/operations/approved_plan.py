@@ -47,6 +47,11 @@ class Approver:
         given = run.options
         return cls(given.get("report_dir"), given.get("expect_plan"), run.variable("expect_plan"), run.check_mode)
 
+    @property
+    def asked(self) -> bool:
+        """Whether anybody wants to know which plan it is."""
+        return bool(self.check_mode or self.expected)
+
     def begin(self) -> None:
         """Refuse a value that can stand for no plan; in check mode remove the plan of an earlier run.
 
@@ -58,7 +63,7 @@ class Approver:
                 "64 hexadecimal digits in lower case. Nothing was changed"
             )
         if self.check_mode and self.directory:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError), self._writing():
                 os.unlink(os.path.join(self._path(), PLAN_FILE))
 
     def approve(self, plan: Plan, request: t.Mapping[str, t.Any], told: t.Optional[Json] = None) -> str:
@@ -88,7 +93,8 @@ class Approver:
 
     def _leave(self, decided: Json, plan: Plan) -> None:
         if self.check_mode and self.directory:
-            evidence.save_part(self._path(), PLAN_FILE, approval.document(decided, plan))
+            with self._writing():
+                evidence.save_part(self._path(), PLAN_FILE, approval.document(decided, plan))
 
     def hint(self, value: str) -> str:
         """Return what check mode shows below a plan: how to have this plan carried out and no other."""
@@ -111,6 +117,17 @@ class Approver:
             lines = approval.differences({"request": before or {}}, {"request": _plain(request)})
             asked = f"{said} this run asks for something else than operation {journal['operation_id']} did"
             raise Refused("\n".join([f"{asked}. {ways}", "What differs (- approved, + now):", *lines]))
+
+    @contextlib.contextmanager
+    def _writing(self) -> t.Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise Refused(
+                f"{self._path()}: {error.strerror}: {PLAN_FILE} belongs there. Nothing was changed"
+            ) from error
 
     def _path(self) -> str:
         return os.path.abspath(os.path.expanduser(str(self.directory)))

@@ -193,12 +193,15 @@ def _approved(
     plan: t.Sequence[Wrong],
     journal: t.Optional[Result],
     report: Result,
-) -> str:
+) -> t.Optional[str]:
     """Return the value that stands for what an operation changes in all. Raises :class:`Refused` for another one.
 
-    A resume plans the rest anew: with the rows that were written before, it must be the plan that was approved.
+    A resume plans the rest anew: with the rows that were written before, it must be the plan that was approved. None:
+    nobody asks, and a million rows are not gone through for nothing.
     """
     approver = Approver.of(run)
+    if not approver.asked:
+        return None
     rows = {_key(made): made for made in (_written(run, journal) if journal is not None else ())}
     rows.update((_key(made), made) for made in (plans.repair(links, wrong) for wrong in plan))
     whole = plans.as_plan(run.operation_id, plans.KIND, rows.values())
@@ -282,7 +285,7 @@ def _rehearse(run: RepairRun, request: plans.LinkRequest, journal: t.Optional[Re
     did = f"{count(len(plan), 'row')} would be repaired{going_on}"
     told = _with_limits(_what_remains(did, run, request, links, report, plan), _not_guaranteed(run, plan))
     value = _approved(run, request, links, plan, journal, report)
-    if plan:
+    if plan and value:
         run.say(Approver.of(run).hint(value))
     return {**_result(tally, "planned" if plan else "none"), **told, SHA256: value}
 
