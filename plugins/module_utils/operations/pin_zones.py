@@ -11,6 +11,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.folding import Folded
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
@@ -186,12 +187,10 @@ class PinRun(lifecycle.Run):
 
 
 def _diff(plan: plans.PinPlan) -> t.List[t.Dict[str, str]]:
-    return [
-        {
-            "before_header": f"server {row.name} ({row.server})",
-            "after_header": f"server {row.name} ({row.server})",
-            "before": f"pinned_availability_zone: {row.before}\n",
-            "after": f"pinned_availability_zone: {row.after}\n",
-        }
-        for row in plan.changes
-    ]
+    folded = Folded()
+    for row in plan.changes:
+        what = "pinned_availability_zone"
+        folded.add(f"server {row.server} ({row.name})", f"{what}: {row.before}", f"{what}: {row.after}")
+    before, after = folded.texts()
+    header = f"pins of {count(len(plan.changes), 'server')}"
+    return [{"before_header": header, "after_header": header, "before": before, "after": after}] if plan.changes else []

@@ -75,7 +75,7 @@ class Tally:
     unproven: int = 0
     doubtful: t.List[t.Tuple[plans.Repair, str]] = dataclasses.field(default_factory=list)
     told: t.List[Result] = dataclasses.field(default_factory=list)
-    repairs: t.List[plans.Repair] = dataclasses.field(default_factory=list)
+    diff: plans.Diff = dataclasses.field(default_factory=plans.Diff)
 
     def add(
         self,
@@ -95,7 +95,7 @@ class Tally:
         self.tell((made, f"{word}, but what it leads to changed in the meantime: {why}") for made, why in doubtful)
         known = {made.change.key for made, _why in doubtful}
         self.tell((made, word) for made in outcome.changed if made.change.key not in known)
-        self.repairs += outcome.changed[: max(0, LISTED - len(self.repairs))]
+        self.diff.add(outcome.changed)
 
     def add_unproven(self, rows: t.Sequence[plans.Repair]) -> None:
         """Count and tell the rows of a batch of which it is not known who wrote them."""
@@ -303,7 +303,7 @@ def _result(tally: Tally, state: str) -> Result:
             "doubtful": len(tally.doubtful),
         },
         "repairs": tally.told,
-        "diff": plans.diff(tally.repairs),
+        "diff": tally.diff.entries(),
     }
 
 
@@ -413,7 +413,7 @@ def _judge(run: RepairRun, request: plans.LinkRequest) -> t.Tuple[Links, t.List[
             f"refused, nothing was changed: {count(len(refused) or 1, 'reason')}\n{told}",
             report=findings.refused(report),
             repairs=[plans.told(made, "refused") for made in first],
-            diff=plans.diff(first),
+            diff=plans.Diff(first).entries(),
         )
     return links, plan, report
 

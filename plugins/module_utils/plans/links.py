@@ -25,6 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.lin
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.links import subject_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject
+from ansible_collections.stackguard.nova.plugins.module_utils.model.folding import Folded
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
     CONTROLLER,
     Change,
@@ -32,6 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
     RowChange,
     Step,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 
 KIND = "repair_links"
 
@@ -146,7 +148,7 @@ def as_plan(operation_id: str, subject: str, rows: t.Iterable[Repair]) -> Plan:
     groups: t.Dict[t.Tuple[str, str, str], t.List[Change]] = {}
     for made in rows:
         change = made.change
-        where = f"{change.table} id={change.key} ({change.label})"
+        where = _row(change)
         groups.setdefault((*_home(made), made.code), []).extend(
             Change(where, name, _shown(change.before[name]), _shown(after)) for name, after in change.after.items()
         )
@@ -192,28 +194,34 @@ def told(made: Repair, outcome: str) -> t.Dict[str, t.Any]:
     }
 
 
-def diff(repairs: t.Sequence[Repair]) -> t.List[t.Dict[str, str]]:
-    """Return Ansible's diff: an entry for each database, table and code, a line for each row."""
-    groups: t.Dict[t.Tuple[str, str, str], t.List[Repair]] = {}
-    for made in repairs:
-        groups.setdefault((*_home(made), made.code), []).append(made)
-    return [_group_diff(key, members) for key, members in groups.items()]
+class Diff:
+    """Ansible's diff: an entry for each database, table and code; a line for each row that is like no other."""
+
+    def __init__(self, repairs: t.Iterable[Repair] = ()) -> None:
+        self._groups: t.Dict[t.Tuple[str, str, str], Folded] = {}
+        self.add(repairs)
+
+    def add(self, repairs: t.Iterable[Repair]) -> None:
+        """Take rows."""
+        for made in repairs:
+            change = made.change
+            group = self._groups.setdefault((*_home(made), made.code), Folded())
+            after = f"{_values(change.after, change.after)}  # certain: {made.why}"
+            group.add(_row(change), _values(change.before, change.after), after)
+
+    def entries(self) -> t.List[t.Dict[str, str]]:
+        """Return it."""
+        return [_entry(key, group) for key, group in self._groups.items()]
 
 
-def _group_diff(key: t.Tuple[str, str, str], members: t.Sequence[Repair]) -> t.Dict[str, str]:
-    header = f"{key[0]} {key[1]}: {key[2]}, {len(members)} rows"
-    return {
-        "before_header": header,
-        "after_header": header,
-        "before": "".join(f"{_row(made)} {_values(made.change.before, made.change.after)}\n" for made in members),
-        "after": "".join(
-            f"{_row(made)} {_values(made.change.after, made.change.after)}  # certain: {made.why}\n" for made in members
-        ),
-    }
+def _entry(key: t.Tuple[str, str, str], group: Folded) -> t.Dict[str, str]:
+    header = f"{key[0]} {key[1]}: {key[2]}, {count(group.rows, 'row')}"
+    before, after = group.texts()
+    return {"before_header": header, "after_header": header, "before": before, "after": after}
 
 
-def _row(made: Repair) -> str:
-    return f"{made.change.table} id={made.change.key} ({made.change.label}):"
+def _row(change: RowChange) -> str:
+    return f"{change.table} id={change.key} ({change.label})"
 
 
 def _values(values: t.Mapping[str, t.Any], names: t.Iterable[str]) -> str:

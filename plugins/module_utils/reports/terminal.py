@@ -16,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     ordered,
     overridden,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.folding import Folded
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 
@@ -60,17 +61,17 @@ def plan_text(plan: Plan, values: bool = True) -> str:
 
 
 def plan_diff(plan: Plan) -> t.List[t.Dict[str, str]]:
-    """Return Ansible's diff, one entry for each step that changes something."""
+    """Return Ansible's diff, one entry for each step that changes something. Equal changes are one line."""
     return [_step_diff(number, step) for number, step in enumerate(plan.steps, 1) if step.changes]
 
 
 def _step_diff(number: int, step: Step) -> t.Dict[str, str]:
-    return {
-        "before_header": f"step {number}: {step.title}",
-        "after_header": f"step {number}: {step.title}",
-        "before": "".join(f"{change.where}: {change.what}: {change.before}\n" for change in step.changes),
-        "after": "".join(f"{change.where}: {change.what}: {change.after}\n" for change in step.changes),
-    }
+    folded = Folded()
+    for change in step.changes:
+        folded.add(change.where, f"{change.what}: {change.before}", f"{change.what}: {change.after}")
+    before, after = folded.texts()
+    header = f"step {number}: {step.title}"
+    return {"before_header": header, "after_header": header, "before": before, "after": after}
 
 
 def progress_text(subject: str, state: str, steps: t.Sequence[t.Mapping[str, str]]) -> str:

@@ -203,7 +203,7 @@ def test_the_journal_holds_what_taking_it_back_needs():
 
 
 def test_the_diff_shows_each_row_and_why():
-    (entry,) = plans.diff(repairs(healthy().wrong("SG211", compute_id=None)))
+    (entry,) = plans.Diff(repairs(healthy().wrong("SG211", compute_id=None))).entries()
     assert "SG211" in entry["before_header"]
     assert "compute_id = NULL" in entry["before"]
     assert "compute_id = 201  # certain: node 201 is the one live node of host compute1" in entry["after"]
