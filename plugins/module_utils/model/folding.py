@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-#: From so many rows on, equal changes are one line.
-MANY = 3
+#: From so many rows on, equal changes are one line. The guests of a small host are shown each.
+MANY = 10
 #: Lines of one diff; what is left is counted.
 LINES = 1000
 #: From here on a text says which row it is, and not of which kind.

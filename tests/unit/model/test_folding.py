@@ -31,9 +31,12 @@ def test_equal_changes_of_many_rows_are_one_line():
     assert after == "cell:c1 instances (4000 alike): host: b\n"
 
 
-def test_two_are_shown_themselves():
-    before, _after = texts([(f"port {guest(1, number)}", "host: a", "host: b") for number in (1, 2)])
-    assert before.splitlines() == [f"port {guest(1, 1)}: host: a", f"port {guest(1, 2)}: host: a"]
+def test_a_few_are_shown_themselves():
+    few = [guest(1, number) for number in range(1, folding.MANY)]
+    before, _after = texts([(f"port {uuid}", "host: a", "host: b") for uuid in few])
+    assert before.splitlines() == [f"port {uuid}: host: a" for uuid in few]
+    before, _after = texts([(f"port {uuid}", "host: a", "host: b") for uuid in [*few, guest(2, 1)]])
+    assert before == f"port ({folding.MANY} alike): host: a\n"
 
 
 def test_the_one_that_is_not_like_the_others_keeps_its_line():
@@ -46,8 +49,10 @@ def test_the_one_that_is_not_like_the_others_keeps_its_line():
 
 def test_rows_of_two_kinds_are_not_counted_together():
     tables = ("cell:c1 services", "cell:c1 compute_nodes", "cell:c2 services")
-    before, _after = texts([(f"{table} id={number} (x)", "a", "b") for table in tables for number in range(3)])
-    assert before.splitlines() == [f"{table} (3 alike): a" for table in tables]
+    before, _after = texts(
+        [(f"{table} id={number} (x)", "a", "b") for table in tables for number in range(folding.MANY)]
+    )
+    assert before.splitlines() == [f"{table} ({folding.MANY} alike): a" for table in tables]
 
 
 @pytest.mark.parametrize("number", [folding.LINES, folding.LINES + 1, 5 * folding.LINES])
@@ -85,12 +90,12 @@ def test_a_repair_shows_equal_rows_as_one_line():
 
 def test_pins_show_equal_servers_as_one_line():
     rows = [
-        zone_pins.PinChange(guest(1, number), f"web{number}", "compute1", None, "az1", "pin_db") for number in range(9)
+        zone_pins.PinChange(guest(1, number), f"web{number}", "compute1", None, "az1", "pin_db") for number in range(12)
     ]
     rows.append(zone_pins.PinChange(guest(2, 1), "odd", "compute1", "gone", "az1", "pin_db"))
     (entry,) = pin_zones._diff(zone_pins.PinPlan(rows, [], []))
     assert entry["before"].splitlines() == [
-        "server (9 alike): pinned_availability_zone: None",
+        "server (12 alike): pinned_availability_zone: None",
         f"server {guest(2, 1)} (odd): pinned_availability_zone: gone",
     ]
-    assert entry["before_header"] == "pins of 10 servers"
+    assert entry["before_header"] == "pins of 13 servers"
