@@ -96,6 +96,11 @@ class Awx:
         (links.remove if fields.get("disassociate") else links.append)(fields["id"])
         return 204, None
 
+    def delete(self, path, _fields):
+        self.writes.append((path, "delete"))
+        del self.items[path[0]][int(path[1])]
+        return 204, None
+
     def patch(self, path, fields):
         self.writes.append((path, fields))
         item = self.items[path[0]][int(path[1])]
@@ -134,6 +139,9 @@ def serving(awx):
 
         def do_PATCH(self):
             self.answer("patch")
+
+        def do_DELETE(self):
+            self.answer("delete")
 
         def log_message(self, *_):
             pass

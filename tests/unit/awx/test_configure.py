@@ -21,14 +21,21 @@ from ansible_collections.stackguard.nova.tests.unit.awx.data import QUESTIONS, T
 from ansible_collections.stackguard.nova.tests.unit.awx.small_awx import Awx, serving
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 
+NIGHTLY = {
+    "name": "Every night",
+    "template": "Nova: resize, check",
+    "rrule": "DTSTART:20260101T020000Z RRULE:FREQ=DAILY;INTERVAL=1",
+}
 VARIABLES = {
-    "awx_organization": "Cloud",
-    "awx_inventory": "Hosts",
-    "awx_project": "Nova",
-    "awx_state_host": "lasting1",
-    "awx_execution_environment": "nova",
-    "awx_credentials": {"machine": "ssh", "openstack": "admin", "databases": "nova-db"},
-    "awx_extra_vars": {"evacuate_host.yml": {"evacuate_fence_command": "/usr/local/sbin/fence"}},
+    "stackguard_awx_organization": "Cloud",
+    "stackguard_awx_inventory": "Hosts",
+    "stackguard_awx_project": "Nova",
+    "stackguard_awx_state_host": "lasting1",
+    "stackguard_awx_execution_environment": "nova",
+    "stackguard_awx_credentials": {"machine": "ssh", "openstack": "admin", "databases": "nova-db"},
+    "stackguard_awx_schedules": [NIGHTLY],
+    "stackguard_awx_notifications": {"error": ["mail"], "approvals": ["mail"]},
+    "stackguard_awx_extra_vars": {"evacuate_host.yml": {"evacuate_fence_command": "/usr/local/sbin/fence"}},
 }
 
 
@@ -56,6 +63,7 @@ def awx():
         projects=["Nova"],
         execution_environments=["nova"],
         credentials=["ssh", "admin", "nova-db"],
+        notification_templates=["mail"],
     )
 
 
@@ -79,7 +87,7 @@ def test_the_modules_take_all_of_it_and_a_second_run_changes_nothing(configure):
     for name, item in there.named("job_templates").items():
         given = TEMPLATES[name]
         assert (item["playbook"], item["limit"]) == (f"playbooks/{given['playbook']}", "")
-        kinds = [kind for kind in given["needs"] if kind in VARIABLES["awx_credentials"]]
+        kinds = [kind for kind in given["needs"] if kind in VARIABLES["stackguard_awx_credentials"]]
         assert len(there.associated.get((item["id"], "credentials"), [])) == len(kinds)
         asked = [question["variable"] for question in there.surveys.get(item["id"], {}).get("spec", [])]
         assert asked == given.get("survey", [])
@@ -111,21 +119,89 @@ def test_the_modules_take_all_of_it_and_a_second_run_changes_nothing(configure):
     evacuating = there.surveys[there.named("job_templates")["Nova: evacuate"]["id"]]["spec"]
     (fence,) = [question for question in evacuating if question["variable"] == "evacuate_fence"]
     assert fence == QUESTIONS["evacuate_fence"], "what the role takes, read when the survey is made"
-    assert [item["name"] for item in there.items["workflow_approval_templates"].values()] == [
-        "Rename the compute host?"
-    ]
+    asked = {node["approval"] for given in WORKFLOWS.values() for node in given["nodes"] if "approval" in node}
+    assert {item["name"] for item in there.items["workflow_approval_templates"].values()} == asked
+    (schedule,) = there.items["schedules"].values()
+    check = there.named("job_templates")[NIGHTLY["template"]]
+    assert (schedule["rrule"], schedule["unified_job_template"]) == (NIGHTLY["rrule"], check["id"])
+    mail = there.named("notification_templates")["mail"]["id"]
+    for collection, kind in (
+        ("job_templates", "error"),
+        ("workflow_job_templates", "error"),
+        ("workflow_job_templates", "approvals"),
+    ):
+        for item in there.items[collection].values():
+            assert there.associated[item["id"], f"notification_templates_{kind}"] == [mail], item["name"]
+
+
+def test_what_it_makes_it_removes_and_leaves_what_is_not_its_own(configure):
+    there = awx()
+    few = {
+        "awx_job_templates": [TEMPLATES[name] for name in ("Nova: resize, check", "Nova: resize")],
+        "awx_workflows": [WORKFLOWS["Nova: resize a server"]],
+    }
+    with serving(there) as address:
+        code, told = configure(address, **few)
+        assert code == 0, told
+        mine = there.create("job_templates", {"name": "mine"})
+        few["stackguard_awx_connection"] = {"controller_host": address}
+        code, told = configure("http://127.0.0.1:1", stackguard_awx_state="absent", **few)
+        assert code == 0, told
+        first = len(there.writes)
+        code, again = configure(address, stackguard_awx_state="absent", **few)
+    assert (code, there.writes[first:]) == (0, []), again
+    for made in ("schedules", "workflow_job_templates", "credential_types"):
+        assert not there.items[made], made
+    assert list(there.items["job_templates"].values()) == [mine]
+    assert set(there.named("credentials")) == {"ssh", "admin", "nova-db"}
+
+
+@pytest.mark.parametrize("name", ["organization", "state_host", "extra_vars", "slices"])
+def test_a_variable_by_its_old_name_is_refused_and_its_new_one_named(configure, name):
+    code, told = configure("http://127.0.0.1:1", **{f"awx_{name}": "x"})
+    assert code != 0
+    assert f"awx_{name} is stackguard_awx_{name}" in told
+    assert "Create the credential types" not in told
+
+
+def test_what_awx_itself_gives_every_job_is_not_taken_for_an_old_name(configure):
+    there = awx()
+    given = dict.fromkeys(("awx_job_id", "awx_inventory_id", "awx_inventory_name", "awx_project_revision"), "1")
+    with serving(there) as address:
+        code, told = configure(address, awx_job_templates=[], awx_workflows=[], stackguard_awx_schedules=[], **given)
+    assert code == 0, told
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        {"name": "nightly", "rrule": "x", "template": "Nova: rename"},
+        {"name": "nightly", "rrule": "x", "template": "Nova: rename a compute host"},
+        {"name": "nightly", "template": "Nova: audit"},
+        {"rrule": "x", "template": "Nova: audit"},
+    ],
+    ids=["a rename", "a workflow that renames", "at no time", "without a name"],
+)
+def test_nothing_that_changes_something_is_scheduled(configure, schedule):
+    code, told = configure("http://127.0.0.1:1", stackguard_awx_schedules=[schedule])
+    assert code != 0
+    assert f"stackguard_awx_schedules: {schedule.get('name', '(no name)')}: each schedule has a name" in told
+    assert "Nova: audit in slices" in told
+    assert "Create the credential types" not in told
 
 
 def test_overrides_of_the_template_that_would_silence_the_surveys_are_refused(configure):
     standing = {"audit.yml": {"stackguard_overrides": []}}
-    code, told = configure("http://127.0.0.1:1", awx_extra_vars=standing)
+    code, told = configure("http://127.0.0.1:1", stackguard_awx_extra_vars=standing)
     assert code != 0
-    assert "awx_extra_vars sets stackguard_overrides" in told
+    assert "stackguard_awx_extra_vars sets stackguard_overrides" in told
     assert "Create the credential types" not in told
 
 
 def test_what_is_missing_is_said(configure):
-    code, told = configure("http://127.0.0.1:1", awx_state_host="", awx_credentials={"ssh": "key"})
+    code, told = configure(
+        "http://127.0.0.1:1", stackguard_awx_state_host="", stackguard_awx_credentials={"ssh": "key"}
+    )
     assert code != 0
-    assert "awx_state_host (the inventory host" in told
+    assert "stackguard_awx_state_host (the inventory host" in told
     assert "Create the credential types" not in told

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import jinja2
 import pytest
 
 from ansible_collections.stackguard.nova.tests.unit.awx.data import (
@@ -174,6 +175,42 @@ def test_nothing_is_changed_in_a_workflow_before_somebody_has_approved_it():
                 template = TEMPLATES[node["template"]]
                 changes = template["playbook"] != "audit.yml" and template.get("job_type") != "check"
                 assert approved or not changes, node["identifier"]
+
+
+def expected(template, artifacts):
+    """What a template expects of its plan, as Ansible fills it in."""
+    ((name, text),) = [item for item in TEMPLATES[template]["extra_vars"].items() if item[0].endswith("_expect_plan")]
+    assert name in options(TEMPLATES[template]["playbook"])
+    return jinja2.Environment().from_string(text).render(**artifacts).strip()
+
+
+def test_every_check_has_a_workflow_in_which_its_plan_goes_from_the_approval_to_the_run():
+    ways = set()
+    for workflow in WORKFLOWS.values():
+        nodes = {node["identifier"]: node for node in workflow["nodes"]}
+        for node in nodes.values():
+            follows = [nodes[other["identifier"]] for other in node.get("success", [])]
+            if any("approval" in other for other in follows):
+                (approval,) = follows
+                (run,) = [nodes[other["identifier"]] for other in approval["success"]]
+                assert f"{run['template']}, check" == node["template"]
+                assert set(TEMPLATES[node["template"]]["survey"]) == set(TEMPLATES[run["template"]]["survey"])
+                assert set(TEMPLATES[run["template"]]["survey"]) <= set(workflow["survey"])
+                ways.add(run["template"])
+    checks = {name.removesuffix(", check") for name, item in TEMPLATES.items() if item.get("job_type") == "check"}
+    assert ways == checks
+
+
+@pytest.mark.parametrize("name", [name[: -len(", check")] for name in TEMPLATES if name.endswith(", check")])
+def test_a_run_expects_the_plan_of_the_check_before_it_and_is_refused_where_that_had_none(name):
+    operation = TEMPLATES[name]["playbook"].removesuffix(".yml")
+    told = {"operation": operation, "plan_sha256": "0" * 64}
+    assert expected(name, {"stackguard": told}) == "0" * 64
+    assert expected(name, {}) == ""
+    assert expected(name, {"stackguard": {"operation": "audit"}}) == "", "an audit approves nothing"
+    assert expected(name, {"stackguard": {**told, "operation": "another"}}) == ""
+    for none in ({}, {"plan_sha256": None}, {"plan_sha256": ""}):
+        assert expected(name, {"stackguard": {"operation": operation, **none}}) == "none", "it stands for no plan"
 
 
 def test_credentials_hand_secrets_over_in_files_and_environments_only():
