@@ -55,7 +55,7 @@ def options(playbook):
 
 def asked(question):
     """A question, with the choices that configure.yml takes from the role: test_configure.py has what AWX gets."""
-    if question.get("choices") != "{{ stackguard_awx_fences }}":
+    if question.get("choices") != "{{ nova_awx_fences }}":
         return question
     choices = options("evacuate_host.yml")["evacuate_fence"]["choices"]
     return {**question, "choices": list(filter(None, choices))}

@@ -27,15 +27,15 @@ NIGHTLY = {
     "rrule": "DTSTART:20260101T020000Z RRULE:FREQ=DAILY;INTERVAL=1",
 }
 VARIABLES = {
-    "stackguard_awx_organization": "Cloud",
-    "stackguard_awx_inventory": "Hosts",
-    "stackguard_awx_project": "Nova",
-    "stackguard_awx_state_host": "lasting1",
-    "stackguard_awx_execution_environment": "nova",
-    "stackguard_awx_credentials": {"machine": "ssh", "openstack": "admin", "databases": "nova-db"},
-    "stackguard_awx_schedules": [NIGHTLY],
-    "stackguard_awx_notifications": {"error": ["mail"], "approvals": ["mail"]},
-    "stackguard_awx_extra_vars": {"evacuate_host.yml": {"evacuate_fence_command": "/usr/local/sbin/fence"}},
+    "nova_awx_organization": "Cloud",
+    "nova_awx_inventory": "Hosts",
+    "nova_awx_project": "Nova",
+    "nova_awx_state_host": "lasting1",
+    "nova_awx_execution_environment": "nova",
+    "nova_awx_credentials": {"machine": "ssh", "openstack": "admin", "databases": "nova-db"},
+    "nova_awx_schedules": [NIGHTLY],
+    "nova_awx_notifications": {"error": ["mail"], "approvals": ["mail"]},
+    "nova_awx_extra_vars": {"evacuate_host.yml": {"evacuate_fence_command": "/usr/local/sbin/fence"}},
 }
 
 
@@ -87,7 +87,7 @@ def test_the_modules_take_all_of_it_and_a_second_run_changes_nothing(configure):
     for name, item in there.named("job_templates").items():
         given = TEMPLATES[name]
         assert (item["playbook"], item["limit"]) == (f"playbooks/{given['playbook']}", "")
-        kinds = [kind for kind in given["needs"] if kind in VARIABLES["stackguard_awx_credentials"]]
+        kinds = [kind for kind in given["needs"] if kind in VARIABLES["nova_awx_credentials"]]
         assert len(there.associated.get((item["id"], "credentials"), [])) == len(kinds)
         asked = [question["variable"] for question in there.surveys.get(item["id"], {}).get("spec", [])]
         assert asked == given.get("survey", [])
@@ -144,11 +144,11 @@ def test_what_it_makes_it_removes_and_leaves_what_is_not_its_own(configure):
         code, told = configure(address, **few)
         assert code == 0, told
         mine = there.create("job_templates", {"name": "mine"})
-        few["stackguard_awx_connection"] = {"controller_host": address}
-        code, told = configure("http://127.0.0.1:1", stackguard_awx_state="absent", **few)
+        few["nova_awx_connection"] = {"controller_host": address}
+        code, told = configure("http://127.0.0.1:1", nova_awx_state="absent", **few)
         assert code == 0, told
         first = len(there.writes)
-        code, again = configure(address, stackguard_awx_state="absent", **few)
+        code, again = configure(address, nova_awx_state="absent", **few)
     assert (code, there.writes[first:]) == (0, []), again
     for made in ("schedules", "workflow_job_templates", "credential_types"):
         assert not there.items[made], made
@@ -160,7 +160,7 @@ def test_what_it_makes_it_removes_and_leaves_what_is_not_its_own(configure):
 def test_a_variable_by_its_old_name_is_refused_and_its_new_one_named(configure, name):
     code, told = configure("http://127.0.0.1:1", **{f"awx_{name}": "x"})
     assert code != 0
-    assert f"awx_{name} is stackguard_awx_{name}" in told
+    assert f"awx_{name} is nova_awx_{name}" in told
     assert "Create the credential types" not in told
 
 
@@ -168,7 +168,7 @@ def test_what_awx_itself_gives_every_job_is_not_taken_for_an_old_name(configure)
     there = awx()
     given = dict.fromkeys(("awx_job_id", "awx_inventory_id", "awx_inventory_name", "awx_project_revision"), "1")
     with serving(there) as address:
-        code, told = configure(address, awx_job_templates=[], awx_workflows=[], stackguard_awx_schedules=[], **given)
+        code, told = configure(address, awx_job_templates=[], awx_workflows=[], nova_awx_schedules=[], **given)
     assert code == 0, told
 
 
@@ -183,25 +183,23 @@ def test_what_awx_itself_gives_every_job_is_not_taken_for_an_old_name(configure)
     ids=["a rename", "a workflow that renames", "at no time", "without a name"],
 )
 def test_nothing_that_changes_something_is_scheduled(configure, schedule):
-    code, told = configure("http://127.0.0.1:1", stackguard_awx_schedules=[schedule])
+    code, told = configure("http://127.0.0.1:1", nova_awx_schedules=[schedule])
     assert code != 0
-    assert f"stackguard_awx_schedules: {schedule.get('name', '(no name)')}: each schedule has a name" in told
+    assert f"nova_awx_schedules: {schedule.get('name', '(no name)')}: each schedule has a name" in told
     assert "Nova: audit in slices" in told
     assert "Create the credential types" not in told
 
 
 def test_overrides_of_the_template_that_would_silence_the_surveys_are_refused(configure):
     standing = {"audit.yml": {"stackguard_overrides": []}}
-    code, told = configure("http://127.0.0.1:1", stackguard_awx_extra_vars=standing)
+    code, told = configure("http://127.0.0.1:1", nova_awx_extra_vars=standing)
     assert code != 0
-    assert "stackguard_awx_extra_vars sets stackguard_overrides" in told
+    assert "nova_awx_extra_vars sets stackguard_overrides" in told
     assert "Create the credential types" not in told
 
 
 def test_what_is_missing_is_said(configure):
-    code, told = configure(
-        "http://127.0.0.1:1", stackguard_awx_state_host="", stackguard_awx_credentials={"ssh": "key"}
-    )
+    code, told = configure("http://127.0.0.1:1", nova_awx_state_host="", nova_awx_credentials={"ssh": "key"})
     assert code != 0
-    assert "stackguard_awx_state_host (the inventory host" in told
+    assert "nova_awx_state_host (the inventory host" in told
     assert "Create the credential types" not in told
