@@ -17,5 +17,6 @@ options:
         differs if C(plan.json) of the approved plan is in O(report_dir).
       - It stands for what was decided (request, names, rows, the set of servers, the fence). It does not stand for ids
         of operations, times, measurements, or where each server finds room.
+      - It may be followed by C(@) and the path of that C(plan.json), where it is elsewhere.
       - An open operation is resumed only if it was begun with this plan.
 """

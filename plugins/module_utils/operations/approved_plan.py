@@ -40,12 +40,19 @@ class Approver:
     expected: t.Optional[str]
     variable: str
     check_mode: bool
+    #: C(plan.json) of the approved plan, where it is not in ``directory``: only to show what differs.
+    file: t.Optional[str] = None
 
     @classmethod
     def of(cls, run: Run) -> Approver:
         """Return what a run was given by its options."""
-        given = run.options
-        return cls(given.get("report_dir"), given.get("expect_plan"), run.variable("expect_plan"), run.check_mode)
+        return cls.given(run.options, run.variable("expect_plan"), run.check_mode)
+
+    @classmethod
+    def given(cls, options: t.Mapping[str, t.Any], variable: str, check_mode: bool) -> Approver:
+        """Return what options give. The value may be followed by C(@) and the path of the approved C(plan.json)."""
+        value, found, path = str(options.get("expect_plan") or "").partition("@")
+        return cls(options.get("report_dir"), value or (found or None), variable, check_mode, path or None)
 
     @property
     def asked(self) -> bool:
@@ -137,19 +144,21 @@ class Approver:
         lines = [f"{head}, the plan of now is {value}"]
         approved = self._approved()
         if approved is None:
-            lines.append(
-                f"No {PLAN_FILE} of the approved plan is in {self.directory}: run with --check to see the new plan"
-            )
+            where = " or ".join(str(place) for place in (self.file, self.directory) if place)
+            lines.append(f"No {PLAN_FILE} of the approved plan is in {where}: run with --check to see the new plan")
         else:
             lines += ["What differs (- approved, + now):", *approval.differences(approved, decided)]
         return "\n".join([*lines, "Run with --check again, and approve the plan that it shows"])
 
     def _approved(self) -> t.Optional[Json]:
         """Return what was decided by the approved plan, where its file is still there and is what it says."""
-        if not self.directory:
-            return None
+        places = [self.file, os.path.join(self._path(), PLAN_FILE) if self.directory else None]
+        found = (self._decided(place) for place in places if place)
+        return next((decided for decided in found if decided is not None), None)
+
+    def _decided(self, path: str) -> t.Optional[Json]:
         try:
-            with open(os.path.join(self._path(), PLAN_FILE), encoding="utf-8") as stream:
+            with open(path, encoding="utf-8") as stream:
                 decided = json.load(stream)["decided"]
         except (OSError, ValueError, KeyError, TypeError):
             return None

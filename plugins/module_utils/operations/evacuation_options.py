@@ -124,6 +124,7 @@ def asked(args: t.Mapping[str, t.Any], overrides: t.Iterable[Override]) -> t.Dic
         "max_share": args["max_share"],
         "overcommit": args["overcommit"],
         "headroom_mb": args["memory_headroom_mb"],
+        "overhead_mb": args["guest_overhead_mb"],
         "overrides": approval.of_overrides(overrides),
     }
 

@@ -174,7 +174,8 @@ def apply(run: ServerRun) -> Result:
 def _options(run: ServerRun) -> Result:
     """Return what a person approves beside the plan's own values and the servers: a resume takes it anew."""
     given = run.options
-    taken = ("live", "cold", "partial", "enable_after", "restore_state", "overcommit", "memory_headroom_mb")
+    rules = ("overcommit", "memory_headroom_mb", "guest_overhead_mb")
+    taken = ("live", "cold", "partial", "enable_after", "restore_state", *rules)
     return {
         "drain_host": given["drain_host"],
         **{name: given[name] for name in taken},

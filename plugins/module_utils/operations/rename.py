@@ -73,9 +73,7 @@ class Rename:
         self._run = run
         self._args = run.options
         self._host = run.host
-        self._approver = Approver(
-            run.options.get("report_dir"), run.options.get("expect_plan"), "rename_expect_plan", run.check_mode
-        )
+        self._approver = Approver.given(run.options, "rename_expect_plan", run.check_mode)
 
     def carry_out(self) -> t.Dict[str, t.Any]:
         """Do what was asked for, and return the result. What stops it is in the result."""

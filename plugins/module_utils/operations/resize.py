@@ -162,11 +162,10 @@ def _approved(
     method: t.Optional[str],
 ) -> Result:
     """Return what a person approves beside the plan's own values. A flavor is what it holds, whatever it is called."""
-    new = flavor[1]
     return {
         "server": identity,
         "flavor": flavor[0],
-        "holds": {"vcpus": new.vcpus, "ram": new.ram, "disk": new.disk, "extra_specs": new.extra_specs},
+        "holds": to_plain(flavor[1]),
         "zone": zone,
         "method": method,
         "confirm": run.options["confirm"],

@@ -71,7 +71,7 @@ class ReturnRun:
     ) -> Result:
         waits = decision.clearing.held_until_start is not None
         plan = plans.plan(request.host, decision.clearing, args["status"], args["libvirt_uri"])
-        approver = Approver(args.get("report_dir"), args.get("expect_plan"), "return_expect_plan", self.check_mode)
+        approver = Approver.given(args, "return_expect_plan", self.check_mode)
         approver.begin()
         overrides = findings.parse_overrides(args["overrides"])
         asked = {

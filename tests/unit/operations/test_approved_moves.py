@@ -99,13 +99,27 @@ def test_a_server_that_somebody_else_moved_is_another_plan(move):
 
 @pytest.mark.parametrize(
     "option",
-    [{"live": False}, {"cold": "fallback"}, {"partial": True}, {"enable_after": True}, {"overcommit": 4.0}],
+    [
+        {"live": False},
+        {"cold": "fallback"},
+        {"partial": True},
+        {"enable_after": True},
+        {"overcommit": 4.0},
+        {"guest_overhead_mb": 1},
+    ],
     ids=str,
 )
 def test_other_options_are_another_plan(drain, option):
     value = drain.planned()
     (name,) = option
     assert f"request.{name}: " in drain.refused(expect_plan=value, **option).message
+
+
+@pytest.mark.parametrize("key", ["ram", "disk", "vcpus", "swap", "OS-FLV-EXT-DATA:ephemeral"])
+def test_all_that_a_flavor_holds_counts(resized, monkeypatch, key):
+    value = resized.planned()
+    monkeypatch.setitem(FLAVORS["2"], key, 3)
+    assert resized.planned() != value
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,33 @@ def test_without_the_approved_file_the_refusal_says_so(life):
     nothing_done(life)
 
 
-@pytest.mark.parametrize("value", ["yes", "0123", OTHER.replace("0", "A"), f"{OTHER} ", "{{ x }}"])
+def test_the_approved_file_may_be_elsewhere_as_after_another_job(life, tmp_path):
+    value = planned(life)
+    there = tmp_path / "job7@x.json"
+    (life.reports / "plan.json").rename(there)
+    life.nova.servers[BOTH[1]]["host"] = "compute3"
+    done = life.run(expect_plan=f"{value}@{there}")
+    assert (done["failed"], done["state"]) == (True, "refused")
+    assert f'- request.servers "{BOTH[1]}": in the plan' in done["msg"]
+    nothing_done(life)
+    life.nova.servers[BOTH[1]]["host"] = "compute1"
+    assert life.run(expect_plan=f"{value}@/nowhere")["state"] == "evacuated"
+
+
+@pytest.mark.parametrize("option", [{"fence": "attested"}, {"partial": True}, {"overcommit": 9.0}], ids=str)
+def test_a_resume_asks_for_what_was_approved(life, option):
+    """All of it comes from this run's options, not from the journal."""
+    value = planned(life)
+    assert life.run(dies_at=6, expect_plan=value) is None
+    done = life.run(action="resume", expect_plan=value, **option)
+    (name,) = option
+    assert (done["failed"], done["state"]) == (True, "refused")
+    assert f"+ request.{name}: " in done["msg"]
+    assert life.open() is not None
+    assert life.run(action="resume", expect_plan=value)["state"] == "evacuated"
+
+
+@pytest.mark.parametrize("value", ["@", "@/x", "yes", "0123", OTHER.replace("0", "A"), f"{OTHER} ", "{{ x }}"])
 def test_what_can_stand_for_no_plan_is_refused(life, value):
     done = life.run(expect_plan=value)
     assert (done["failed"], done["state"]) == (True, "refused")
