@@ -155,7 +155,6 @@ class ActionModule(ActionBase):
             "operation": "evacuate_host",
             "operation_id": result["operation_id"],
             "plan_sha256": result["plan_sha256"],
-            "report_dir": args["report_dir"],
             "state": result["state"],
             "evacuate_host": args["evacuate_host"],
             "verdict": report["verdict"],
