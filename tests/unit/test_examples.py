@@ -21,31 +21,11 @@ import pytest
 import yaml
 
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
+from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
 BIN = pathlib.Path(sys.executable).parent
 EXAMPLES = ROOT / "examples"
 PLAYBOOKS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
-#: What each says with nothing but what is in the directory, and with what the README tells to type.
-NOTHING = {
-    "audit": "verdict block (fail_on blocker)",
-    "drain_host": 'drain_host is "", which is empty',
-    "evacuate_host": "evacuate_host needs -e evacuate_host=NAME",
-    "migrate_server": "migrate_server needs -e migrate_servers=NAMES",
-    "rename_host": "rename_host needs -e rename_from=OLD and -e rename_to=NEW",
-    "repair_links": "nova_api_db_url is not set",
-    "resize_server": "missing required arguments: resize_server",
-    "return_host": "return_host needs -e return_host=NAME",
-}
-PLACEHOLDER = {
-    "audit": "verdict block (fail_on blocker)",
-    "drain_host": "keystone.example.invalid",
-    "evacuate_host": "keystone.example.invalid",
-    "migrate_server": "keystone.example.invalid",
-    "rename_host": "compute1 does not answer Ansible",
-    "repair_links": "nova_api_db_url is not set",
-    "resize_server": "keystone.example.invalid",
-    "return_host": "compute1 does not answer Ansible",
-}
 
 
 def clean(home, tmp, **more):
@@ -128,7 +108,7 @@ def typed():
 
 
 def test_there_is_an_example_of_each_playbook_and_each_is_one_import():
-    assert set(NOTHING) == set(PLACEHOLDER) == set(typed()) == set(PLAYBOOKS)
+    assert set(entries()) == set(typed()) == set(PLAYBOOKS)
     for name in PLAYBOOKS:
         (play,) = yaml.safe_load((EXAMPLES / f"{name}.yml").read_text())
         assert play.pop("name")
@@ -160,12 +140,12 @@ def test_syntax(play, name):
 
 @pytest.mark.parametrize("name", PLAYBOOKS)
 def test_with_nothing_said_it_ends_with_what_is_missing(play, name):
-    refused(play(f"{name}.yml"), NOTHING[name])
+    refused(play(f"{name}.yml"), entries()[name].nothing)
 
 
 @pytest.mark.parametrize("name", PLAYBOOKS)
 def test_the_command_of_the_readme_ends_with_the_placeholder(play, name):
-    refused(play(f"{name}.yml", *typed()[name]), PLACEHOLDER[name])
+    refused(play(f"{name}.yml", *typed()[name]), entries()[name].placeholder)
 
 
 def test_the_first_audit_reads_the_clouds_yaml_of_the_directory_and_names_the_placeholder(play):
@@ -210,7 +190,7 @@ def test_a_project_of_awx_gets_the_collection_by_its_requirements(artifact, tmp_
     done = start(
         "ansible-playbook", "rename_host.yml", "-e", "rename_from=compute1", "-e", "rename_to=cn1", cwd=project, env=env
     )
-    refused(done, PLACEHOLDER["rename_host"])
+    refused(done, entries()["rename_host"].placeholder)
 
 
 def test_a_checkout_finds_what_was_built_there(tmp_path, short_tmp):
@@ -220,4 +200,4 @@ def test_a_checkout_finds_what_was_built_there(tmp_path, short_tmp):
     namespace.mkdir(parents=True)
     (namespace / "nova").symlink_to(BUILD / "dev" / "ansible_collections" / "stackguard" / "nova")
     done = start("ansible-playbook", "stackguard.nova.rename_host", cwd=tmp_path, env=clean(tmp_path, short_tmp))
-    refused(done, NOTHING["rename_host"])
+    refused(done, entries()["rename_host"].nothing)

@@ -8,35 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
 import pytest
 
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
-
-#: What each is asked for. Every playbook of the collection must be here.
-ASKED = {
-    "audit": ({}, "audit_hosts"),
-    "drain_host": ({"drain_host": "compute1"}, "drain_peers"),
-    "evacuate_host": ({"evacuate_host": "compute1", "evacuate_fence": "attested"}, "evacuate_peers"),
-    "migrate_server": ({"migrate_servers": ["web1"]}, "migrate_peers"),
-    "rename_host": ({"rename_from": "compute1", "rename_to": "cn1"}, "compute1"),
-    "repair_links": ({}, "nova_api_db_url"),
-    "resize_server": ({"resize_server": "web1", "resize_flavor": "big"}, "no-such-cloud"),
-    "return_host": ({"return_host": "compute1"}, "compute1"),
-}
+from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
 
-def test_every_playbook_is_asked():
-    root = pathlib.Path(BUILD / "dev" / "ansible_collections" / "stackguard" / "nova" / "playbooks")
-    assert {path.stem for path in root.glob("*.yml")} == set(ASKED)
-
-
-@pytest.mark.parametrize("playbook", ASKED)
+@pytest.mark.parametrize("playbook", entries())
 def test_it_does_not_end_in_green_and_says_what_is_missing(playbook, tmp_path):
-    given, word = ASKED[playbook]
+    given, word = entries()[playbook].given, entries()[playbook].nobody
     own = {"stackguard_report_dir": str(tmp_path / "reports"), "stackguard_state_dir": str(tmp_path / "state")}
     (tmp_path / "vars.json").write_text(json.dumps({"cloud": "no-such-cloud", **own, **given}))
     (tmp_path / "inventory.json").write_text(json.dumps({"other": {"hosts": {"web": {"ansible_connection": "local"}}}}))

@@ -19,7 +19,7 @@ import sys
 import pytest
 
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
-from ansible_collections.stackguard.nova.tests.unit.test_nobody_there import ASKED
+from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import GONE, HERE
 
 PROGRAM = pathlib.Path(sys.executable).parent / "ansible-playbook"
@@ -28,7 +28,6 @@ TRACE = """#!/bin/sh
 echo used >>"{trace}"
 exec {python} -S -E "$@"
 """
-NO_DATABASE = "one of the following is required: nova_api_db_url"
 LOCAL = {"ansible_connection": "local"}
 
 
@@ -108,20 +107,14 @@ def test_localhost_as_the_whole_inventory(run):
     assert "OpenStack: Cloud no-such-cloud was not found." in seen(run, "SG709")
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", entries())
 def test_every_playbook_by_path_with_an_explicit_localhost(run, name):
     """From the checkout, and where the inventory has a localhost beside the compute hosts."""
-    given, _word = ASKED[name]
     hosts = {"localhost": LOCAL}
     inventory = {"all": {"hosts": hosts}, "compute": {"hosts": {"compute1": HERE, "compute2": HERE}}}
-    done = run(str(ROOT / "playbooks" / f"{name}.yml"), "--forks", "5", inventory=inventory, **given)
-    words = {
-        "audit": "verdict block",
-        "rename_host": NO_DATABASE,
-        "repair_links": "nova_api_db_url is not set",
-        "return_host": NO_DATABASE,
-    }
-    ended(done, words.get(name, "Cloud no-such-cloud was not found"))
+    entry = entries()[name]
+    done = run(str(ROOT / "playbooks" / f"{name}.yml"), "--forks", "5", inventory=inventory, **entry.given)
+    ended(done, entry.no_cloud)
     assert not run.trace.exists(), "a module on the controller ran in another Python"
 
 
@@ -138,9 +131,9 @@ def test_more_hosts_than_forks(run):
 
 @pytest.mark.parametrize("name", ["rename_host", "drain_host"])
 def test_an_operation_with_more_hosts_than_forks(run, name):
-    given, _word = ASKED[name]
+    entry = entries()[name]
     hosts = {"compute1": HERE, **{f"compute{number}": GONE for number in range(2, 13)}}
-    done = run(f"stackguard.nova.{name}", "--forks", "5", inventory={"compute": {"hosts": hosts}}, **given)
-    ended(done, NO_DATABASE if name == "rename_host" else "Cloud no-such-cloud was not found")
+    done = run(f"stackguard.nova.{name}", "--forks", "5", inventory={"compute": {"hosts": hosts}}, **entry.given)
+    ended(done, entry.no_cloud)
     recap = done.stdout.partition("PLAY RECAP")[2]
     assert all(f"\n{host} " in recap for host in hosts), recap

@@ -20,8 +20,9 @@ import pytest
 import yaml
 
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
-from ansible_collections.stackguard.nova.tests.unit.test_nobody_there import ASKED
+from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
+ASKED = {name: entry.given for name, entry in entries().items()}
 HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 PLAYBOOKS = {**{f"{name}.yml": name for name in ASKED}, "awx/configure.yml": "awx.configure"}
 
@@ -72,7 +73,7 @@ def refused(done, words):
 
 
 def asked(name):
-    return ASKED[name][0] if name in ASKED else {}
+    return ASKED.get(name, {})
 
 
 # --- tags -------------------------------------------------------------------------------------------------------
@@ -173,8 +174,6 @@ PART_OF_A_RUN = {
     "limit-controller": (("--limit", "localhost"), NO_LIMIT),
     "limit-hosts": (("--limit", "compute2", "-e", '{"ansible_limit": ""}'), NO_LIMIT),
 }
-#: All of its work is on the controller, so that this limit leaves nothing out.
-WHOLE_WITH_IT = {("resize_server", "limit-controller")}
 
 
 def last_task(name):
@@ -199,7 +198,7 @@ def test_no_option_makes_a_run_a_success_without_its_work(run, name, option):
     inventory = {"compute": {"hosts": {"compute1": HERE, "compute2": HERE}}, "other": {"hosts": {"localhost": HERE}}}
     options = (last_task(name) if word is None else word for word in words)
     done = run(name, *options, inventory=inventory, **asked(name))
-    refused(done, "no-such-cloud" if (name, option) in WHOLE_WITH_IT else refusal)
+    refused(done, "no-such-cloud" if option in entries()[name].whole_with else refusal)
     assert "Look for the journal" not in done.stdout, "no host is asked for anything"
 
 

@@ -17,20 +17,13 @@ import pytest
 
 from ansible_collections.stackguard.nova.tests.unit.awx.data import QUESTIONS, TASKS, TEMPLATES, WORKFLOWS, options
 from ansible_collections.stackguard.nova.tests.unit.awx.jobs import Controller, accepted
-from ansible_collections.stackguard.nova.tests.unit.awx.test_refused import (
-    EVACUATE,
-    HOSTS,
-    LIMITED,
-    OPERATIONS,
-    RENAME,
-    RESIZE,
-    operation_of,
-)
+from ansible_collections.stackguard.nova.tests.unit.awx.test_refused import FURTHEST, HOSTS, operation_of
+from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
 JOB, WORKFLOW = TASKS["awx.awx.job_template"], TASKS["awx.awx.workflow_job_template"]
 #: As the templates were before: every variable is taken.
 OPEN = {"ask_variables_on_launch": True}
-ANSWERS = {**RENAME, **EVACUATE, **RESIZE, "return_host": "compute1", "drain_host": "compute1"}
+ANSWERS = {key: value for entry in entries().values() for key, value in entry.answered.items()}
 
 
 def hostile(proof):
@@ -107,16 +100,15 @@ def jinja(proof):
 
 #: Launched in every run of the tests: the rename and the evacuation. All of them in `make test-matrix`.
 OFTEN = ("rename_host", "evacuate_host")
-LAUNCHED = [pytest.param(name, marks=[] if operation_of(name) in OFTEN else [pytest.mark.matrix]) for name in LIMITED]
+LAUNCHED = [pytest.param(name, marks=[] if operation_of(name) in OFTEN else [pytest.mark.matrix]) for name in FURTHEST]
 
 
 @pytest.mark.parametrize("name", LAUNCHED)
 def test_a_launched_template_runs_nothing_of_the_person_who_launched_it(tmp_path, short_tmp, name):
     """Hostile variables, and Jinja in every answer that is text: the job says what is wrong, and no command has run."""
-    assert {operation_of(name) for name in LIMITED} == OPERATIONS
-    proof = tmp_path / "proof"
+    proof, given = tmp_path / "proof", entries()[FURTHEST[name]].answered
     answers = {key: jinja(proof) for key in TEMPLATES[name]["survey"] if QUESTIONS[key]["type"].startswith("text")}
-    answers = {**{key: value for key, value in LIMITED[name].items() if QUESTIONS[key].get("choices")}, **answers}
+    answers = {**{key: value for key, value in given.items() if QUESTIONS[key].get("choices")}, **answers}
     answers["stackguard_awx_overrides"] = f"SG110 guest1: {jinja(proof)}"
     job = Controller(tmp_path, short_tmp).launch(name, HOSTS, answers, extra=hostile(proof))
     assert not proof.exists()

@@ -24,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
+from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 from ansible_collections.stackguard.nova.tests.unit.zoned_http import serving
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
 
@@ -147,12 +148,9 @@ class Play:
 @pytest.mark.parametrize(
     ("role", "tasks", "variable", "needed"),
     [
-        ("rename_host", "find", "rename_from", {"rename_to": "renamed1"}),
-        ("rename_host", "find", "rename_to", {"rename_from": "compute1"}),
-        ("evacuate_host", "find", "evacuate_host", {"evacuate_fence": "attested"}),
-        ("return_host", "find", "return_host", {}),
-        ("drain_host", "find", "drain_host", {}),
-        ("repair_links", "prepare", "repair_hosts", {}),
+        (role, tasks, variable, needed)
+        for role, entry in entries().items()
+        for variable, (tasks, needed) in entry.hosts.items()
     ],
 )
 def test_every_playbook_refuses_what_no_host_can_be_called(tmp_path, short_tmp, role, tasks, variable, needed):

@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The return of a host, in the tests that run every playbook."""
+
+from __future__ import annotations
+
+from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import NO_CLOUD, NO_CODE, UNKNOWN, Entry, Refusal
+
+NAME = "Nova: return"
+GIVEN = {"return_host": "compute1"}
+
+ENTRY = Entry(
+    given=GIVEN,
+    nothing="return_host needs -e return_host=NAME",
+    placeholder="compute1 does not answer Ansible",
+    nobody="compute1",
+    no_cloud="one of the following is required: nova_api_db_url",
+    more=GIVEN,
+    hosts={"return_host": ("find", {})},
+    ends={NAME: ("failed", NO_CLOUD)},
+    refusals={
+        "no name": Refusal(NAME, "return_host is", {"return_host": "a b"}, more={"return_host": None}),
+        "not in the inventory": Refusal(
+            NAME, "no host answers to nobody", {"return_host": "nobody"}, more={"return_host": "nobody"}
+        ),
+        "no dictionary": Refusal(NAME, "nova_cell_db_urls", GIVEN, {"nova_cell_db_urls": "cell1"}),
+        "override": Refusal(NAME, NO_CODE, {**GIVEN, "stackguard_awx_overrides": UNKNOWN}),
+    },
+)

@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every playbook has its entry, and every entry says what the tests that run every playbook need."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from ansible_collections.stackguard.nova.tests.unit.awx.data import TEMPLATES
+from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
+from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
+
+#: What names hosts of the inventory, or a pattern of it. The others are names in Nova.
+IN_THE_INVENTORY = {
+    "audit_hosts",
+    "audit_ceph_hosts",
+    "evacuate_ceph_host",
+    "evacuate_fence_host",
+    "return_ceph_host",
+    "rename_discover_host",
+    "stackguard_state_host",
+}
+
+
+def options(name):
+    spec = yaml.safe_load((ROOT / "roles" / name / "meta" / "argument_specs.yml").read_text())
+    return spec["argument_specs"]["main"]["options"]
+
+
+def test_every_playbook_has_an_entry_and_every_entry_a_playbook():
+    assert {path.stem for path in (ROOT / "playbooks").glob("*.yml")} == set(entries())
+
+
+@pytest.mark.parametrize("name", entries())
+def test_an_entry_says_how_a_job_ends_and_how_one_is_refused(name):
+    entry = entries()[name]
+    used = {*entry.ends, *(case.template for case in entry.refusals.values())}
+    assert entry.ends and entry.refusals
+    assert {TEMPLATES[template]["playbook"] for template in used} == {f"{name}.yml"}
+
+
+@pytest.mark.parametrize("name", entries())
+def test_every_name_of_a_host_that_an_operator_types_is_tried_with_wrong_ones(name):
+    typed = {key for key, option in options(name).items() if option["type"] in ("str", "list", "raw")}
+    named = {key for key in typed if key.endswith(("_host", "_hosts"))} - IN_THE_INVENTORY
+    assert named <= set(entries()[name].hosts)
