@@ -49,7 +49,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal i
     plan_diff,
     plan_text,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves as actions
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, http, server_moves
 
@@ -350,14 +350,14 @@ def _taken_up(run: ServerRun, journal: Result, note: str) -> Book:
     return book
 
 
-def _runner(run: ServerRun, book: Book, request: MigrationRequest, outcome: actions.MovedServers) -> runner.Runner:
+def _runner(run: ServerRun, book: Book, request: MigrationRequest, outcome: steps.MovedServers) -> runner.Runner:
     narrator = Narrator(run.say, run.systems.monotonic)
     systems = dataclasses.replace(run.systems, remark=narrator.remark)
 
-    def keep(past: actions.Past) -> None:
+    def keep(past: steps.Past) -> None:
         book.keep("move", journals.APPLYING, dataclasses.asdict(past))
 
-    context = actions.MoveContext(
+    context = steps.MoveContext(
         request,
         run.overrides,
         lambda hosts, some: _collect(run, hosts, some),
@@ -367,19 +367,19 @@ def _runner(run: ServerRun, book: Book, request: MigrationRequest, outcome: acti
         run.options["probe"],
         approved=bool(run.options.get("expect_plan")),
     )
-    return runner.Runner(run.state, actions.all_actions(systems, context), narrator, run.clock.now)
+    return runner.Runner(run.state, steps.actions(systems, context), narrator, run.clock.now)
 
 
 def _forward(run: ServerRun, book: Book, request: MigrationRequest) -> Result:
-    journal, outcome = book.journal, actions.MovedServers()
+    journal, outcome = book.journal, steps.MovedServers()
     try:
         _runner(run, book, request, outcome).forward(journal)
-    except actions.ProbeError as error:
+    except steps.ProbeError as error:
         told = _to_probe(error.bundle, error.probes)
         return {**_seen(run, outcome), **told, "changed": True, "state": journals.OPEN}
-    except actions.AgainError as error:
+    except steps.AgainError as error:
         return {"changed": True, "state": journals.OPEN, "again": True, **_seen(run, outcome), "msg": str(error)}
-    except actions.StayError as error:
+    except steps.StayError as error:
         outcome.stayed.update(_missing(journal))
         return {"changed": True, "failed": True, **_left(run, book, request, outcome, str(error))}
     msg = f"{journal['subject']}: {_summary(outcome)}"
@@ -402,7 +402,7 @@ def _missing(journal: Result) -> t.Dict[str, t.Tuple[str, t.Optional[str], str]]
     return {word: (word, None, why) for word in journal["about"].get("missing", ())}
 
 
-def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: actions.MovedServers, msg: str) -> Result:
+def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: steps.MovedServers, msg: str) -> Result:
     """Some stay. Where a host is held the operation stays open: its status is still to be given back."""
     seen = {"again": False, **_seen(run, outcome)}
     if request.drain_host is not None:
@@ -414,12 +414,12 @@ def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: action
     return {**seen, "state": "incomplete", "msg": msg}
 
 
-def _summary(outcome: actions.MovedServers) -> str:
+def _summary(outcome: steps.MovedServers) -> str:
     gone = f", {len(outcome.gone)} deleted meanwhile ({', '.join(outcome.gone)})" if outcome.gone else ""
     return f"{count(len(outcome.moved), 'server')} moved{gone}"
 
 
-def _seen(run: ServerRun, outcome: actions.MovedServers) -> Result:
+def _seen(run: ServerRun, outcome: steps.MovedServers) -> Result:
     left = {uuid: {"name": name, "host": host, "why": why} for uuid, (name, host, why) in outcome.stayed.items()}
     result: Result = {"moved": dict(outcome.moved), "gone": list(outcome.gone), "left": left}
     if outcome.decision is None:
@@ -437,6 +437,6 @@ def _report(run: ServerRun, found: checks.Evidence, decision: checks.MoveDecisio
 
 def _backward(run: ServerRun, book: Book) -> Result:
     request = _request(run, book.operation_id)
-    journal = _runner(run, book, request, actions.MovedServers()).backward(book.journal)
+    journal = _runner(run, book, request, steps.MovedServers()).backward(book.journal)
     msg = f"{journal['subject']}: ended. Servers that have moved stay where they are"
     return {"changed": True, "state": journals.ROLLED_BACK, "again": False, "msg": msg}

@@ -31,7 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal i
     plan_diff,
     plan_text,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import resize as actions
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import resize as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, zones
 
@@ -261,13 +261,13 @@ def _told(journal: Result) -> Result:
 def _runner(run: ServerRun) -> runner.Runner:
     narrator = Narrator(run.say, run.systems.monotonic)
     systems = dataclasses.replace(run.systems, remark=narrator.remark)
-    return runner.Runner(run.state, actions.all_actions(systems), narrator, run.clock.now)
+    return runner.Runner(run.state, steps.actions(systems), narrator, run.clock.now)
 
 
 def _forward(run: ServerRun, book: Book) -> Result:
     try:
         closed = _runner(run).forward(book.journal)
-    except actions.TakeBackError as error:
+    except steps.TakeBackError as error:
         # The journal knows what was begun since.
         book.read_again()
         return _backward(run, book, str(error), error.finding)

@@ -138,7 +138,7 @@ class MoveContext:
     approved: bool = False
 
 
-def all_actions(systems: Systems, context: MoveContext) -> t.Dict[str, Action]:
+def actions(systems: Systems, context: MoveContext) -> t.Dict[str, Action]:
     """Return what carries out each step of the plan."""
     return {
         "hold": Hold(systems),

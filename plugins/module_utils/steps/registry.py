@@ -2,10 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What carries out the steps of plans on the controller: one implementation for each action that a plan names.
+"""What carries out the steps of plans: one implementation for each action that a plan names.
 
-Steps of hosts are carried out there, by C(systems/host/steps.py). Steps of an evacuation and of a return need what only
-Ansible can do (fences, other hosts): :data:`BY_OPERATION` and :data:`BY_ROLE` name where.
+On the controller the steps of C(plans/NAME.py) are carried out by C(actions) of C(steps/NAME.py), found by that name:
+:data:`TOGETHER` names the plans that need more files than one. On hosts C(systems/host/steps.py) carries them out.
+Steps of an evacuation and of a return need what only Ansible can do (fences, other hosts): :data:`BY_OPERATION` and
+:data:`BY_ROLE` name where. C(tests/unit/steps/test_step_registry.py) finds every plan and every C(actions) by itself.
 """
 
 from __future__ import annotations
@@ -21,18 +23,26 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import (
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action
 
+_RENAME = (rename, guest_requests, queues, rename_by_drain)
+#: Plan, and the files of steps that carry it out together.
+TOGETHER = dict.fromkeys(("rename", "rename_by_drain", "queues"), _RENAME)
 #: Plan, and the file that advances its steps and marks each.
 BY_OPERATION = {"evacuation": "operations/evacuate.py"}
 #: Plan, and the tasks that carry its steps out. It has no journal: each run reads and judges anew.
 BY_ROLE = {"return_host": "roles/return_host/tasks/clear.yml"}
 
 
-def of_rename(systems: Systems) -> t.Dict[str, Action]:
-    """Return the controller's actions of a rename, in place and by draining. Raises ValueError for a name twice."""
+def joined(*several: t.Mapping[str, Action]) -> t.Dict[str, Action]:
+    """Return the actions of several files as one. Raises ValueError for a name twice."""
     found: t.Dict[str, Action] = {}
-    for room in (rename, guest_requests, queues, rename_by_drain):
-        for name, action in room.actions(systems).items():
+    for actions in several:
+        for name, action in actions.items():
             if name in found:
                 raise ValueError(f"two implementations of {name}")
             found[name] = action
     return found
+
+
+def of_rename(systems: Systems) -> t.Dict[str, Action]:
+    """Return the controller's actions of a rename, in place and by draining. Raises ValueError for a name twice."""
+    return joined(*(room.actions(systems) for room in _RENAME))

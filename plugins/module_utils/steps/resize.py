@@ -38,7 +38,7 @@ class TakeBackError(StepError):
         self.finding = finding
 
 
-def all_actions(systems: Systems) -> t.Dict[str, Action]:
+def actions(systems: Systems) -> t.Dict[str, Action]:
     """Return what carries out each step of the plan."""
     return {
         "pin": Pin(systems),

@@ -11,98 +11,29 @@ begun and cut off, and what of the world it could change.
 from __future__ import annotations
 
 import contextlib
-import json
+import importlib
 import os
 import pathlib
 import re
 import types
-import typing as t
 
 import pytest
 import yaml
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
-    move_servers,
     repair_links,
     run_owner,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import resize as resize_operation
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
-from ansible_collections.stackguard.nova.tests.unit import journaled, linked, test_rename_reports
+from ansible_collections.stackguard.nova.tests.unit import journaled, linked, operations, test_rename_reports
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import Life as Evacuating
-from ansible_collections.stackguard.nova.tests.unit.operations import test_migration, test_resize, test_zone_pin_run
+from ansible_collections.stackguard.nova.tests.unit.life import DEAD, OTHER, Killed, Life
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-STATE = "state"
-HERE = run_owner.this_run()["controller"]
-#: A second run; and a first one whose process is no more.
-OTHER = {"controller": HERE, "pid": 1, "pid_start": "x"}
-DEAD = {"controller": HERE, "pid": 2**22 - 1, "pid_start": "1"}
-ERRORS = (StackguardError, StepError, journals.JournalError)
-
-
-class Killed(BaseException):
-    """The run was killed here."""
-
-
-class Life:
-    """One operation in a world of its own."""
-
-    back = "rollback"
-
-    def __init__(self, tmp_path, monkeypatch):
-        self.directory = str(tmp_path / STATE)
-        self.state = journaled.State(self.directory)
-        self.begin_world(tmp_path, monkeypatch)
-
-    def begin_world(self, tmp_path, monkeypatch):
-        """Make the systems."""
-        raise NotImplementedError
-
-    def cut(self):
-        """Begin the operation, and be killed in its middle."""
-        raise NotImplementedError
-
-    def act(self, action):
-        """Do what a playbook with this action does; returns the result, or raises."""
-        raise NotImplementedError
-
-    def world(self):
-        """What the operation could change, but for its journal."""
-        raise NotImplementedError
-
-    # --- for tests
-
-    def run(self, action):
-        """Return whether it failed, and the result."""
-        try:
-            result = self.act(action)
-        except ERRORS as error:
-            result = {"failed": True, "changed": False, "msg": str(error)}
-        return bool(result.get("failed")), result
-
-    @property
-    def open(self):
-        return journals.list_open(self.directory)
-
-    def owner(self, run):
-        """Let a run have the open operation."""
-        (journal,) = self.open
-        journals.write(self.directory, {**journal, "run": run})
-
-    def let_the_owner_live(self):
-        """The run that has the open operation goes on: it is this process."""
-        self.owner(run_owner.this_run())
-
-    def seen(self):
-        """The world and every journal, as plain text."""
-        files = sorted(path for path in pathlib.Path(self.directory).rglob("*.json") if path.is_file())
-        return {str(path): path.read_text() for path in files}, json.dumps(self.world(), sort_keys=True, default=str)
 
 
 class Rename(Life):
@@ -161,46 +92,6 @@ class Evacuate(Life):
             life.nova.servers,
             life.nova.asked,
         ]
-
-
-class Drain(Life):
-    """One of two servers is on its way."""
-
-    options: t.ClassVar = {"prefix": "drain", "max_parallel": 1}
-
-    def begin_world(self, tmp_path, monkeypatch):
-        self.nova = test_migration.Cloud(monkeypatch)
-
-    def cut(self):
-        test_migration.cut(self.nova, self.state, 2, **self.options)
-
-    def act(self, action):
-        return move_servers.carry_out(self.nova.run_of(self.state, action=action, mine=OTHER, **self.options))
-
-    def world(self):
-        return [self.nova.servers, self.nova.service, self.nova.calls]
-
-
-class Migrate(Drain):
-    """The same without a host that is held."""
-
-    options: t.ClassVar = {"prefix": "migrate", "max_parallel": 1, "drain_host": None, "servers": [test_migration.ONE]}
-
-
-class Resize(Life):
-    """Nova is at it."""
-
-    def begin_world(self, tmp_path, monkeypatch):
-        self.nova = test_resize.Nova()
-
-    def cut(self):
-        assert test_resize.killed(self.nova, self.state, 30)
-
-    def act(self, action):
-        return resize_operation.carry_out(test_resize.run_of(self.nova, self.state, action=action, mine=OTHER))
-
-    def world(self):
-        return [self.nova.server, self.nova.calls]
 
 
 class Links(Life):
@@ -262,32 +153,20 @@ class Links(Life):
         return self.repaired
 
 
-class Pins(Life):
-    """Half of the pins are changed."""
-
-    def begin_world(self, tmp_path, monkeypatch):
-        self.cloud = test_zone_pin_run.Cloud(monkeypatch)
-
-    def cut(self):
-        test_zone_pin_run.killed(self.cloud, self.state, 6)
-
-    def act(self, action):
-        return self.cloud.run(self.state, action=action, mine=OTHER)
-
-    def world(self):
-        return self.cloud.pins
+def found_beside():
+    """The lives in the tests of single operations, in this directory: ``LIVES``, by the prefix of their variables."""
+    here = pathlib.Path(__file__)
+    for path in sorted(here.parent.glob("test_*.py")):
+        if path.name != here.name and "\nLIVES = " in path.read_text():
+            yield importlib.import_module(f"{operations.__name__}.{path.stem}").LIVES
 
 
-LIVES = {
-    "rename": Rename,
-    "evacuate": Evacuate,
-    "drain": Drain,
-    "migrate": Migrate,
-    "resize": Resize,
-    "repair": Links,
-    # Its module has the action; no playbook names it.
-    "pins": Pins,
-}
+LIVES = {"rename": Rename, "evacuate": Evacuate, "repair": Links}
+for lives in found_beside():
+    assert not lives.keys() & LIVES.keys()
+    LIVES.update(lives)
+#: Its module has the action; no playbook names it.
+NO_PLAYBOOK = {"pins"}
 
 
 @pytest.fixture(params=LIVES)
@@ -308,7 +187,7 @@ def cut(life):
 def test_every_operation_with_an_action_is_here():
     specs = [yaml.safe_load(path.read_text()) for path in ROOT.glob("roles/*/meta/argument_specs.yml")]
     options = {name for spec in specs for name in spec["argument_specs"]["main"]["options"]}
-    assert {name[: -len("_action")] for name in options if name.endswith("_action")} == set(LIVES) - {"pins"}
+    assert {name[: -len("_action")] for name in options if name.endswith("_action")} == set(LIVES) - NO_PLAYBOOK
 
 
 # --- nothing is open ------------------------------------------------------------------------------------------

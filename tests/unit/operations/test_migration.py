@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
+import typing as t
 
 import pytest
 
@@ -25,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename impor
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, service
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
+from ansible_collections.stackguard.nova.tests.unit.life import OTHER, Life
 from ansible_collections.stackguard.nova.tests.unit.moving_nova import FakeNova
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
 
@@ -780,3 +782,33 @@ def test_between_two_rounds_the_playbook_above_holds_the_operation(nova, state):
     with pytest.raises(StackguardError, match="SG707"):
         nova.apply(state, mine=stranger)
     assert nova.apply(state, mine={**gone, "pid": 2**22 - 3})["state"] == "finished"
+
+
+# --- the rules that every operation lives by ------------------------------------------------------------------
+
+
+class Drain(Life):
+    """One of two servers is on its way."""
+
+    options: t.ClassVar = {"prefix": "drain", "max_parallel": 1}
+
+    def begin_world(self, tmp_path, monkeypatch):
+        self.nova = Cloud(monkeypatch)
+
+    def cut(self):
+        cut(self.nova, self.state, 2, **self.options)
+
+    def act(self, action):
+        return move_servers.carry_out(self.nova.run_of(self.state, action=action, mine=OTHER, **self.options))
+
+    def world(self):
+        return [self.nova.servers, self.nova.service, self.nova.calls]
+
+
+class Migrate(Drain):
+    """The same without a host that is held."""
+
+    options: t.ClassVar = {"prefix": "migrate", "max_parallel": 1, "drain_host": None, "servers": [ONE]}
+
+
+LIVES = {"drain": Drain, "migrate": Migrate}

@@ -16,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pin
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
+from ansible_collections.stackguard.nova.tests.unit.life import OTHER, Life
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Killed, Nova
@@ -415,3 +416,25 @@ def test_a_status_without_an_operation_reports_the_server(state):
     assert (result["changed"], result["state"]) == (False, "none")
     assert "compute1" in result["msg"]
     assert nova.calls == []
+
+
+# --- the rules that every operation lives by ------------------------------------------------------------------
+
+
+class Resize(Life):
+    """Nova is at it."""
+
+    def begin_world(self, tmp_path, monkeypatch):
+        self.nova = Nova()
+
+    def cut(self):
+        assert killed(self.nova, self.state, 30)
+
+    def act(self, action):
+        return resize_run.carry_out(run_of(self.nova, self.state, action=action, mine=OTHER))
+
+    def world(self):
+        return [self.nova.server, self.nova.calls]
+
+
+LIVES = {"resize": Resize}

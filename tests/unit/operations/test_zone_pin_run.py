@@ -16,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pins
 from ansible_collections.stackguard.nova.tests.unit.builders import guest
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
+from ansible_collections.stackguard.nova.tests.unit.life import OTHER, Life
 from ansible_collections.stackguard.nova.tests.unit.zoned import server, zoned
 
 UUIDS = [guest(1, number) for number in range(1, 13)]
@@ -234,3 +235,25 @@ def test_several_pins_are_changed_at_a_time(cloud, state, monkeypatch):
     monkeypatch.setattr(cloud, "pins", {uuid: None if number < 10 else "az1" for number, uuid in enumerate(UUIDS)})
     monkeypatch.setattr(cloud, "swap", swap)
     assert cloud.run(state)["failed"] is False, "a batch of five: all of them wait for one another"
+
+
+# --- the rules that every operation lives by ------------------------------------------------------------------
+
+
+class Pins(Life):
+    """Half of the pins are changed."""
+
+    def begin_world(self, tmp_path, monkeypatch):
+        self.cloud = Cloud(monkeypatch)
+
+    def cut(self):
+        killed(self.cloud, self.state, 6)
+
+    def act(self, action):
+        return self.cloud.run(self.state, action=action, mine=OTHER)
+
+    def world(self):
+        return self.cloud.pins
+
+
+LIVES = {"pins": Pins}

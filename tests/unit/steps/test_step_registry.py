@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import pathlib
 import types
 
@@ -11,7 +13,7 @@ import pytest
 import yaml
 
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves, registry, resize
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import registry
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -53,28 +55,52 @@ def host_actions():
     return set(HostRunner("/nonexistent", True).actions)
 
 
+#: Every plan that has steps, and every file that carries steps out on the controller: whatever is in the directories.
 PLANS = sorted(path.stem for path in (UTILS / "plans").glob("*.py") if "Step(" in path.read_text())
+FILES = sorted(path.stem for path in (UTILS / "steps").glob("*.py") if "\ndef actions(" in path.read_text())
+ON_CONTROLLER = [plan for plan in PLANS if plan not in {**registry.BY_OPERATION, **registry.BY_ROLE}]
 
 
-def test_no_plan_is_forgotten():
-    covered = {"rename", "rename_by_drain", "queues", "moves", "resize", *registry.BY_OPERATION, *registry.BY_ROLE}
-    assert covered == set(PLANS)
+def actions_of(file):
+    """What a file of steps carries out."""
+    actions = importlib.import_module(f"{registry.__package__}.{file}").actions
+    return set(actions(NOBODY, *[None] * (len(inspect.signature(actions).parameters) - 1)))
 
 
-def test_each_step_of_a_rename_on_the_controller_has_one_implementation_and_none_is_left_over():
-    wanted = controller("rename") | controller("rename_by_drain") | controller("queues")
-    assert set(registry.of_rename(NOBODY)) == wanted
+def files_of(plan):
+    """The files that carry a plan out."""
+    return [room.__name__.rpartition(".")[2] for room in registry.TOGETHER.get(plan, ())] or [plan]
+
+
+def test_the_directories_are_looked_at():
+    assert {"rename", "moves", "resize", "evacuation", "return_host"} <= set(PLANS)
+    assert {"rename", "moves", "resize", "queues"} <= set(FILES)
+
+
+@pytest.mark.parametrize("plan", ON_CONTROLLER)
+def test_each_step_on_the_controller_has_one_implementation_in_the_files_of_its_plan(plan):
+    found = [name for file in files_of(plan) for name in actions_of(file)]
+    assert [found.count(name) for name in sorted(controller(plan))] == [1] * len(controller(plan)), plan
+
+
+def test_each_implementation_on_the_controller_is_in_a_plan_and_there_is_no_second_one():
+    found = sorted(name for file in FILES for name in actions_of(file))
+    assert found == sorted({name for plan in ON_CONTROLLER for name in controller(plan)})
+
+
+def test_where_a_plan_is_carried_out_elsewhere_it_is_there():
+    assert {*registry.BY_OPERATION, *registry.BY_ROLE, *registry.TOGETHER} <= set(PLANS)
+    assert not {*registry.BY_OPERATION} & {*registry.BY_ROLE}
+
+
+def test_a_rename_is_carried_out_by_all_files_of_its_plans():
+    assert set(registry.of_rename(NOBODY)) == {name for file in files_of("rename") for name in actions_of(file)}
 
 
 def test_a_second_implementation_is_refused(monkeypatch):
     monkeypatch.setattr(registry.queues, "actions", lambda _systems: {"cell_rows": object()})
     with pytest.raises(ValueError, match="two implementations of cell_rows"):
         registry.of_rename(NOBODY)
-
-
-def test_each_step_of_a_move_and_a_resize_has_one_implementation_and_none_is_left_over():
-    assert set(resize.all_actions(NOBODY)) == controller("resize")
-    assert set(moves.all_actions(NOBODY, None)) == controller("moves")
 
 
 @pytest.mark.parametrize("plan", [plan for plan in PLANS if plan not in registry.BY_ROLE])
