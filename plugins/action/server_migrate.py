@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.action.server_resize import JournaledMove
+from ansible_collections.stackguard.nova.plugins.action.operation import JournaledRun
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import COLD_NEVER, COLD_RULES, COLD_STOPPED
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
     evacuation_options,
@@ -28,11 +28,12 @@ _LEAST = {
 }
 
 
-class ActionModule(JournaledMove):
+class ActionModule(JournaledRun):
     """Move servers within their zones, empty a host, or end that."""
 
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
         "servers": {"type": "raw"},
+        "server_timeout": {"type": "int", "default": 3600},
         "drain_host": {"type": "str"},
         "evidence_dir": {"type": "path"},
         "live": {"type": "bool", "default": True},

@@ -316,7 +316,7 @@ def test_the_dead_host_is_looked_at_although_the_pattern_leaves_it_out(run, coll
         ("return_host", {"stackguard_return_readers": ["compute2"]}),
         ("rename_host", {"stackguard_rename_reads": False}),
         ("repair_links", {"stackguard_repair_reads": False}),
-        ("resize_server", {"stackguard_resize_result": {}}),
+        ("resize_server", {"stackguard_operation_result": {}}),
         ("audit", {"stackguard_audit_reads": []}),
     ],
 )
@@ -330,7 +330,7 @@ def test_an_extra_variable_is_no_proof_of_anything(run, passed, name, given):
 
 @pytest.mark.parametrize("name", ASKED)
 def test_a_limit_is_refused_although_an_extra_variable_says_that_all_was_prepared(run, name):
-    done = run(name, "--limit", "compute", **asked(name), stackguard_resize_result={"changed": False})
+    done = run(name, "--limit", "compute", **asked(name), stackguard_operation_result={"changed": False})
     refused(done, "run it without --limit")
 
 

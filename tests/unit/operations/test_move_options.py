@@ -6,22 +6,27 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from ansible_collections.stackguard.nova.plugins.action import operation as operation_action
 from ansible_collections.stackguard.nova.plugins.action import server_migrate as migrate_action
 from ansible_collections.stackguard.nova.plugins.action import server_resize as resize_action
-from ansible_collections.stackguard.nova.plugins.doc_fragments import moves
-from ansible_collections.stackguard.nova.plugins.modules import server_migrate, server_resize
+from ansible_collections.stackguard.nova.plugins.doc_fragments import approved_plan, moves
+from ansible_collections.stackguard.nova.plugins.modules import operation, server_migrate, server_resize
 
 
 @pytest.mark.parametrize(
-    ("action", "module"), [(migrate_action, server_migrate), (resize_action, server_resize)], ids=["migrate", "resize"]
+    ("action", "module"),
+    [(operation_action, operation), (migrate_action, server_migrate), (resize_action, server_resize)],
 )
 def test_every_option_is_documented_as_it_is_taken(action, module):
     taken = action.ActionModule.arguments()
-    shared = yaml.safe_load(moves.ModuleDocFragment.DOCUMENTATION)["options"]
+    fragments = (moves.ModuleDocFragment, approved_plan.ModuleDocFragment)
+    shared = {
+        name: option for entry in fragments for name, option in yaml.safe_load(entry.DOCUMENTATION)["options"].items()
+    }
     own = yaml.safe_load(module.DOCUMENTATION)["options"]
     documented = {**shared, **own}
     assert not set(shared) & set(own)
     assert set(documented) == set(taken)
     for name, option in taken.items():
-        for key in ("type", "elements", "default", "choices", "required"):
+        for key in ("type", "elements", "default", "choices", "required", "aliases"):
             assert documented[name].get(key) == option.get(key), (name, key)

@@ -78,7 +78,7 @@ def run_of(nova, state, check_mode=False, overrides=(), said=None, mine=None, **
 
 
 def resize(nova, state, **more):
-    return resize_run.apply(run_of(nova, state, **more))
+    return resize_run.carry_out(run_of(nova, state, **more))
 
 
 def is_now(nova, expected):
@@ -328,8 +328,7 @@ def test_killed_at_every_call_it_ends_all_new_or_all_old(tmp_path, monkeypatch, 
         options = {"strategy": way, "nova_api_db_url": "db" if way == "pin_db" else None}
         if not killed(nova, state, fuse, **options):
             break
-        run = run_of(nova, state, **options)
-        result = resize_run.apply(run) if after_kill == "apply" else resize_run.rollback(run)
+        result = resize_run.carry_out(run_of(nova, state, action=after_kill, **options))
         for _more in range(10):
             nova.tick()
         new, old = is_now(nova, {**DONE, "host": "compute2"}), is_now(nova, BEFORE)

@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Controller side of operation, and what all actions that keep a journal of servers or hosts have in common.
+
+APIs and database are reached from here. The journal is on the task's host.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+import typing as t
+import uuid
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
+    lifecycle,
+    planned,
+    run_owner,
+    server_run,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
+    DATABASE_SPEC,
+    connect,
+    openstack_spec,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
+
+
+class JournaledRun(ActionBase):
+    """Arguments, a connection, a journal, and how a run ends."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    #: Its own arguments; those of all are in ``COMMON``.
+    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]]
+    COMMON: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
+        "take_over": {"type": "bool", "default": False},
+        "overrides": {"type": "list", "elements": "dict", "default": []},
+        "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+        "report_dir": {"type": "path"},
+        "expect_plan": {"type": "str"},
+        "nova_api_db_url": DATABASE_SPEC["nova_api_db_url"],
+    }
+    #: What a rollback does.
+    BACK = lifecycle.UNDO
+    ACTIONS: t.ClassVar[t.Tuple[str, ...]] = ("apply", "resume", "status", "rollback")
+
+    @classmethod
+    def arguments(cls) -> t.Dict[str, t.Dict[str, t.Any]]:
+        """Return all arguments, those of the connection left out."""
+        action = {"type": "str", "default": "apply", "choices": list(cls.ACTIONS)}
+        return {"action": action, **cls.COMMON, **cls.ARGUMENTS}
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
+        """Run the action that was asked for."""
+        super().run(tmp, task_vars)
+        result = self._result(task_vars)
+        # A role that prints the summary alone keeps the task from failing, and decides by this.
+        return {**result, "succeeded": not result.get("failed", False)}
+
+    def _result(self, task_vars: t.Any) -> t.Dict[str, t.Any]:
+        self._task_vars = task_vars or {}
+        _validation, args = self.validate_argument_spec(openstack_spec(**self.arguments()))
+        problem = self._check(args)
+        if problem is not None:
+            return {"failed": True, "changed": False, "msg": problem}
+        if args["nova_api_db_url"] and engine.SQLALCHEMY_ERROR is not None:
+            return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
+        try:
+            result = self._carry_out(self._run_of(args))
+        except lifecycle.Refused as refused:
+            result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
+        except (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError) as error:
+            result = {"failed": True, "changed": False, "state": "unknown", "msg": f"{error}. {self._carry_on(args)}"}
+        if not (self._play_context.diff or self._task.diff):
+            result.pop("diff", None)
+        return result
+
+    def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
+        """Return what is wrong with the arguments."""
+        raise NotImplementedError
+
+    def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
+        """Do it. Raises what :meth:`run` reports."""
+        raise NotImplementedError
+
+    def _carry_on(self, args: t.Dict[str, t.Any]) -> str:
+        """Return how to resume or to end what was begun, for people."""
+        return (
+            "If the operation was begun, its journal is open: run the same command again to resume it, or with "
+            f"{self._prefix(args)}action=rollback to {self.BACK}"
+        )
+
+    def _prefix(self, args: t.Dict[str, t.Any]) -> str:
+        """Return what stands before the variables of the playbook that runs."""
+        raise NotImplementedError
+
+    def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        return run_owner.this_run()
+
+    def _run_of(self, args: t.Dict[str, t.Any]) -> server_run.ServerRun:
+        connection = connect(args)
+        return server_run.ServerRun(
+            state=state_of(self, args["state_dir"], self._task_vars),
+            clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
+            say=_say,
+            mine=self._mine(args),
+            options=args,
+            overrides=findings.parse_overrides(args["overrides"]),
+            check_mode=bool(self._task.check_mode),
+            prefix=self._prefix(args),
+            systems=Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection),
+            operation_id=uuid.uuid4().hex[:12],
+            diff=bool(self._play_context.diff or self._task.diff),
+        )
+
+
+class ActionModule(JournaledRun):
+    """Carry out the operation of a name."""
+
+    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
+        "operation": {"type": "str", "required": True},
+        "options": {"type": "dict", "default": {}},
+    }
+
+    def _prefix(self, args: t.Dict[str, t.Any]) -> str:
+        return planned.named(args["operation"]).PREFIX
+
+    def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
+        try:
+            operation = planned.named(args["operation"])
+        except lifecycle.Refused as refused:
+            return refused.message
+        checked = ArgumentSpecValidator(operation.ARGUMENTS).validate(args["options"])
+        if checked.error_messages:
+            return f"options: {'; '.join(checked.error_messages)}"
+        args.update(checked.validated_parameters)
+        return operation.problem(args)
+
+    def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
+        return planned.named(str(run.options["operation"]))(run).carry_out()
+
+
+def _say(text: str) -> None:
+    if text:
+        Display().display(text)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
