@@ -46,8 +46,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import input
 ROLES = os.path.join(os.path.dirname(__file__), "..", "..", "roles")
 #: What all playbooks share begins with it; all else with the first word of its role.
 SHARED = "stackguard"
-#: The role that the others refuse with. Only they set its variables.
-INTERNAL = "refuse"
+#: What variables begin with of roles that only other roles use, and set the variables of.
+INTERNAL = ("refuse_", "planned_")
 
 
 class LookupModule(LookupBase):
@@ -58,7 +58,7 @@ class LookupModule(LookupBase):
         specs = sorted(glob.glob(os.path.join(ROLES, "*", "meta", "argument_specs.yml")))
         roles = {path.split(os.sep)[-3] for path in specs}
         prefixes = {SHARED, *(role.partition("_")[0] for role in roles)}
-        known = {name for path in specs for name in self._specified(path) if not name.startswith(f"{INTERNAL}_")}
+        known = {name for path in specs for name in self._specified(path) if not name.startswith(INTERNAL)}
         extra = [str(name) for name in load_extra_vars(self._loader)]
         return input_rules.unknown_variables(extra, _of_inventory(variables), known, prefixes)
 

@@ -75,7 +75,7 @@ PARSERS = {("model/host_domain.py", "socket")}
 UTILS = pathlib.Path("plugins/module_utils")
 PACKAGE = "ansible_collections.stackguard.nova.plugins.module_utils"
 #: Files of operations/ that are no operation: what several share. Every other file is one, or a part of one.
-SHARED = ("lifecycle", "approved_plan", "run_owner", "run_token", "server_run", "evacuation_options")
+SHARED = ("lifecycle", "planned", "approved_plan", "run_owner", "run_token", "server_run", "evacuation_options")
 PARTS = {
     "evacuation_record": "evacuate",
     "evacuation_round": "evacuate",
@@ -214,6 +214,26 @@ def action_groups() -> Iterator[str]:
                 yield f"meta/runtime.yml: group {group} names {name}, which is no module of this collection"
 
 
+#: What a module's documentation says that takes the options of a cloud.
+CONNECTS = "- stackguard.nova.openstack\n"
+
+
+def connections() -> Iterator[str]:
+    """One module_defaults serves every module that connects to the cloud, and no other one."""
+    group = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"]["openstack"]
+    connect = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py") if CONNECTS in path.read_text()}
+    for name in sorted(connect ^ set(group)):
+        yield f"meta/runtime.yml: group openstack: {name} is {'not ' if name in connect else ''}in it"
+
+
+def readme() -> Iterator[str]:
+    """The table of playbooks has a line for each."""
+    lines = re.findall(r"^\| `(\w+)`", (ROOT / "README.md").read_text(), re.MULTILINE)
+    for path in sorted((ROOT / "playbooks").glob("*.yml")):
+        if path.stem not in lines:
+            yield f"README.md: no line of a table begins with `{path.stem}`, which is a playbook"
+
+
 def action_modules() -> Iterator[str]:
     for path in (ROOT / "plugins" / "action").glob("*.py"):
         if not path.name.startswith("_") and not (ROOT / "plugins" / "modules" / path.name).exists():
@@ -243,7 +263,19 @@ def test_directories() -> Iterator[str]:
 
 
 def main() -> int:
-    checks = (union_types, rooms, imports, proofs, action_groups, action_modules, roles, versions, test_directories)
+    checks = (
+        union_types,
+        rooms,
+        imports,
+        proofs,
+        action_groups,
+        connections,
+        readme,
+        action_modules,
+        roles,
+        versions,
+        test_directories,
+    )
     problems = [problem for check in checks for problem in check()]
     print("\n".join(problems))
     return 1 if problems else 0

@@ -99,8 +99,11 @@ def refused(done, words):
 
 
 def typed():
-    """The commands of examples/README.md, by playbook."""
-    commands = re.findall(r"^    ansible-playbook (\S+)\.yml (.*)$", (EXAMPLES / "README.md").read_text(), re.MULTILINE)
+    """The commands that the examples begin with, by playbook. Those in the README are the same."""
+    texts = {path.stem: path.read_text() for path in EXAMPLES.glob("*.yml")}
+    pattern = re.compile(r"^#     ansible-playbook (\S+)\.yml (.*)$", re.MULTILINE)
+    commands = [found for text in texts.values() for found in pattern.findall(text)]
+    assert all(f"ansible-playbook {name}.yml" in texts[name] for name, _rest in commands)
     found = {}
     for name, rest in commands:
         found[name] = [word.strip("'") for word in re.findall(r"'[^']*'|\S+", rest)]

@@ -24,6 +24,7 @@ NO_VARIABLES = {
     # Kinds of steps, as journals keep them, and rights of a rename.
     "drain_audit": "a step of a drain",
     "drain_queues": "a step of a rename",
+    "rename_by_drain": "a plan",
     "return_guests": "a step of a drain",
     "rename_agents": "a statement on neutron's database",
     "rename_provider": "a step of a rename",
