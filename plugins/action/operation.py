@@ -145,7 +145,9 @@ class ActionModule(JournaledRun):
             operation = planned.named(args["operation"])
         except lifecycle.Refused as refused:
             return refused.message
-        checked = ArgumentSpecValidator(operation.ARGUMENTS).validate(args["options"])
+        checked = ArgumentSpecValidator(operation.ARGUMENTS).validate(
+            {operation.CALLED.get(key, key): value for key, value in args["options"].items()}
+        )
         if checked.error_messages:
             return f"options: {'; '.join(checked.error_messages)}"
         args.update(checked.validated_parameters)

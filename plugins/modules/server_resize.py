@@ -77,7 +77,6 @@ options:
     description:
       - Count the server's own host as room. Say so where Nova has C(allow_resize_to_same_host), which no API shows.
   server_timeout:
-    aliases: [timeout]
     type: int
     default: 3600
     description: Seconds to wait for each of resize, confirmation and revert.

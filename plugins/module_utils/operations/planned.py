@@ -60,6 +60,9 @@ class Planned(abc.ABC):
     #: Its own options, as an argument specification. Those of all are the module's.
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]]
 
+    #: Options that are not called what its variables are, without the prefix: by what they are called there.
+    CALLED: t.ClassVar[t.Mapping[str, str]] = {}
+
     def __init__(self, run: ServerRun) -> None:
         self.run = run
 

@@ -40,6 +40,7 @@ class Resize(Planned):
     """A resize of one server within its zone."""
 
     PREFIX = "resize_"
+    CALLED: t.ClassVar[t.Dict[str, str]] = {"timeout": "server_timeout"}
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
         "server": {"type": "str", "required": True},
         "flavor": {"type": "str"},
@@ -47,7 +48,7 @@ class Resize(Planned):
         "confirm": {"type": "bool", "default": True},
         "keep_pin": {"type": "bool", "default": False},
         "same_host": {"type": "bool", "default": False},
-        "server_timeout": {"type": "int", "default": 3600, "aliases": ["timeout"]},
+        "server_timeout": {"type": "int", "default": 3600},
     }
 
     def __init__(self, run: ServerRun) -> None:

@@ -28,5 +28,5 @@ def test_every_option_is_documented_as_it_is_taken(action, module):
     assert not set(shared) & set(own)
     assert set(documented) == set(taken)
     for name, option in taken.items():
-        for key in ("type", "elements", "default", "choices", "required", "aliases"):
+        for key in ("type", "elements", "default", "choices", "required"):
             assert documented[name].get(key) == option.get(key), (name, key)

@@ -46,7 +46,9 @@ def test_the_roles_variables_are_the_operations_options(name):
     assert f"{role.partition('_')[0]}_" == operation.PREFIX
     own = {key[len(operation.PREFIX) :]: value for key, value in variables.items() if key.startswith(operation.PREFIX)}
     assert set(own) >= OF_ALL
-    taken = {alias: option for key, option in operation.ARGUMENTS.items() for alias in option.get("aliases", [key])}
+    assert not any("aliases" in option for option in operation.ARGUMENTS.values()), "they stay beside the option"
+    called = {option: variable for variable, option in operation.CALLED.items()}
+    taken = {called.get(key, key): option for key, option in operation.ARGUMENTS.items()}
     assert set(own) - OF_ALL == set(taken)
     for key, option in taken.items():
         for part in ("type", "elements", "choices", "required"):

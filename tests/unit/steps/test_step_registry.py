@@ -58,7 +58,8 @@ def host_actions():
 #: Every plan that has steps, and every file that carries steps out on the controller: whatever is in the directories.
 PLANS = sorted(path.stem for path in (UTILS / "plans").glob("*.py") if "Step(" in path.read_text())
 FILES = sorted(path.stem for path in (UTILS / "steps").glob("*.py") if "\ndef actions(" in path.read_text())
-ON_CONTROLLER = [plan for plan in PLANS if plan not in {**registry.BY_OPERATION, **registry.BY_ROLE}]
+ELSEWHERE = {**registry.BY_OPERATION, **registry.BY_ROLE, **registry.BY_ROWS}
+ON_CONTROLLER = [plan for plan in PLANS if plan not in ELSEWHERE]
 
 
 def actions_of(file):
@@ -89,8 +90,19 @@ def test_each_implementation_on_the_controller_is_in_a_plan_and_there_is_no_seco
 
 
 def test_where_a_plan_is_carried_out_elsewhere_it_is_there():
-    assert {*registry.BY_OPERATION, *registry.BY_ROLE, *registry.TOGETHER} <= set(PLANS)
-    assert not {*registry.BY_OPERATION} & {*registry.BY_ROLE}
+    assert {*ELSEWHERE, *registry.TOGETHER} <= set(PLANS)
+    assert len(ELSEWHERE) == sum(map(len, (registry.BY_OPERATION, registry.BY_ROLE, registry.BY_ROWS))), "in two ways"
+
+
+@pytest.mark.parametrize("plan", sorted(registry.BY_ROWS))
+def test_rows_are_changed_by_one_function_that_the_operation_calls(plan):
+    operation, function = registry.BY_ROWS[plan]
+    file, _dot, name = function.partition(".")
+    assert callable(getattr(importlib.import_module(f"{registry.__package__}.{file}"), name))
+    tree = ast.parse((UTILS / "operations" / f"{operation}.py").read_text())
+    assert function in {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    assert len({action for _where, action in steps_of(plan)}) == 1
+    assert plan not in FILES, "it has no steps that are carried out one by one"
 
 
 def test_a_rename_is_carried_out_by_all_files_of_its_plans():
