@@ -7,7 +7,8 @@
 On the controller the steps of C(plans/NAME.py) are carried out by C(actions) of C(steps/NAME.py), found by that name:
 :data:`TOGETHER` names the plans that need more files than one. On hosts C(systems/host/steps.py) carries them out.
 Steps of an evacuation and of a return need what only Ansible can do (fences, other hosts): :data:`BY_OPERATION` and
-:data:`BY_ROLE` name where; :data:`BY_ROWS` names what changes many rows alike. C(tests/unit/steps/test_step_registry.py) finds every plan and every C(actions) by itself.
+:data:`BY_ROLE` name where; :data:`BY_ROWS` names what changes many rows alike. C(tests/unit/steps/test_step_registry.py)
+finds every plan and every C(actions) by itself.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ BY_OPERATION = {"evacuation": "operations/evacuate.py"}
 #: Plan, and the tasks that carry its steps out. It has no journal: each run reads and judges anew.
 BY_ROLE = {"return_host": "roles/return_host/tasks/clear.yml"}
 
-#: Plan of rows, and what carries all of them out: its steps are what a person approves. The operation of the same name
-#: calls it, with what it has written down before.
+#: Plan of rows, and what carries all of them out: its steps are what a person approves. The operation
+#: that is named first calls it, when it has written down what was before.
 BY_ROWS = {"links": ("repair_links", "link_rows.apply_batch"), "zone_pins": ("pin_zones", "zone_pins.carry_out")}
 
 
