@@ -109,6 +109,10 @@ class JournaledRun(ActionBase):
         """Return what stands before the variables of the playbook that runs."""
         raise NotImplementedError
 
+    def _options(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        """Return what the operation is given."""
+        return args
+
     def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         return run_owner.this_run()
 
@@ -119,7 +123,7 @@ class JournaledRun(ActionBase):
             clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
             say=_say,
             mine=self._mine(args),
-            options=args,
+            options=self._options(args),
             overrides=findings.parse_overrides(args["overrides"]),
             check_mode=bool(self._task.check_mode),
             prefix=self._prefix(args),
@@ -150,8 +154,12 @@ class ActionModule(JournaledRun):
         )
         if checked.error_messages:
             return f"options: {'; '.join(checked.error_messages)}"
-        args.update(checked.validated_parameters)
-        return operation.problem(args)
+        # Not among the arguments: an option may be called as one of the connection, such as wait.
+        self._own = dict(checked.validated_parameters)
+        return operation.problem(self._options(args))
+
+    def _options(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        return {**args, **self._own}
 
     def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
         return planned.named(str(run.options["operation"]))(run).carry_out()

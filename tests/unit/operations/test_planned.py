@@ -11,7 +11,6 @@ import yaml
 
 from ansible_collections.stackguard.nova.plugins.action.operation import ActionModule
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, planned
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import openstack_spec
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 ROOM = ROOT / "plugins" / "module_utils" / "operations"
@@ -60,8 +59,7 @@ def test_the_roles_variables_are_the_operations_options(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_option_of_an_operation_is_one_of_the_module(name):
-    common = {*openstack_spec(**ActionModule.arguments())}
-    assert not common & set(planned.named(name).ARGUMENTS)
+    assert not set(ActionModule.arguments()) & set(planned.named(name).ARGUMENTS)
 
 
 @pytest.mark.parametrize("name", ["nothing", "lifecycle", "../resize", "planned", "Resize", ""])
