@@ -157,9 +157,15 @@ class Disturbance:
             services.kill(self.lab, self.what)
         else:
             # Its main process only: QEMUs are in the group of libvirtd. systemd starts it again, or it is started here.
-            # It may be between two starts just now: what was killed before it, it needs.
-            kill = f"systemctl kill --kill-whom=main -s KILL {self.what}"
-            waiting.until(f"{self.what} was killed", lambda: self._does(f"{kill} && echo it") or None, 60, 0.5)
+            # It may be between two starts just now, or have ended: what was killed before it, it needs.
+            kill = f"systemctl start --no-block {self.what}; systemctl kill --kill-whom=main -s KILL {self.what}"
+            waiting.until(self._state, lambda: self._does(f"{kill} && echo it") or None, 60, 0.5)
+
+    def _state(self):
+        shown = "-p ActiveState -p SubState -p Result -p ExecMainStatus -p NRestarts"
+        return f"{self.what} was killed:\n" + self.lab.ssh(
+            self.target, f"systemctl show {self.what} {shown}; journalctl -u {self.what} -n 20 --no-pager", check=False
+        )
 
     def _does(self, command):
         return "it" in self.lab.ssh(self.target, command, check=False)

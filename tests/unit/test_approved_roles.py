@@ -17,10 +17,12 @@ ROLES = {
     "evacuate_host": ("evacuate", "server_evacuate"),
     "return_host": ("return", "return_plan"),
     "migrate_server": ("migrate", "server_migrate"),
-    "resize_server": ("resize", "server_resize"),
     "repair_links": ("repair", "compute_link"),
 }
 PUBLISHED_BY_THE_MODULE = {"evacuate_host"}
+#: Roles that change nothing, and the tasks that the roles of planned operations share.
+OTHERS = {"audit", "refuse", "planned_operation"}
+SHARED = "planned_operation"
 
 
 def tasks(node):
@@ -40,13 +42,25 @@ def specs(role):
     return yaml.safe_load(text)["argument_specs"]["main"]["options"]
 
 
+def planned():
+    """Roles that hand all over to the shared tasks."""
+    names = {path.name for path in (ROOT / "roles").iterdir()} - OTHERS
+    return {name for name in names if any(includes(task) == f"stackguard.nova.{SHARED}" for task in of_role(name))}
+
+
+def includes(task):
+    return (task.get("ansible.builtin.include_role") or {}).get("name")
+
+
 def test_every_role_that_changes_something_takes_an_approved_plan():
-    roles = {path.name for path in (ROOT / "roles").iterdir()} - {"audit", "refuse"}
-    assert roles == {*ROLES, "drain_host"}
+    roles = {path.name for path in (ROOT / "roles").iterdir()} - OTHERS
+    assert "resize_server" in planned()
+    assert roles == {*ROLES, *planned(), "drain_host"}
     for role in roles:
         (name,) = [name for name in specs(role) if name.endswith("_expect_plan")]
-        defaults = yaml.safe_load((ROOT / "roles" / role / "defaults" / "main.yml").read_text())
-        assert name in defaults
+        if role not in planned():
+            defaults = yaml.safe_load((ROOT / "roles" / role / "defaults" / "main.yml").read_text())
+            assert name in defaults
         assert f"`{name}`" in (ROOT / "roles" / role / "README.md").read_text()
 
 
@@ -61,6 +75,14 @@ def test_the_value_reaches_the_module_and_its_plan_the_report_directory(role):
         value = args["expect_plan"]
         assert f"{prefix}_expect_plan" in value or "stackguard_migrate_given.expect_plan" in value
     assert len(planning) == len(given), "a task of the module does not give it"
+
+
+def test_the_shared_tasks_hand_the_value_to_the_module_and_keep_it_from_the_options():
+    (args,) = [task["stackguard.nova.operation"] for task in of_role(SHARED) if "stackguard.nova.operation" in task]
+    assert args["expect_plan"] == "{{ stackguard_planned_given.expect_plan | default(omit) }}"
+    assert "stackguard_report_path" in args["report_dir"]
+    common = yaml.safe_load((ROOT / "roles" / SHARED / "vars" / "main.yml").read_text())["stackguard_planned_common"]
+    assert "expect_plan" in common
 
 
 def test_a_drain_hands_its_own_in():
@@ -83,3 +105,9 @@ def test_the_workflow_gets_what_stands_for_the_plan_and_where_it_is(role):
     assert found
     for data in found:
         assert {"plan_sha256", "report_dir"} <= set(data)
+
+
+def test_the_shared_tasks_publish_it_too():
+    (task,) = [task for task in of_role(SHARED) if "ansible.builtin.set_stats" in task]
+    assert {"plan_sha256", "report_dir"} <= set(task["vars"]["stackguard_planned_outcome"])
+    assert "stackguard_planned_outcome" in task["ansible.builtin.set_stats"]["data"]["stackguard"]
