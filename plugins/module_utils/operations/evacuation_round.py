@@ -63,7 +63,7 @@ ROUND_PARTS = tuple(part for part in PARTS if part != "catalog")
 TASK = "rebuild"
 
 #: Stands for a host among those on which a server failed: Nova has not come to an end with it.
-STUCK = "(in progress)"
+STUCK = "(under way)"
 
 VERIFIED, GONE, WRONG = "verified", "gone", "wrong"
 _STATUS = {RUNNING: "ACTIVE", STOPPED: "SHUTOFF"}

@@ -297,5 +297,5 @@ def another_open(run: Run, journal: t.Mapping[str, t.Any], what: str, back: str 
 
 def undecided(subject: str, reason: str, at: str) -> Json:
     """Return the report of a run that decided nothing."""
-    checked = findings.Checked(unchecked=(findings.Unchecked("SG709", subject, f"the run decided nothing: {reason}"),))
+    checked = findings.Checked(unchecked=(findings.Unchecked("SG709", subject, f"nothing was decided: {reason}"),))
     return findings.refused(findings.report(checked, at, 0, 0))

@@ -35,7 +35,7 @@ DESTROYED_WITH_DISKS = "destroyed, and its disks deleted"
 POWERED_OFF = "powered off"
 STARTED = "started"
 STARTED_AND_OFF = "started, and powered off again"
-REBOOTED = "hard rebooted"
+REBOOTED = "rebooted hard"
 REBOOTED_SOFTLY = "rebooted"
 UNPAUSED = "unpaused"
 REVERTED = "rolled back to before its unfinished resize"
@@ -188,7 +188,7 @@ def _resumed(row: InstanceRow, task: t.Optional[str], around: Around) -> t.Optio
     off = around.state is None or around.state in _OFF
     if wanted is False or row.power_state != _POWER_RUNNING or not off:
         return None
-    note = None if wanted else "unless resume_guests_state_on_host_boot is off, which was not read"
+    note = None if wanted else "unless resume_guests_state_on_host_boot, which was not read, is off"
     # It is as stopped in Nova as before, and runs now.
     again = row.vm_state == "stopped" and _compared(task, around)
     return Recovery(STARTED_AND_OFF if again else STARTED, RESUMED, note)
@@ -201,7 +201,7 @@ def _synced(row: InstanceRow, task: t.Optional[str], around: Around) -> t.Option
     if not (stopped or suspended) or not _compared(task, around):
         return None
     unread = around.conf.sync_power_state_interval is None
-    note = "unless sync_power_state_interval is negative, which was not read" if unread else None
+    note = "unless sync_power_state_interval, which was not read, is negative" if unread else None
     return Recovery(POWERED_OFF, SYNCED, note)
 
 
