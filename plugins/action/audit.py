@@ -56,7 +56,7 @@ class ActionModule(ActionBase):
     def _result(self) -> Result:
         _validation, args = self.validate_argument_spec(ARGUMENTS)
         if not args["evidence_dir"] and not args["evidence"]:
-            return {"failed": True, "changed": False, "msg": "one of evidence_dir and evidence is needed"}
+            return {"failed": True, "changed": False, "msg": "one of evidence_dir and evidence is required"}
         try:
             return self._audited(args)
         except (FactsError, findings.OverrideError) as error:

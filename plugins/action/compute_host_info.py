@@ -70,7 +70,7 @@ class ActionModule(ActionBase):
             evidence.save_texts(directory, dict(result.get("definitions") or {}))
         except FactsError as error:
             evidence.save_unreachable(directory, name, f"failed: {error}")
-            return {"failed": True, "changed": False, "msg": f"the host's facts cannot be understood: {error}"}
+            return {"failed": True, "changed": False, "msg": f"the host's facts cannot be parsed: {error}"}
         path = evidence.save_host(directory, name, facts)
         with open(path, "rb") as stream:
             digest = hashlib.sha256(stream.read()).hexdigest()

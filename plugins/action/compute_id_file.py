@@ -35,7 +35,11 @@ class ActionModule(ActionBase):
         arguments = dict(self._task.args)
         directory = arguments.get("evidence_dir")
         if not directory:
-            return {"failed": True, "changed": False, "msg": "evidence_dir is needed: the databases decide on the uuid"}
+            return {
+                "failed": True,
+                "changed": False,
+                "msg": "evidence_dir is required: the databases decide on the uuid",
+            }
         asked = {
             "inventory_name": str(task_vars["inventory_hostname"]),
             **{key: arguments[key] for key in ("nova_conf_files", "libvirt_uri") if arguments.get(key)},
@@ -53,5 +57,7 @@ class ActionModule(ActionBase):
         result = dict(self._execute_module(module_name=MODULE, module_args=arguments, task_vars=task_vars))
         if decision.unseen:
             unseen = ", ".join(decision.unseen)
-            result.setdefault("warnings", []).append(f"not read, so a copy of the uuid there is not known: {unseen}")
+            result.setdefault("warnings", []).append(
+                f"not read, so a copy of the uuid there would not be noticed: {unseen}"
+            )
         return result

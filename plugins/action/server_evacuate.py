@@ -172,7 +172,7 @@ def _problem(args: Result) -> t.Optional[str]:
         return None
     fence = args["fence"]
     if fence not in FENCES:
-        return f"fence: one of {', '.join(FENCES)} is needed"
+        return f"fence: one of {', '.join(FENCES)} is required"
     lacking = [name for name in FENCES[fence].requires if name in ARGUMENTS and not args[name]]
     if lacking:
         return f"fence={fence} needs {', '.join(lacking)}"
@@ -204,7 +204,7 @@ def _message(args: Result, scratch: evacuate.Scratch, failed: bool) -> str:
     if left:
         parts.append(f"Still on {args['evacuate_host']}: {json.dumps(left, sort_keys=True)}.")
     if wrong:
-        parts.append(f"Not as they should be: {json.dumps(wrong, sort_keys=True)}.")
+        parts.append(f"Not in the expected state: {json.dumps(wrong, sort_keys=True)}.")
     return " ".join([*parts, *(f"{warning}." for warning in scratch.warned)])
 
 

@@ -64,9 +64,9 @@ class ActionModule(JournaledRun):
         both, none = args["servers"] and args["drain_host"], not args["servers"] and not args["drain_host"]
         # What is open says itself what it is about.
         if both or (none and args["action"] == "apply"):
-            return "servers, drain_host: one of them is needed, and only one"
+            return "servers, drain_host: exactly one of them is required"
         if args["action"] in ("apply", "resume") and not args["evidence_dir"]:
-            return "evidence_dir: where compute_host_info has put what it read on the hosts is needed"
+            return "evidence_dir is required: the directory into which compute_host_info wrote its results"
         if not args["live"] and args["cold"] == COLD_NEVER:
             return "live, cold: with live=false and cold=never no server can move"
         try:

@@ -118,7 +118,7 @@ def _chosen(
 ) -> t.List[facts.ApiServer]:
     """Return the servers that are meant. Nobody is ever meant by leaving everything out."""
     if not (args["servers"] or args["hosts"] or args["all_servers"] or restore is not None):
-        raise StackguardError("name servers or hosts, or say all_servers=true")
+        raise StackguardError("name servers or hosts, or set all_servers=true")
     version = zones.servers_microversion(connection)
     if restore is not None:
         return [found for found in (zones.get_server(connection, uuid) for uuid in sorted(restore)) if found]

@@ -12,12 +12,12 @@ author: stackguard.nova contributors
 version_added: 0.1.0
 short_description: Report what is wrong with names in variables
 description:
-  - Returns a sentence for each name that cannot be one, which says the variable, what is wrong with its value, and what
-    is accepted. The value is shown as JSON, so that it reaches a terminal or a page as nothing but text.
+  - "Returns a sentence for each invalid name: the variable, what is wrong with its value, and what is accepted. The
+    sentence shows the value as JSON, so that a terminal or a page displays it as plain text."
 options:
   _input:
     description:
-      - Names of variables to their values. One that is none was not given.
+      - Names of variables to their values. A null value means that the variable is not set.
     type: dict
     required: true
   kind:
@@ -42,7 +42,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The sentences. None is wrong where it is empty.
+  description: The sentences. An empty list means that all names are valid.
   type: list
   elements: str
 """

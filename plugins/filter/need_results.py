@@ -16,7 +16,7 @@ description:
     answers that the roles of this collection give to their operations.
 options:
   _input:
-    description: What was registered by a task with a loop.
+    description: The registered result of a task with a loop.
     type: dict
     required: true
   loop_var:
@@ -27,7 +27,7 @@ positional: loop_var
 """
 
 EXAMPLES = r"""
-- name: Note what was read back
+- name: Record the answers
   ansible.builtin.set_fact:
     answer: "{{ guards | stackguard.nova.need_results('home') }}"
 """

@@ -14,19 +14,19 @@ short_description: Read overrides of findings from one text
 description:
   - >-
     Returns the list that C(stackguard_overrides) takes, from text such as the answer to a survey of AWX. One override
-    is on each line, C(CODE OBJECT: REASON). An object that has a colon and a space in it needs the other form, a JSON
+    is on each line, C(CODE OBJECT: REASON). An object that contains a colon and a space needs the other form, a JSON
     list of objects with the keys C(code), C(object) and C(reason).
   - Refuses anything else, with the line, and codes that are not known or cannot be overridden. A structure that is not
     text is refused, too.
 options:
   _input:
-    description: The text. Without a word in it, there are no overrides.
+    description: The text. A text without a word means that there are no overrides.
     type: str
     required: true
 """
 
 EXAMPLES = r"""
-- name: Take what a survey asked for
+- name: Read the overrides of a survey
   ansible.builtin.set_fact:
     stackguard_overrides: "{{ stackguard_awx_overrides | default('') | stackguard.nova.overrides }}"
 """

@@ -13,8 +13,9 @@ author:
 version_added: 0.1.0
 short_description: Names of the extra variables of this run
 description:
-  - An extra variable replaces every other variable of its name, also what a task has read and registered. Returns the
-    names of all that were given, so that a playbook can refuse those that only itself may set. It returns no value.
+  - An extra variable replaces every other variable of its name, also one that a task has registered. Returns the names
+    of all extra variables, so that a playbook can refuse those that only the playbook may set. The lookup returns no
+    values.
 options:
   _terms:
     description: Regular expressions. A name is returned where one of them matches its beginning. Without any, all are.
@@ -22,8 +23,8 @@ options:
     elements: str
   internal:
     description:
-      - Return the names that only roles of this collection set for themselves instead. They begin with C(stackguard_)
-        and the first word of a role, or are what all roles set.
+      - Return instead the names that only roles of this collection set. They begin with C(stackguard_) and the first
+        word of a role, or all roles set them.
     type: bool
     default: false
 """

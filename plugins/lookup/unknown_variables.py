@@ -11,13 +11,13 @@ name: unknown_variables
 author:
   - stackguard.nova contributors (@stackguard)
 version_added: 0.1.0
-short_description: Name variables that look like this collection's and that no role reads
+short_description: Find variables of this collection that no role reads
 description:
-  - Ansible ignores a variable that no task reads, such as one that is misspelt, and the run goes on without it.
+  - Ansible ignores a variable that no task reads, such as a misspelt one, and runs without it.
   - Returns a sentence for each such variable, with the names that are nearest to it. The known names are those of the
     argument specifications of all roles of this collection. So one file of variables serves all playbooks.
-  - Of extra variables each is returned that begins like those of a role (C(rename_), C(stackguard_)) and is unknown, or
-    that is misspelt. Of the inventory, which serves other playbooks as well, those only that are misspelt.
+  - An extra variable is returned if it begins like those of a role (C(rename_), C(stackguard_)) and is unknown, or if
+    it is misspelt. A variable of the inventory, which serves other playbooks too, is returned only if it is misspelt.
 options: {}
 """
 
@@ -29,7 +29,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: The sentences. Nothing is wrong where there is none.
+  description: The sentences. An empty list means that all variables exist.
   type: list
   elements: str
 """

@@ -11,7 +11,7 @@ name: whole_run
 author:
   - stackguard.nova contributors (@stackguard)
 version_added: 0.1.0
-short_description: Refuse a run that begins in the middle
+short_description: Refuse a run that starts in the middle
 description:
   - For C(hosts) of the first play of a playbook that must run as a whole. Returns V(localhost).
   - Fails where C(--start-at-task), C(--step), C(--skip-tags always) or C(--skip-tags tagged) would leave out the task

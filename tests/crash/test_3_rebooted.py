@@ -33,7 +33,7 @@ def start_all(lab, host):
 
 @pytest.mark.matrix
 def test_a_host_that_rebooted_in_mid_run_is_finished_by_the_same_command(lab, playbooks, names, tmp_path):
-    """A2: "guests are not what they were", for ever; only a rollback was left."""
+    """A2: "guests have changed", for ever; only a rollback was left."""
     old, new = names
     ran = running(lab)
     assert ran
@@ -84,11 +84,11 @@ def test_what_a_person_changed_is_refused_guest_by_guest_and_passed_by_name(lab,
     # Another process of the same definition: somebody started it anew on the host.
     lab.ssh(HOST, f"virsh destroy {one}; virsh start {one}")
     refused = run.go().failed()
-    assert "guests are not what they were" in refused.output
+    assert "guests have changed" in refused.output
     assert one in refused.output
     assert "stackguard_overrides" in refused.output
     again = playbooks.rename(old, new).failed()
-    assert "guests are not what they were" in again.output, "not by trying again"
+    assert "guests have changed" in again.output, "not by trying again"
     word = [{"code": "SG120", "object": one, "reason": "I started it anew"}]
     done = playbooks.rename(old, new, variables={"stackguard_overrides": word}).ok()
     assert done.stats["state"] == "finished"

@@ -83,7 +83,7 @@ def log_since(lab, offset):
 def assert_guests_untouched(before, after):
     """Same processes, same uuids, same XML, live and inactive."""
     assert {domain["process"] and tuple(domain["process"]) for domain in before.values()} - {None}, "no guest runs"
-    state.assert_same(before, after, "guests are not what they were")
+    state.assert_same(before, after, "guests have changed")
 
 
 def assert_log_clean(text, new, node):

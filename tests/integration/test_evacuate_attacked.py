@@ -386,7 +386,7 @@ def test_an_open_evacuation_is_asked_and_left_before_anything_was_sent(clean, pl
     # A host that is switched off may have disabled itself in its last second.
     had = {key: lab.service(SOURCE)[key] for key in ("status", "forced_down", "disabled_reason")}
     # Guards are made, and the run dies.
-    kill_at(playbooks, "Carry out the operation until it needs something", 6)
+    kill_at(playbooks, "Run the operation until it needs something", 6)
     opened, before = journal(lab), state.databases(lab)
     assert strangers.listed(lab) == [address(lab)]
     asked = evacuate(playbooks, variables={"evacuate_action": "status"}).ok()
@@ -425,7 +425,7 @@ def test_an_evacuation_that_is_left_after_something_was_sent_keeps_the_host_fenc
         playbooks.finish(process, timeout=900).failed()
         # Nova is at it.
         early = evacuate(playbooks, variables={"evacuate_action": "abort"}).failed()
-        assert "abort it when that has ended" in early.output
+        assert "run the abort again when that has ended" in early.output
         assert journal(lab)
     sent = [uuid for uuid in guests.values() if evacuations(lab, uuid)]
     assert len(sent) == 1

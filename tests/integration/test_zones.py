@@ -70,12 +70,12 @@ def test_guarded_the_same_stays_in_its_zone(crowded, playbooks, stopped):
     uuid = boot(lab, *(["--stopped"] if stopped else []))
     checked = resize(playbooks, uuid, flags=["--check", "--diff"]).ok()
     status = "SHUTOFF" if stopped else "ACTIVE"
-    assert "resize it to micro" in checked.output
+    assert "resize the server to micro" in checked.output
     assert stands(lab, uuid) == (SOURCE, status, "nano", None)
     result = resize(playbooks, uuid).ok()
     assert stands(lab, uuid) == (NEIGHBOUR, status, "micro", None)
     strategy = "pin_api" if offered(lab) >= (2, 104) else "pin_db"
-    assert f"it is kept in {ZONE} by {strategy}" in result.output
+    assert f"{strategy} keeps the server in {ZONE}" in result.output
     assert resize(playbooks, uuid).ok().changed == 0
 
 
@@ -119,8 +119,8 @@ def test_a_zone_without_room_is_refused_before_anything_moves(crowded, playbooks
 #: What a run says when a step begins: it is killed there, and run again.
 STEPS = (
     f"pin it to {ZONE}",
-    "resize it to micro",
-    f"verify that it is in {ZONE}",
+    "resize the server to micro",
+    f"verify that the server is in {ZONE}",
     "confirm the resize",
     "restore its old pin",
 )

@@ -213,7 +213,7 @@ def test_only_what_the_collection_changes_can_be_changed(world: World) -> None:
         dataclasses.replace(first, before={**first.before, "password": 1}),
         dataclasses.replace(first, database="keystone"),
     ):
-        with pytest.raises(ValueError, match="not a change this collection makes"):
+        with pytest.raises(ValueError, match="the collection does not make this change"):
             nova.apply_row_changes(world.url("cell"), [bad])
     with pytest.raises(ValueError, match="one database"):
         nova.apply_row_changes(world.url("cell"), [first, *world.api_changes()])

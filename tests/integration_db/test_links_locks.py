@@ -241,7 +241,7 @@ def test_rows_that_others_write_all_the_time_end_the_run_with_nothing_changed(un
         "batch_write",
         lambda: unlinked.update("cell", "compute_nodes", 1, updated_at=f"2026-11-21 06:01:{next(seconds)}"),
     )
-    with pytest.raises(Conflict, match="others keep writing"):
+    with pytest.raises(Conflict, match="other writers keep changing"):
         repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert service_ids(unlinked) == [None, None]
     state.between = None
@@ -290,7 +290,7 @@ def test_a_target_that_changed_behind_the_lock_is_reported(unlinked: World, stat
     state.between = ("batch_mark", lambda: unlinked.update("cell", "services", 1, host="renamed1"))
     result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
     assert (result["counts"]["changed"], result["counts"]["doubtful"], result["incomplete"]) == (2, 1, True)
-    assert "1 row repaired whose target changed in the meantime" in result["msg"]
+    assert "1 row repaired, with a target that changed during the repair" in result["msg"]
     (row,) = [row for row in result["repairs"] if row["outcome"] != "repaired"]
     assert "services id=1 is not what it was" in row["outcome"]
     assert row["object"]["id"] in {item["object"]["id"] for item in result["report"]["findings"]}

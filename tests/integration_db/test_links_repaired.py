@@ -124,8 +124,8 @@ def test_a_row_that_changed_meanwhile_is_left_alone(mixed: World, state: State) 
         (lambda world: world.update("cell", "instances", 1, task_state="resize_prep"), "task_state is 'resize_prep'"),
         (lambda world: world.update("cell", "instances", 1, host="COMPUTE1"), "host is 'COMPUTE1'"),
         (lambda world: world.update("cell", "instances", 1, deleted=1), "deleted meanwhile"),
-        (lambda world: world.update("cell", "compute_nodes", 1, deleted=1), "is not what it was"),
-        (lambda world: world.update("cell", "compute_nodes", 1, host="cn7"), "is not what it was"),
+        (lambda world: world.update("cell", "compute_nodes", 1, deleted=1), "has changed"),
+        (lambda world: world.update("cell", "compute_nodes", 1, host="cn7"), "has changed"),
         (
             lambda world: (
                 world.migration(1, "compute1", "compute2", "migrating"),
@@ -204,7 +204,7 @@ def test_killed_and_healed_by_nova_before_it_is_run_again(mixed: World, state: S
     assert (counted(shown), shown["incomplete"]) == ({"unproven": 2}, True)
     resumed = repair_links.apply(run(mixed.options(), state), request())
     assert (counted(resumed), resumed["incomplete"], resumed["changed"]) == ({"unproven": 2}, False, False)
-    assert "2 rows left alone because it is not proven that this operation wrote it" in resumed["msg"]
+    assert "2 rows left unchanged because it is not proven that this operation wrote it" in resumed["msg"]
     back = repair_links.rollback(run(mixed.options(), state))
     assert (counted(back), back["incomplete"]) == ({"unproven": 2}, True)
     for guest in (GUEST, uid("instance", 2)):
@@ -312,7 +312,7 @@ def test_a_repair_says_what_remains(mixed: World, state: State, tmp_path: pathli
     seen = repair_links.apply(run(mixed.options(), State(tmp_path / "other", check_mode=True)), request())
     assert "2 rows would be repaired; 1 wrong link would remain (SG214; 1 of the codes" in seen["msg"]
     done = repair_links.apply(run(mixed.options(), state), request())
-    assert "2 rows repaired; 1 wrong link remains (SG214; 1 of the codes that were to be repaired)" in done["msg"]
+    assert "2 rows repaired; 1 wrong link remains (SG214; 1 with codes that this run had to repair)" in done["msg"]
     assert (done["remaining"]["asked"], done["incomplete"]) == (1, True)
     again = repair_links.apply(run(mixed.options(), state), request())
     assert (again["changed"], again["incomplete"]) == (False, True)

@@ -50,7 +50,7 @@ def test_the_next_host_is_tried_and_then_no_more(monkeypatch):
     assert hosts(nova)["a"] == "other"
     nova.refuse = {"new", "other"}
     nova.servers["b"]["OS-EXT-SRV-ATTR:host"] = "old"
-    with pytest.raises(StepError, match=r"guest b .* no host is left to try; new: No valid host was found"):
+    with pytest.raises(StepError, match=r"guest b .* the run has tried every host; new: No valid host was found"):
         move(nova, params("a", "b"))
 
 
@@ -173,7 +173,7 @@ def test_a_scheduler_that_learns_late_is_asked_again(monkeypatch):
 def test_they_are_left_where_they_are_when_that_is_said(monkeypatch):
     nova = FakeNova(monkeypatch, a="ACTIVE")
     nova.servers["a"]["OS-EXT-SRV-ATTR:host"] = "new"
-    assert "left where they are" in come_home(nova, monkeypatch, {"drain_return": False}).remark
+    assert "left on their hosts" in come_home(nova, monkeypatch, {"drain_return": False}).remark
     assert nova.calls == []
 
 
@@ -199,7 +199,7 @@ def test_no_way_back_once_the_service_is_gone(monkeypatch, state, exists, refuse
     plan = {"kind": "rename", "operation_id": "op", "subject": "old -> new", "steps": [step]}
     journal = {"steps": {"delete_service": state}, "plan": plan}
     if refused:
-        with pytest.raises(StepError, match="there is no way back"):
+        with pytest.raises(StepError, match="a rollback is no longer possible"):
             rename_by_drain.refuse_rollback(journal, nova.systems())
     else:
         rename_by_drain.refuse_rollback(journal, nova.systems())

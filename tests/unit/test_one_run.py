@@ -213,7 +213,7 @@ def test_of_two_that_take_it_up_at_once_one_has_it(directory, clock):
     seen = stored(directory)
     clock.now += journals.LEASE
     run(directory, clock, "two").claim(seen, False)
-    with pytest.raises(runner.StepError, match="took operation op1 up a moment ago"):
+    with pytest.raises(runner.StepError, match="resumed operation op1 a moment ago"):
         run(directory, clock, "three").claim(seen, True)
     assert stored(directory)["run"]["token"] == "two"
 
@@ -289,7 +289,7 @@ def test_a_run_that_was_killed_on_this_controller_is_not_waited_for(directory, c
     """kill -9, and the same command again: at once."""
     opened(directory, clock, **of(process))
     two = run(directory, clock, "two")
-    with pytest.raises(StackguardError, match=f"SG707 .*process {process.pid}, .*is at work on this machine"):
+    with pytest.raises(StackguardError, match=f"SG707 .*process {process.pid}, .*runs on this machine"):
         two.claim(stored(directory), False)
     clock.now += 10 * journals.LEASE
     with pytest.raises(StackguardError, match="SG707"):
@@ -441,7 +441,7 @@ def test_of_two_that_open_at_once_one_does(directory):
             journals.open_new(directory, {"schema": 1, "kind": KIND, "operation_id": f"op{number}", "state": "open"})
             outcomes.append(number)
         except JournalError as error:
-            assert "open already" in str(error)
+            assert "already open" in str(error)
 
     threads = [threading.Thread(target=act, args=(number,)) for number in range(8)]
     for thread in threads:

@@ -143,8 +143,8 @@ def test_without_tags_nothing_is_refused_for_them(run):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("evacuate_host", ("--start-at-task", "Read the host and its servers")),
-        ("migrate_server", ("--start-at-task", "Begin to count the rounds")),
+        ("evacuate_host", ("--start-at-task", "Read the failed host and its servers")),
+        ("migrate_server", ("--start-at-task", "Set the count of rounds to zero")),
         ("audit", ("--start-at-task", "Publish the outcome to the workflow")),
         ("drain_host", ("--step",)),
         ("awx.configure", ("--start-at-task", "no such task")),
@@ -199,7 +199,7 @@ def test_no_option_makes_a_run_a_success_without_its_work(run, name, option):
     options = (last_task(name) if word is None else word for word in words)
     done = run(name, *options, inventory=inventory, **asked(name))
     refused(done, "no-such-cloud" if option in entries()[name].whole_with else refusal)
-    assert "Look for the journal" not in done.stdout, "no host is asked for anything"
+    assert "Find the journal" not in done.stdout, "no host is asked for anything"
 
 
 @pytest.mark.parametrize("limit", ["compute", "localhost"])

@@ -269,7 +269,7 @@ def _destination(
 ) -> Destination:
     problems = list(_state_problems(target))
     if facts is None:
-        problems.append(Reason("SG709", "nothing was read on this host"))
+        problems.append(Reason("SG709", "this host was not read"))
         free = target.free or {}
         return Destination(
             target.host, target.provider, target.zone, None, None, free, None, None, problems=tuple(problems)
@@ -281,7 +281,9 @@ def _destination(
     there = {domain.uuid for domain in facts.domains or []}
     unknown = sorted(entry.uuid for entry in sent if not entry.known and entry.uuid not in there)
     if unknown:
-        problems.append(Reason("SG709", f"servers of unread size are on their way there: {', '.join(unknown[:5])}"))
+        problems.append(
+            Reason("SG709", f"servers of unknown size are in transit to this host: {', '.join(unknown[:5])}")
+        )
     for entry in sent:
         if pages is not None and entry.uuid not in there:
             pages = take_pages(pages, entry.cells) or dict.fromkeys(pages, 0)
@@ -316,7 +318,7 @@ def _state_problems(target: EvacuationTarget) -> t.Iterator[Reason]:
     if target.status != "enabled":
         yield Reason("SG512", f"its compute service is disabled ({target.disabled_reason or 'no reason given'})")
     if target.free is None:
-        yield Reason("SG512", "placement offers nothing of it")
+        yield Reason("SG512", "placement has no inventory of this host")
 
 
 def _why(facts: HostFacts, *parts: str) -> str:
@@ -534,7 +536,7 @@ def _guest_problems(
     for text in server_state.refusals(server, about):
         yield Reason("SG710", text)
     if expected is None:
-        yield Reason("SG709", "its image or flavor was not read: which disks it has is not known")
+        yield Reason("SG709", "the image or flavor was not read: which disks the server has is not known")
     elif expected.doubt:
         yield Reason("SG504", expected.doubt)
 
@@ -545,30 +547,36 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
     missing = [word for word in reset.needed if word not in request.resets] if reset else []
     option = f"evacuate_reset_states=[{', '.join(missing)}]"
     if server.task_state is not None and (reset is None or "task" in missing):
-        way = f": {option} resets it, the host being proven dead" if missing else ", which no option resets"
+        way = f": {option} resets it once the host is proven dead" if missing else ", which no option resets"
         yield Reason("SG701", f"a task is in progress: {server.task_state}{way}")
     if server.status == "VERIFY_RESIZE":
-        yield Reason("SG710", "its resize waits for its owner: it stays until that is confirmed or reverted")
+        yield Reason("SG710", "its resize waits for the owner: the server stays until the owner confirms or reverts it")
     elif server.status not in (*STATUSES, *server_state.LOST_STATES):
         yield Reason("SG710", f"it is {server.status}: Nova evacuates {', '.join(STATUSES)} only")
     elif server.status in server_state.LOST_STATES and (reset is None or set(missing) - {"task"}):
         word, loss = server_state.LOST_STATES[server.status]
-        yield Reason("SG710", f"it is {server.status}: with evacuate_reset_states=[{word}] it goes, and loses {loss}")
+        yield Reason(
+            "SG710",
+            (
+                f"it is {server.status}: with evacuate_reset_states=[{word}] the run evacuates it, and the server "
+                f"loses {loss}"
+            ),
+        )
 
 
 def _unread_of(
     server: ApiServer, zone: t.Optional[str], cells: t.Optional[t.Sequence[NumaCell]], about: EvacuationFacts
 ) -> t.Iterator[Reason]:
     if server.flavor is None:
-        yield Reason("SG709", "its flavor was not read: how much memory it needs is not known")
+        yield Reason("SG709", "the flavor was not read: how much memory the server needs is not known")
     if zone is None:
         yield Reason("SG709", "the zone of its host was not read")
     if cells is None:
-        yield Reason("SG709", "its NUMA topology was not read: which pages it needs is not known")
+        yield Reason("SG709", "the NUMA topology was not read: which pages the server needs is not known")
     if about.groups is None or about.member_hosts is None:
         yield Reason("SG709", "server groups were not read")
     if about.offers is None or server.id not in about.offers:
-        yield Reason("SG709", "placement was not asked for candidates")
+        yield Reason("SG709", "the candidates of placement were not read")
 
 
 def unguarded(guests: t.Iterable[Guest]) -> t.List[str]:

@@ -139,8 +139,8 @@ class _Board:
         if guest.offers is not None and there.provider not in guest.offers:
             yield Reason(
                 "SG512",
-                "placement does not offer it for what the server needs, or still has it as disabled (up to a minute "
-                "after it was enabled)",
+                "placement does not offer the host for what the server needs, or still has it as disabled (up to a "
+                "minute after it was enabled)",
             )
             return
         free = self.free[there.host]
@@ -180,7 +180,7 @@ class _Board:
         self.count[host] += 1
         why = f"{room} MiB of real memory before it, {left} MiB after it"
         if host in guest.avoided:
-            why += f"; no better host is left: {guest.avoided[host]}"
+            why += f"; no better host is available: {guest.avoided[host]}"
         return Seat(guest.uuid, guest.name, host, wave, guest.size, why)
 
 
@@ -189,7 +189,7 @@ def _affinity(group: ServerGroup, others: t.Sequence[str], source: str) -> str:
     elsewhere = sorted(set(others) - {source})
     if elsewhere:
         return f"affinity: the other members of group {group.id} are on {', '.join(elsewhere)}"
-    return f"affinity: group {group.id} has members on its own host only, and Nova would accept no other host"
+    return f"affinity: group {group.id} has members only on its own host, and Nova would accept no other host"
 
 
 def _own(guest: Guest, there: Destination) -> t.Iterator[Reason]:
@@ -214,9 +214,11 @@ def _disks(guest: Guest, there: Destination) -> t.Iterator[Reason]:
     if there.storage is None:
         # With nothing read at all its problems say so already.
         if there.room_mib is not None:
-            yield Reason("SG709", "its nova.conf was not read: where it keeps disks is not known")
+            yield Reason("SG709", "nova.conf was not read: where the host stores disks is not known")
     elif there.storage != "rbd":
-        yield Reason("SG513", "it keeps disks on its own file system: the server would be rebuilt from its image")
+        yield Reason(
+            "SG513", "the host stores disks on its own file system: the server would be rebuilt from its image"
+        )
     elif there.images is None or (there.asked and guest.uuid not in there.asked):
         yield Reason("SG709", "the images in its pool were not read")
     else:
@@ -251,7 +253,7 @@ def seat(
             continue
         against = {host: board.against(guest, host, waived) for host in board.hosts}
         for host, why in failed.items():
-            against.setdefault(host, []).append(Reason("SG512", f"it failed there in this run: {why}"))
+            against.setdefault(host, []).append(Reason("SG512", f"the server failed there in this run: {why}"))
         unseated.append(Unseated(guest.uuid, guest.name, _telling(problems, against), against, problems))
     return Seating(seats, unseated)
 
@@ -260,9 +262,9 @@ def _worn_out(failed: t.Mapping[str, str]) -> t.List[Reason]:
     refused = [host for host, why in failed.items() if refused_by_scheduler(why)]
     tried = [host for host in failed if host not in refused]
     if len(tried) >= ATTEMPTS:
-        return [Reason("SG512", f"it failed on {', '.join(sorted(tried))}: no further host is tried")]
+        return [Reason("SG512", f"the server failed on {', '.join(sorted(tried))}: the run tries no further host")]
     if len(refused) >= REFUSALS:
-        return [Reason("SG512", f"the scheduler refused {len(refused)} hosts: no further host is tried")]
+        return [Reason("SG512", f"the scheduler refused {len(refused)} hosts: the run tries no further host")]
     return []
 
 
@@ -300,12 +302,12 @@ def why_not(seating: Seating, uuid: str, host: str) -> str:
     """Say why a guest does not go to a host, for people."""
     for place in seating.seats:
         if place.uuid == uuid:
-            return place.why if place.host == host else f"it goes to {place.host}: {place.why}"
+            return place.why if place.host == host else f"the server goes to {place.host}: {place.why}"
     for guest in seating.unseated:
         if guest.uuid == uuid:
             reasons = [*guest.problems, *guest.reasons.get(host, [])]
-            return "; ".join(reason.text for reason in reasons) or f"{host} is no compute host of this cloud"
-    return "it is none of the servers that leave"
+            return "; ".join(reason.text for reason in reasons) or f"{host} is not a compute host of this cloud"
+    return "the server is not one of those to evacuate"
 
 
 def waves(seats: t.Sequence[Seat]) -> t.List[t.List[Seat]]:

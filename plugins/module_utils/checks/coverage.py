@@ -33,8 +33,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.names import
 #: What an audit can be asked to read.
 SOURCES = HOSTS, API, DATABASES, CEPH = "hosts", "api", "databases", "ceph"
 _OF_SOURCE = {HOSTS: "SG709", API: "SG709", DATABASES: "SG311", CEPH: "SG709"}
-_REMEDY = "Repair what the reason says, then run again. Leave what you do not want to read out of audit_sources."
-_NO_REASON = "not read, and no reason was noted"
+_REMEDY = "Fix the cause shown, then run the audit again. To skip a source on purpose, remove it from audit_sources."
+_NO_REASON = "not read, without a recorded reason"
 #: Reasons of parts that were left out on purpose.
 _ON_PURPOSE = (NOT_ASKED_FOR, NOT_OPENED, ONLY_NAMED_CELLS)
 #: Fields of which None is an answer, or that whoever read was free not to ask for.
@@ -218,9 +218,9 @@ def _clusters(bundle: Bundle) -> Items:
     opened = {(rbd.fsid, rbd.pool) for rbd in views if rbd.opened}
     for fsid, pool in sorted({(rbd.fsid or "unknown", rbd.pool) for rbd in views}):
         if (fsid, pool) not in opened:
-            reason = "no host has looked into it"
+            reason = "no host read it"
             yield finding("SG709", Subject("service", f"{CEPH}:{fsid}:{pool}"), {"reason": reason}, _REMEDY)
     with_ceph = [facts for facts in bundle.hosts.values() if facts.nova_conf and facts.nova_conf.images_type == "rbd"]
     if with_ceph and not views:
-        reason = f"hosts with disks in Ceph: {len(with_ceph)}; none of them has looked into it"
+        reason = f"hosts with disks in Ceph: {len(with_ceph)}; none of them read it"
         yield finding("SG709", Subject("service", CEPH), {"reason": reason}, _REMEDY)

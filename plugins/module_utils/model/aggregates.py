@@ -139,14 +139,14 @@ def _has(metadata: Metadata, key: str, wanted: str) -> bool:
 
 def _lacking(metadata: Metadata, wanted: t.Mapping[str, str]) -> str:
     missing = [f"{key} {value}" for key, value in sorted(wanted.items()) if not _has(metadata, key, value)]
-    return f"no aggregate of it has what the flavor demands: {', '.join(missing)}" if missing else ""
+    return f"none of its aggregates has what the flavor requires: {', '.join(missing)}" if missing else ""
 
 
 def _image(metadata: Metadata, properties: t.Mapping[str, str]) -> t.Iterator[str]:
     """AggregateImagePropertiesIsolation: only a property that both have can differ."""
     for key in sorted(set(metadata) & set(properties)):
         if properties[key] and properties[key] not in metadata[key]:
-            yield f"its aggregate wants images with {key} {', '.join(sorted(metadata[key]))}"
+            yield f"its aggregate requires images with {key} {', '.join(sorted(metadata[key]))}"
 
 
 def _isolated(metadata: Metadata, specs: t.Mapping[str, str], properties: t.Mapping[str, str]) -> t.Iterator[str]:
@@ -154,4 +154,4 @@ def _isolated(metadata: Metadata, specs: t.Mapping[str, str], properties: t.Mapp
     for key in sorted(metadata):
         kept = key.startswith(TRAIT) and "required" in metadata[key]
         if kept and "required" not in (specs.get(key), properties.get(key)):
-            yield f"its aggregate is kept for servers that require {key}"
+            yield f"its aggregate is reserved for servers that require {key}"

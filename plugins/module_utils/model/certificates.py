@@ -36,7 +36,7 @@ def names_of(pem: str) -> t.List[str]:
             names = []
         return names or [str(item.value) for item in made.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
     except ValueError as error:
-        raise CertificateError(f"it cannot be understood: {error}") from None
+        raise CertificateError(f"the certificate cannot be parsed: {error}") from None
 
 
 def covers(pattern: str, name: str) -> bool:

@@ -54,7 +54,7 @@ class FenceProof:
         """Refuse a proof that proves nothing. Raises :class:`ProofError`."""
         for name in ("host", "operation_id", "read", "at", "source"):
             if not getattr(self, name):
-                raise ProofError(f"a proof without {name} is none")
+                raise ProofError(f"a proof without {name} is invalid")
         if self.kind not in PROVABLE:
             raise ProofError(f"{self.kind!r} can not be read back")
         if of_addresses(self.kind) != bool(self.clusters):
@@ -108,7 +108,7 @@ def prove(kind: str, target: FenceTarget, answers: Answers, at: str) -> FencePro
         raise ProofError(f"{kind!r} can not be read back")
     reading = fence.read_back(target, answers)
     if len(answers) < fence.readings:
-        raise ProofError(f"the fence was read back {len(answers)} times, {fence.readings} are needed")
+        raise ProofError(f"the fence was read back {len(answers)} times; {fence.readings} readings are needed")
     return FenceProof(kind, target.host, target.operation_id, reading.read, at, reading.source, dict(reading.clusters))
 
 
@@ -144,7 +144,7 @@ def refusal(
     if fence is None:
         return "the host is not fenced"
     if kind is not None and fence.kind != kind:
-        return f"the fence was by {fence.kind}, {kind} is requested now"
+        return f"the fence is of kind {fence.kind}, this run requests {kind}"
     if fence.host != host:
         return f"the fence is of {fence.host}"
     if isinstance(fence, Attestation):
@@ -153,7 +153,7 @@ def refusal(
         return f"the proof is of operation {fence.operation_id}"
     seconds = age(fence, now)
     if seconds is None or seconds < -SKEW:
-        return f"the proof is of {fence.at}, which is not before now ({now})"
+        return f"the proof has the time {fence.at}, which is not before now ({now})"
     if seconds > max_age:
         return f"the proof is {int(seconds)} s old, more than {int(max_age)} s"
     return None

@@ -74,7 +74,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG101",
         "compute-id-missing",
         BLOCKER,
-        "No compute_id file where nova-compute would look for one.",
+        "No compute_id file exists where nova-compute would look for one.",
         from_hosts=True,
     ),
     Code(
@@ -102,14 +102,14 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG107",
         "duplicate-identity",
         BLOCKER,
-        "Two hosts carry the same compute_id, libvirt uuid or machine-id.",
+        "Two hosts have the same compute_id, libvirt uuid or machine-id.",
         from_hosts=True,
     ),
     Code(
         "SG108",
         "foreign-domain",
         BLOCKER,
-        "A domain runs here that the database places elsewhere.",
+        "A domain runs here that the database has on another host.",
         absolute=True,
         from_hosts=True,
     ),
@@ -117,10 +117,10 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG109",
         "missing-domain",
         BLOCKER,
-        "The database places an instance here that libvirt does not know.",
+        "The database has an instance here that libvirt does not have.",
         from_hosts=True,
     ),
-    Code("SG110", "unknown-domain", BLOCKER, "libvirt has a domain that no database row knows.", from_hosts=True),
+    Code("SG110", "unknown-domain", BLOCKER, "libvirt has a domain that has no database row.", from_hosts=True),
     Code("SG111", "name-resolution", BLOCKER, "A host name does not resolve to an address of this host."),
     Code("SG112", "provider-name-mismatch", BLOCKER, "The resource provider is missing or differs from its node."),
     Code(
@@ -141,16 +141,14 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     ),
     Code("SG116", "service-without-node", BLOCKER, "A compute service has no compute node."),
     Code("SG117", "unmapped-host", BLOCKER, "The host has no host mapping: the API cannot find it."),
-    Code("SG118", "name-invalid", BLOCKER, "The name is no valid host name, or not one that Nova can use."),
-    Code("SG119", "host-not-found", BLOCKER, "No database, or no compute service in it, knows this host."),
-    Code("SG120", "guest-changed", BLOCKER, "A guest is not what it was when the operation began."),
-    Code("SG121", "request-lost", WARNING, "A request was accepted, and nothing carries it out."),
-    Code("SG122", "guest-unlocked", WARNING, "A guest that the operation had locked was unlocked while it was open."),
-    Code("SG123", "frozen-host-name", BLOCKER, "A service has a host name of its own, and keeps it.", absolute=True),
-    Code(
-        "SG124", "rehearsal-failed", BLOCKER, "libvirt would call the host by another name, or its answer is not known."
-    ),
-    Code("SG125", "guest-elsewhere", BLOCKER, "A guest that is to get its old name back lives on another host now."),
+    Code("SG118", "name-invalid", BLOCKER, "The name is not a valid host name, or Nova cannot use it."),
+    Code("SG119", "host-not-found", BLOCKER, "No database has this host, or no compute service of it."),
+    Code("SG120", "guest-changed", BLOCKER, "A guest has changed since the operation began."),
+    Code("SG121", "request-lost", WARNING, "Nova accepted a request that no nova-compute executes."),
+    Code("SG122", "guest-unlocked", WARNING, "A guest that the operation locked was unlocked during the operation."),
+    Code("SG123", "frozen-host-name", BLOCKER, "A service has its own host name, and keeps it.", absolute=True),
+    Code("SG124", "rehearsal-failed", BLOCKER, "libvirt would use another host name, or its answer is not known."),
+    Code("SG125", "guest-elsewhere", BLOCKER, "A guest that the rollback would return lives on another host."),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL.", repairable=True),
     Code("SG202", "service-id-dangling", WARNING, "compute_nodes.service_id names no live service.", repairable=True),
@@ -209,26 +207,26 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG231", "pci-device-of-deleted-node", BLOCKER, "A claimed PCI device belongs to a soft-deleted node."),
     # SG3xx names
     Code("SG301", "half-rename", BLOCKER, "The stores disagree on one host's name."),
-    Code("SG302", "host-mapping", BLOCKER, "host_mappings has a stale or missing name for the host."),
+    Code("SG302", "host-mapping", BLOCKER, "The host mapping of the host is missing or has a stale name."),
     Code("SG303", "aggregate-host", BLOCKER, "An aggregate has a stale name for the host."),
     Code("SG304", "child-provider-name", WARNING, "A child resource provider's name does not follow its node's."),
-    Code("SG305", "network-agent", BLOCKER, "A neutron agent of the host stands in the way, or has a stale name."),
+    Code("SG305", "network-agent", BLOCKER, "A neutron agent of the host blocks the rename, or has a stale name."),
     Code("SG306", "port-binding", BLOCKER, "A port is bound to a stale name, or its binding failed."),
     Code("SG307", "message-queue", INFO, "A message queue of a stale name remains."),
     Code("SG308", "volume-attachment", WARNING, "A volume attachment records a stale host name."),
     Code("SG309", "migration-record", BLOCKER, "An unfinished migration record has the host's name."),
-    Code("SG310", "name-taken", BLOCKER, "The new name is already used somewhere."),
+    Code("SG310", "name-taken", BLOCKER, "The new name is already in use."),
     Code("SG311", "database-access", BLOCKER, "The database user lacks a grant, or the database cannot be reached."),
-    Code("SG312", "shared-configuration", WARNING, "Something outside Nova refers to the old name."),
-    Code("SG313", "name-bound-service", BLOCKER, "Another service on the machine goes by its host name."),
+    Code("SG312", "shared-configuration", WARNING, "Software outside Nova uses the old name."),
+    Code("SG313", "name-bound-service", BLOCKER, "Another service on the machine uses its host name."),
     Code("SG314", "certificate-name", WARNING, "A certificate has the old name and lacks the new one."),
-    Code("SG315", "queue-of-new-name", BLOCKER, "The message queue of the new name holds requests, or is read."),
-    Code("SG316", "broker-access", BLOCKER, "The message broker was not asked, or is not the host's."),
+    Code("SG315", "queue-of-new-name", BLOCKER, "The message queue of the new name holds requests, or has a consumer."),
+    Code("SG316", "broker-access", BLOCKER, "The message broker was not read, or is not the host's."),
     # SG4xx zones
     Code("SG401", "unpinned-server", WARNING, "The server is pinned to no availability zone."),
-    Code("SG402", "pin-without-aggregate", BLOCKER, "The server's zone has no aggregate: no constraint at all."),
+    Code("SG402", "pin-without-aggregate", BLOCKER, "The server's zone has no aggregate: the pin has no effect."),
     Code("SG403", "host-in-two-zones", BLOCKER, "A host is in aggregates of two zones."),
-    Code("SG404", "server-outside-its-pin", BLOCKER, "The server is not in the zone it is pinned to."),
+    Code("SG404", "server-outside-its-pin", BLOCKER, "The server is not in the zone of its pin."),
     Code("SG405", "volume-zone-mismatch", WARNING, "A volume is in another zone than its server."),
     Code("SG406", "no-candidate-in-zone", BLOCKER, "No host of the zone can take the server."),
     Code("SG407", "landed-outside-zone", BLOCKER, "The server landed outside its zone."),
@@ -240,7 +238,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG501",
         "no-real-memory",
         BLOCKER,
-        "The destination has no real memory for the server.",
+        "The destination does not have enough real memory for the server.",
         of_server=True,
         of_destination=True,
     ),
@@ -275,7 +273,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "Source and destination use different pools or clusters.",
         of_destination=True,
     ),
-    Code("SG506", "source-not-fenced", BLOCKER, "The source host is not proven to be fenced.", of_server=True),
+    Code("SG506", "source-not-fenced", BLOCKER, "No proof shows that the source host is fenced.", of_server=True),
     Code("SG507", "double-writer", BLOCKER, "Two clients can write one disk.", absolute=True, from_hosts=True),
     Code("SG508", "guard-snapshot-leaked", WARNING, "A guard snapshot was left behind.", from_hosts=True),
     Code("SG509", "evacuation-not-reaped", BLOCKER, "An evacuation away from the host has not been cleared on it."),
@@ -286,23 +284,25 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG513",
         "local-disk",
         BLOCKER,
-        "The server's disk is local: it would be rebuilt from its image.",
+        "The server's disk is local: an evacuation would rebuild the server from its image.",
         of_server=True,
         of_destination=True,
     ),
-    Code("SG514", "blast-radius", BLOCKER, "More servers or hosts than allowed would be touched."),
+    Code("SG514", "blast-radius", BLOCKER, "The run would touch more servers or hosts than allowed."),
     Code(
         "SG515",
         "blocklist-entry-left",
         WARNING,
-        "An entry on Ceph's OSD blocklist is needed by no open operation.",
+        "No open operation needs an entry on Ceph's OSD blocklist.",
         from_hosts=True,
     ),
-    Code("SG516", "hold-left", WARNING, "A compute service is held by an operation that is not open."),
-    Code("SG517", "disk-not-open", BLOCKER, "A running domain's disk is open by no client of its host."),
+    Code("SG516", "hold-left", WARNING, "An operation that is not open holds a compute service."),
+    Code("SG517", "disk-not-open", BLOCKER, "No client of its host has a running domain's disk open."),
     Code("SG518", "ceph-rights", BLOCKER, "The Ceph user may not change the OSD blocklist."),
     Code("SG519", "state-lost", WARNING, "An evacuation costs the server some of its state."),
-    Code("SG520", "server-of-a-service", WARNING, "A service of the cloud made this server, and replaces it itself."),
+    Code(
+        "SG520", "server-of-a-service", WARNING, "A service of the cloud created this server, and replaces it itself."
+    ),
     # SG6xx definition
     Code("SG601", "address-drift", WARNING, "Device addresses changed."),
     Code("SG602", "disk-order-drift", WARNING, "The order of disks changed."),
@@ -310,7 +310,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG604", "machine-type-drift", WARNING, "The machine type changed."),
     Code("SG605", "cpu-model-drift", WARNING, "The CPU model changed."),
     Code("SG606", "next-start-changes", WARNING, "The next start would change the domain's definition."),
-    Code("SG607", "never-recorded", INFO, "The domain's definition was never recorded."),
+    Code("SG607", "never-recorded", INFO, "No record of the domain's definition exists."),
     # SG7xx in flight
     Code("SG701", "task-in-progress", BLOCKER, "A task of an instance is in progress.", of_server=True),
     Code("SG702", "migration-open", BLOCKER, "A migration is in progress.", of_server=True),
@@ -322,8 +322,8 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG708", "ha-automation", WARNING, "Automation could evacuate the host while its service is down."),
     Code("SG709", "evidence-missing", BLOCKER, "Evidence that the operation depends on was not read."),
     Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move.", of_server=True),
-    Code("SG711", "error-after-move", BLOCKER, "Nova says ERROR of a server whose QEMU runs on."),
-    Code("SG712", "database-lock", INFO, "The database's lock does not keep another run out; the host's does."),
+    Code("SG711", "error-after-move", BLOCKER, "Nova shows ERROR for a server whose QEMU still runs."),
+    Code("SG712", "database-lock", INFO, "The database's lock does not prevent a second run; the host's lock does."),
 )
 
 
@@ -431,12 +431,12 @@ def _overrides_of_json(text: str) -> t.Any:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise OverrideError(f"overrides: it begins like JSON and is none: {error}") from None
+        raise OverrideError(f"overrides: the text begins like JSON, but does not parse: {error}") from None
     if not isinstance(found, list):
         raise OverrideError("overrides: a JSON list of {code, object, reason} was expected")
     for index, item in enumerate(found):
         if isinstance(item, dict) and not all(isinstance(value, str) for value in item.values()):
-            raise OverrideError(f"overrides[{index}]: code, object and reason are text")
+            raise OverrideError(f"overrides[{index}]: code, object and reason must be text")
     return found
 
 

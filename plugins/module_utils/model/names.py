@@ -126,8 +126,8 @@ def _new_hypervisor_name(
     if short(old_hypervisor) == short(old_os) and domain(old_hypervisor):
         return f"{new_os}.{domain(old_hypervisor)}"
     raise NamesError(
-        f"libvirt's host name {old_hypervisor} follows from neither {old_os} nor {old_host}: "
-        "say the new one with rename_hypervisor_hostname"
+        f"libvirt's host name {old_hypervisor} follows from neither {old_os} nor {old_host}: set "
+        "rename_hypervisor_hostname"
     )
 
 
@@ -172,6 +172,6 @@ def rename_in_option_line(text: str, old: str, new: str) -> str:
     match = re.match(r"^(\s*host\s*[=:]\s*)(.*?)(\s*)$", text)
     value = match.group(2) if match else None
     if match is None or value is None or value.strip("\"'") != old:
-        raise NamesError(f"the line {text.strip()!r} does not set host to {old} plainly: change it to do so first")
+        raise NamesError(f"the line {text.strip()!r} is not a plain host = {old}: change it to that first")
     quote = value[0] if value[:1] in ("'", '"') else ""
     return f"{match.group(1)}{quote}{new}{quote}{match.group(3)}"

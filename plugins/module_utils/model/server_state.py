@@ -24,35 +24,35 @@ RUNNING, STOPPED = "running", "stopped"
 LOST_TASKS: t.Mapping[str, str] = {
     **dict.fromkeys(
         ("rebooting", "reboot_pending", "reboot_started", "rebooting_hard", "reboot_pending_hard"),
-        "its reboot is not carried out; its start on the new host is one",
+        "its reboot is not executed; the start on the new host has the same effect",
     ),
-    "reboot_started_hard": "its reboot is not carried out; its start on the new host is one",
-    "powering-off": "its owner's stop is not carried out",
-    "powering-on": "its owner's start is not carried out",
-    "pausing": "its owner's pause is not carried out",
-    "unpausing": "its owner's unpause is not carried out",
-    "suspending": "its owner's suspend is not carried out",
-    "resuming": "its owner's resume is not carried out",
-    "rescuing": "its owner's rescue is not carried out",
-    "unrescuing": "its owner's unrescue is not carried out",
+    "reboot_started_hard": "its reboot is not executed; the start on the new host has the same effect",
+    "powering-off": "its owner's stop request is not executed",
+    "powering-on": "its owner's start request is not executed",
+    "pausing": "its owner's pause request is not executed",
+    "unpausing": "its owner's unpause request is not executed",
+    "suspending": "its owner's suspend request is not executed",
+    "resuming": "its owner's resume request is not executed",
+    "rescuing": "its owner's rescue request is not executed",
+    "unrescuing": "its owner's unrescue request is not executed",
     "updating_password": "its new password is not set",
     **dict.fromkeys(
         ("image_snapshot", "image_snapshot_pending", "image_pending_upload", "image_uploading", "image_backup"),
-        "its image is not finished: delete what is left of it in Glance",
+        "its image is incomplete: delete it in Glance",
     ),
     **dict.fromkeys(
         ("shelving", "shelving_image_pending_upload", "shelving_image_uploading"),
-        "its shelving is not carried out: delete what is left of its image in Glance",
+        "its shelving is not executed: delete its incomplete image in Glance",
     ),
 }
 
 #: Server status to the option's value that lets it be reset, and what is lost.
 LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
-    "PAUSED": ("paused", "its memory: it was paused, and is left stopped"),
-    "SUSPENDED": ("suspended", "its memory image: it was suspended, and is left stopped instead of resumed"),
+    "PAUSED": ("paused", "its memory: the server was paused, and stays stopped"),
+    "SUSPENDED": ("suspended", "its memory image: the server was suspended, and stays stopped instead of resumed"),
     "RESCUE": (
         "rescued",
-        "its rescue: it boots its own disk again, and UUID_disk.rescue stays in the pool",
+        "its rescue: the server boots its own disk again, and UUID_disk.rescue stays in the pool",
     ),
 }
 
@@ -118,11 +118,11 @@ def refusals(server: ApiServer, about: EvacuationFacts) -> t.Iterator[str]:
     53 (Xena, Victoria): every release that this collection knows evacuates those.
     """
     if tpm_of(server, about):
-        yield "it has a virtual TPM: its state is on the dead host, and Nova refuses its evacuation"
+        yield "the server has a virtual TPM: its state is on the dead host, and Nova refuses its evacuation"
     if (about.shares or {}).get(server.id):
-        yield "it has a share (manila): Nova refuses its evacuation until the share is detached"
+        yield "the server has a share (manila): Nova refuses its evacuation until the share is detached"
     if server.id in (about.accelerator_ports or ()):
-        yield "one of its ports is an accelerator: Nova refuses its evacuation"
+        yield "one of the server's ports is an accelerator: Nova refuses its evacuation"
 
 
 def tpm_of(server: ApiServer, about: EvacuationFacts) -> bool:
@@ -166,11 +166,11 @@ def losses(server: ApiServer, about: EvacuationFacts, target_state: str = "keep"
         found.append(f"its UEFI variables (boot entries{secure}): they are on the dead host")
     if power_before(server) == STOPPED or target_state == STOPPED:
         # All releases: spawn always starts it, and stop_instance follows, without a clean shutdown.
-        found.append("it does not stay off: Nova boots it for a moment on the new host, then powers it off hard")
+        found.append("it does not stay off: Nova boots it briefly on the new host, then powers it off hard")
     encrypted = (about.encrypted or {}).get(server.id)
     if encrypted:
         names = ", ".join(sorted(encrypted))
-        found.append(f"it starts only if whoever runs this may read the keys of its encrypted volumes: {names}")
+        found.append(f"it starts only if the user of this run may read the keys of its encrypted volumes: {names}")
     return found
 
 

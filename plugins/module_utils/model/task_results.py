@@ -21,7 +21,7 @@ def _bad(result: t.Mapping[str, t.Any]) -> bool:
 def why(result: t.Optional[t.Mapping[str, t.Any]]) -> str:
     """Say why a task did not do what was asked."""
     if not result:
-        return "it was not run"
+        return "the task was not run"
     if result.get("unreachable"):
-        return f"it does not answer: {result.get('msg') or 'no reason given'}"
+        return f"the host does not answer: {result.get('msg') or 'no reason given'}"
     return str(result.get("msg") or result.get("stderr") or "no reason given")

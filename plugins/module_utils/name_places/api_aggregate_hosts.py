@@ -29,7 +29,7 @@ class AggregateHosts(NamePlace):
     text = Text(
         "API database, `aggregate_hosts.host`",
         "API database and compute API",
-        "every row of the host, in one transaction; then each aggregate is sent to the schedulers again",
+        "every row of the host, in one transaction; then the schedulers get each aggregate again",
         "the same rows, and the aggregates again",
     )
     codes = ("SG303", "SG310")
@@ -107,7 +107,12 @@ def _differ(index: Index, rows: t.Sequence[AggregateHostRow], shown: t.Sequence[
         for name in sorted(hosts ^ stored.get(entry.id, set())):
             evidence = {"host": name, "in the database": name not in hosts, "in the compute API": name in hosts}
             subject = Subject("aggregate", entry.uuid or str(entry.id), entry.name, name)
-            yield finding("SG303", subject, evidence, "Read again; if they still differ, these are not one cloud's.")
+            yield finding(
+                "SG303",
+                subject,
+                evidence,
+                "Run again; if they still differ, check that database and API belong to the same cloud.",
+            )
 
 
 def _stale_member(index: Index, host: t.Optional[str], key: str, name: t.Optional[str]) -> Item:
@@ -116,7 +121,8 @@ def _stale_member(index: Index, host: t.Optional[str], key: str, name: t.Optiona
         "SG303",
         Subject("aggregate", key, name, host),
         {"member": host, "services called alike": alike},
-        "Take the stale name out of the aggregate. If its host was renamed: its zone and filters do not hold now.",
+        "Remove the stale name from the aggregate. If its host was renamed, the aggregate's zone and filters do not "
+        "apply to it now.",
     )
 
 

@@ -89,7 +89,10 @@ def _mappings(index: Index) -> t.Optional[t.List[HostMappingRow]]:
 def _stale(index: Index, row: HostMappingRow) -> Item:
     alike = sorted(str(name) for name in index.services_by_host if same_name(name, row.host))
     evidence = {"host mapping": row.host, "cell": row.cell_name, "services called alike": alike}
-    remedy = f"If no such host exists any more: nova-manage cell_v2 delete_host --host {row.host}. Else half a rename."
+    remedy = (
+        f"Delete the mapping if no such host exists: nova-manage cell_v2 delete_host --host {row.host}. "
+        "Otherwise a rename did not finish."
+    )
     return finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, BLOCKER if alike else WARNING)
 
 

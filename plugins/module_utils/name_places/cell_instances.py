@@ -38,7 +38,7 @@ class CellInstances(NamePlace):
         "cell database, `instances.host`, `.node`, and `.launched_on` where it is the old name",
         "cell database",
         "every row of the host, in the cell's one transaction",
-        "the same rows, but for guests that were evacuated meanwhile (named in `stackguard_overrides`)",
+        "the same rows, except guests that were evacuated during the operation (named in `stackguard_overrides`)",
         "soft-deleted rows",
     )
     codes = ("SG301", "SG310", "SG509")

@@ -29,8 +29,8 @@ class CellMigrations(NamePlace):
 
     text = Text(
         "cell database, `migrations.source_compute`, `.dest_compute`, `.source_node`, `.dest_node`",
-        "cell databases, else the compute API",
-        "never: an unfinished one that names the host stands against the rename",
+        "cell databases, otherwise the compute API",
+        "never: an unfinished migration that names the host blocks the rename",
         "nothing to undo",
         "finished records",
     )

@@ -31,11 +31,11 @@ class HostItself(NamePlace):
 
     text = Text(
         "the host: host name, lines of `/etc/hosts`, `host` in the files of nova and neutron, "
-        "`external_ids:hostname` of Open vSwitch; libvirt's canonical name follows",
-        "the host's own facts; libvirt's future name is rehearsed in private namespaces (SG124)",
-        "one step on the host, after the databases; libvirt must then give the new name",
+        "`external_ids:hostname` of Open vSwitch; libvirt's canonical name follows from them",
+        "the host's own facts; a test in private namespaces shows libvirt's future name (SG124)",
+        "one step on the host, after the databases; libvirt must then return the new name",
         "the same values and lines",
-        "the host's own name where `host` in nova.conf is not it",
+        "the host's own name, if it differs from `host` in nova.conf",
     )
     codes = ("SG310", "SG111", "SG123", "SG124")
     steps = ("host_names",)
@@ -101,7 +101,7 @@ def external_ids(host: HostFacts, old: Names, new: Names) -> t.Dict[str, t.Dict[
 def unasked(index: Index, inventory_name: str) -> Items:
     """Hosts of the inventory whose own names are not known: one may have the new name and no store says so."""
     for name in sorted(set(index.bundle.unreachable) - {inventory_name}):
-        yield Unchecked("SG310", name, f"its own names were not compared: {index.bundle.unreachable[name]}")
+        yield Unchecked("SG310", name, f"the host's own names were not compared: {index.bundle.unreachable[name]}")
     for name in sorted(set(index.bundle.hosts) - {inventory_name}):
         facts = index.bundle.hosts[name]
         unread = [

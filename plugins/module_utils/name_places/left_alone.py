@@ -18,7 +18,7 @@ class LeftAlone(NamePlace):
         "services and certificates that depend on the name: SG313, SG314",
         "never",
         "nothing to undo",
-        "all of it",
+        "all of them",
     )
     codes = ("SG313", "SG314")
 

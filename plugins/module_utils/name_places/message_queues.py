@@ -14,9 +14,9 @@ class MessageQueues(NamePlace):
 
     text = Text(
         "RabbitMQ, the queues `compute.NAME`, and `compute-alt.NAME` since release 33",
-        "`rename_rabbit_url`; else `unchecked`, with the commands",
-        "the old name's queues are removed at the end; nova-compute makes those of the new name",
-        "nothing to undo: nova-compute makes its queues when it starts",
+        "`rename_rabbit_url`; otherwise `unchecked`, with the commands",
+        "the operation removes the old name's queues at the end; nova-compute creates those of the new name",
+        "nothing to undo: nova-compute creates its queues when it starts",
         "without `rename_rabbit_url`: the old queue, until an operator deletes it",
     )
     codes = ("SG307", "SG315", "SG316", "SG121")

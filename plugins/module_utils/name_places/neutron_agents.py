@@ -34,9 +34,9 @@ class NeutronAgents(NamePlace):
 
     text = Text(
         "neutron database, `agents.host`",
-        "network API; the neutron database where its URL is given",
+        "network API; neutron's database if its URL is set",
         "with `neutron_db_url`: each row, with a fresh heartbeat, before the ports. Without it: the agent registers "
-        "under the new name and its old record is deleted",
+        "under the new name, and the operation deletes its old record",
         "the same rows, with a fresh heartbeat. Without `neutron_db_url`: the agent registers under the old name",
     )
     codes = ("SG305", "SG310")
@@ -98,7 +98,8 @@ def _finding(agent: ApiAgent, evidence: t.Mapping[str, t.Any], severity: str) ->
         "SG305",
         Subject("host", agent.id, agent.agent_type, agent.host),
         {"type": agent.agent_type, **evidence},
-        "Ports bind only to a host with a live agent of exactly its name: correct the agent's host=, or start it.",
+        "Correct the agent's host=, or start the agent: ports bind only to a host with a live agent of exactly its "
+        "name.",
         severity,
     )
 

@@ -39,7 +39,7 @@ class NeutronPorts(NamePlace):
         "neutron, `binding:host_id` of each port",
         "network API",
         "one call for each port, subports after their trunk's parent, once the agent has the new name",
-        "the same calls, but for guests that were evacuated meanwhile (named in `stackguard_overrides`)",
+        "the same calls, except guests that were evacuated during the operation (named in `stackguard_overrides`)",
     )
     codes = ("SG306", "SG310")
     steps = ("neutron", "ports")
@@ -101,7 +101,7 @@ def _finding(port: ApiPort, evidence: t.Mapping[str, t.Any], severity: str) -> I
         "SG306",
         Subject("port", port.id, host=port.binding_host_id),
         {"device": port.device_id, "device_owner": port.device_owner, **evidence},
-        "With a live agent on the instance's host, set the port's binding:host_id to it again.",
+        "Set the port's binding:host_id to the instance's host again, with a live agent on that host.",
         severity,
     )
 

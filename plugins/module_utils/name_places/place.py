@@ -38,7 +38,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Change, PlanError, RowChange
 
 #: The remedy where one store says another name than the next.
-HALF = "Half a rename: run rename_host with rename_action=status on the host; else correct the store that is wrong."
+HALF = (
+    "Run rename_host with rename_action=status on the host: a rename may be unfinished. Without one, correct "
+    "the store that is wrong."
+)
 _T = t.TypeVar("_T")
 
 

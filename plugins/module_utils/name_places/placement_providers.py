@@ -40,7 +40,7 @@ class PlacementProviders(NamePlace):
     text = Text(
         "placement, the names of the resource provider and of its children",
         "placement API",
-        "one call for each provider, root first, only where it still has the old name",
+        "one call for each provider, root first, and only if the provider still has the old name",
         "the same calls",
     )
     codes = ("SG304", "SG310")
@@ -75,7 +75,7 @@ class PlacementProviders(NamePlace):
                         "SG304",
                         Subject("resource_provider", child.uuid, child.name, node.host),
                         {"child": child.name, "compute node": node.hypervisor_hostname},
-                        "Rename the child to begin with its node's name, with nova-compute stopped.",
+                        "Stop nova-compute, and rename the child so that its name begins with its node's name.",
                     )
 
     def renamed(self, renaming: Renaming) -> t.List[RenamedProvider]:

@@ -105,7 +105,7 @@ class Approver:
 
     def hint(self, value: str) -> str:
         """Return what check mode shows below a plan: how to have this plan carried out and no other."""
-        return f"To carry out this plan and no other: -e {self.variable}={value}"
+        return f"To apply exactly this plan: -e {self.variable}={value}"
 
     def resume(self, journal: t.Mapping[str, t.Any], request: t.Optional[t.Mapping[str, t.Any]] = None) -> None:
         """Raise :class:`Refused` where an open operation was begun with another plan than the approved one.
@@ -122,7 +122,7 @@ class Approver:
         before = journal["about"].get(REQUEST)
         if request is not None and before != _plain(request):
             lines = approval.differences({"request": before or {}}, {"request": _plain(request)})
-            asked = f"{said} this run asks for something else than operation {journal['operation_id']} did"
+            asked = f"{said} this run has other options than operation {journal['operation_id']}"
             raise Refused("\n".join([f"{asked}. {ways}", "What differs (- approved, + now):", *lines]))
 
     @contextlib.contextmanager
@@ -133,7 +133,7 @@ class Approver:
             raise
         except OSError as error:
             raise Refused(
-                f"{self._path()}: {error.strerror}: {PLAN_FILE} belongs there. Nothing was changed"
+                f"{self._path()}: {error.strerror}: the run needs this directory for {PLAN_FILE}. Nothing was changed"
             ) from error
 
     def _path(self) -> str:
@@ -141,7 +141,7 @@ class Approver:
 
     def _differs(self, decided: Json, value: str) -> str:
         head = f"the plan is not the approved one, and nothing was changed: {self.variable} is {self.expected}"
-        lines = [f"{head}, the plan of now is {value}"]
+        lines = [f"{head}, the current plan is {value}"]
         approved = self._approved()
         if approved is None:
             where = " or ".join(str(place) for place in (self.file, self.directory) if place)

@@ -243,8 +243,8 @@ class Evacuation:
         if scratch.over:
             return self._ended()
         if scratch.phase in ("leave", "abort", "aborting"):
-            return self._end(journals.OPEN, failure or "the run was ended before its end")
-        return self._stop(failure or "the run was ended before its end")
+            return self._end(journals.OPEN, failure or "the run was interrupted")
+        return self._stop(failure or "the run was interrupted")
 
     # --- what is open
 
@@ -274,7 +274,7 @@ class Evacuation:
             f"servers: {len(journal['about']['servers'])}, arrived: {len(memory.get('arrived') or [])}",
             f"in transit: {', '.join(moving_) or 'none'}",
             f"guarded: {len(records.guarded(journal))} servers; on a blocklist: {records.blocklisted(journal)}",
-            f"resume: {self.run.variable('action')}=resume; leave: {self.run.variable('action')}=abort",
+            f"resume: {self.run.variable('action')}=resume; abort: {self.run.variable('action')}=abort",
         ]
         self.scratch.operation_id = str(journal["operation_id"])
         self.scratch.ended_well = True
@@ -424,7 +424,7 @@ class Evacuation:
         if not decision.guests:
             empty = Plan(records.KIND, request.operation_id, self.host, [])
             self.scratch.plan_sha256 = self.approver.nothing(empty, {**self._asked, "servers": []})
-            return self._end("clear", f"0 of 0 servers of {self.host} can be evacuated: it has none", over=True)
+            return self._end("clear", f"{self.host} has no servers: nothing to evacuate", over=True)
         return self._planned(bundle, about, request, decision)
 
     def _request(
@@ -500,7 +500,7 @@ class Evacuation:
             self.run.say(terminal.findings_text(decision.checked, self.run.overrides))
         bare = unguarded(decision.guests)
         if bare:
-            self.run.say(f"no image in Nova's pool, so nothing to guard: {', '.join(bare)}")
+            self.run.say(f"no image in Nova's pool, so no guard is needed: {', '.join(bare)}")
         seated = {seat.uuid for seat in decision.seating.seats} - set(decision.barred)
         said = f"{len(seated)} of {len(decision.guests)} servers of {self.host} can be evacuated"
         self.scratch.plan_sha256 = self.approver.approve(
@@ -586,7 +586,7 @@ class Evacuation:
         bundle, about = self._collect()
         act = records.fenced_by(journal) != fence or bool(self.options["refence"])
         addresses = self._judged_again(bundle, about, journal, act)
-        said = f"operation {journal['operation_id']}: evacuation of {self.host} is resumed"
+        said = f"operation {journal['operation_id']}: resuming the evacuation of {self.host}"
         book = Book.take_up(self.run, journal, said)
         self._own(book, journal)
         self.scratch.resumed = True
@@ -625,7 +625,7 @@ class Evacuation:
             same = not unknown and staying <= named
         if not same:
             raise Refused(
-                f"SG706 operation-open: operation {journal['operation_id']} is about "
+                f"SG706 operation-open: operation {journal['operation_id']} evacuates "
                 f"{', '.join(sorted(known.values()))}: leave {self.run.variable('servers')} out to resume it, or end "
                 f"it with {self.run.variable('action')}=abort"
             )
@@ -714,7 +714,9 @@ class Evacuation:
             if clusters:
                 found = [*found, needs.fence(blocklist.FENCE.name, True, clusters, extra=True)]
             else:
-                self._warn("no address of the host is known as a client of Ceph: no blocklist entry beside the fence")
+                self._warn(
+                    "no address of the host is known as a client of Ceph: no blocklist entry in addition to the fence"
+                )
         return found
 
     def _target(self) -> FenceTarget:
@@ -728,7 +730,7 @@ class Evacuation:
             homes = [home for home in self._readers() if home[0] == fsid]
             reader = next((self._reader(home) for home in homes if self._reader(home)), None)
             if reader is None:
-                raise self._not_fenced(f"no host reaches Ceph cluster {fsid}: evacuate_ceph_host names one")
+                raise self._not_fenced(f"no host reaches Ceph cluster {fsid}: set evacuate_ceph_host to one that does")
             pool = next(home[1] for home in homes if self._reader(home) == reader)
             found.append(
                 {
@@ -768,17 +770,17 @@ class Evacuation:
     def _not_fenced(self, why: str) -> Stopped:
         evidence_ = {"fence": self.options["fence"], "read": why}
         remedy = (
-            f"Repair the fence, or choose another one ({self.run.variable('fence')}), and run it again; "
+            f"Repair the fence, or choose another one ({self.run.variable('fence')}), and run the same command again; "
             f"{self.run.variable('action')}=abort ends the operation."
         )
         if self.scratch.none_left:
             remedy = (
-                f"None of its servers is left on {self.host}, so the fence is only read back. "
+                f"No server is left on {self.host}, so the run only reads the fence back. "
                 f"{self.run.variable('action')}=abort ends the operation."
             )
         elif not self.scratch.act:
             remedy = (
-                f"Find out why the host is not fenced any more. {self.run.variable('refence')}=true fences it again; "
+                f"Find out why the host is no longer fenced. {self.run.variable('refence')}=true fences it again; "
                 f"{self.run.variable('action')}=abort ends the operation."
             )
         item = finding("SG506", Subject("host", self.host), evidence_, remedy)
@@ -795,7 +797,7 @@ class Evacuation:
             return fence_proof.kept(self.scratch.proof)
         try:
             if not read:
-                raise ProofError("it was not read back")
+                raise ProofError("the fence was not read back")
             proof = fence_proof.prove(kind, self._target(), read, _read_at(read))
         except ProofError as error:
             raise self._not_fenced(str(error)) from error
@@ -813,7 +815,8 @@ class Evacuation:
         except ProofError as error:
             raise self._not_fenced(
                 f"{error}: evacuate_fence=attested needs {self.run.variable('attested_by')} and an entry of "
-                f"stackguard_overrides: {{code: SG506, object: {self.host}, reason: how you know that it is dead}}"
+                f"stackguard_overrides: {{code: SG506, object: {self.host}, reason: how you know that the host is "
+                "dead}}"
             ) from error
 
     def _stored_fence(self) -> t.Optional[fence_proof.Fence]:
@@ -849,7 +852,7 @@ class Evacuation:
             target = FenceTarget(self.host, self.scratch.operation_id, self.options, tuple(self._clusters()))
             fence_proof.prove(blocklist.FENCE.name, target, extra, _read_at(extra))
         except ProofError as error:
-            self._warn(f"the blocklist entry beside the fence could not be made: {error}")
+            self._warn(f"the blocklist entry in addition to the fence could not be made: {error}")
 
     def _warn(self, said: str) -> None:
         self.run.say(f"warning: {said}")
@@ -902,7 +905,7 @@ class Evacuation:
         honoured = storage.honoured(checked, self.run.overrides)
         against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
         if not against_all:
-            self.run.say(f"{self.host} is fenced and down, and no client of it has a disk of its servers open")
+            self.run.say(f"{self.host} is fenced and down, and none of its clients has a disk of its servers open")
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
         if waited >= float(self.options["death_timeout"]):
@@ -971,7 +974,7 @@ class Evacuation:
         servers = [entry for entry in records.servers_of(self.book.journal) if entry.uuid in uuids]
         homes = {home for entry in servers for home in entry.homes.values() if self._reader(home) is None}
         places = [f"pool {pool} of Ceph cluster {fsid}" for fsid, pool in sorted(homes)]
-        return f" No host that answers reaches {', '.join(places)}: bring one back first." if places else ""
+        return f"Bring a host back first that reaches {', '.join(places)}: no host that answers does." if places else ""
 
     def _guard(self) -> CallResult:
         """Take what the guard answered: a server is guarded when each of its images was read back with its id."""
@@ -1049,7 +1052,8 @@ class Evacuation:
                     "guard": "could not be verified on each",
                     "said": self.scratch.warned[-3:],
                 },
-                "It is not sent. Make its pool reachable from a host that is read, then run it again.",
+                "Make the server's pool reachable from a host that is read, then run the same command again. The run "
+                "does not send the server.",
             )
             for entry in lacking
         ]
@@ -1075,7 +1079,7 @@ class Evacuation:
         result = rounds.run(bundle, about, self._evacuator(), self._passes(bundle, about, known))
         self._note_round(result)
         if result.stopped:
-            raise Stopped(f"{self.host} shows signs of life: no further server is sent", result.checked)
+            raise Stopped(f"{self.host} shows signs of life: the run sends no further server", result.checked)
         done = self._finished_guards(result)
         if result.again and self.scratch.rounds < int(self.options["max_rounds"]):
             homes = self._homes(done)
@@ -1086,7 +1090,7 @@ class Evacuation:
             self.book.mark(EVACUATE, journals.DONE, _summary(result))
             self.scratch.ended_well = True
         else:
-            self.scratch.message = f"{self.run.variable('max_rounds')} rounds have passed"
+            self.scratch.message = f"the limit of {self.run.variable('max_rounds')} rounds is reached"
         return self._to_leave()
 
     def _evacuator(self) -> Evacuator:
@@ -1175,7 +1179,7 @@ class Evacuation:
         )
         uncounted = self.book.write(counted=[f"{entry.uuid} {entry.host}" for entry in others])
         if uncounted:
-            self.run.say("another operation has sent servers meanwhile: hosts are read again")
+            self.run.say("another operation has sent servers since then: reading the hosts again")
             self.book.remember(write=False, intended=[])
         return bool(uncounted)
 
@@ -1225,7 +1229,7 @@ class Evacuation:
         try:
             return self._to_leave()
         except (StackguardError, FactsError, journals.JournalError) as error:
-            self.scratch.warned.append(f"guards could not be looked at: {error}")
+            self.scratch.warned.append(f"the guards could not be read: {error}")
             return self._end(journals.OPEN, message)
 
     def _to_leave(self) -> CallResult:
@@ -1311,8 +1315,8 @@ class Evacuation:
         self.scratch.ended_well = False
         at_work = kept & set(guarded)
         if at_work:
-            self.book.note(f"guards are kept for {', '.join(sorted(at_work))}")
-            said = f"Nova may still be at {self._named(at_work)}: their guards are kept"
+            self.book.note(f"guards remain for {', '.join(sorted(at_work))}")
+            said = f"Nova may still be working on {self._named(at_work)}: their guards remain"
             self.scratch.message = "; ".join(part for part in (self.scratch.message, said) if part)
         return self._end(journals.OPEN, self.scratch.message)
 
@@ -1331,18 +1335,18 @@ class Evacuation:
             said = f"operation {journal['operation_id']} would be aborted\n{lifecycle.status_text(journal)}"
             return self._end(str(journal["state"]), said, over=True)
         bundle, _about = self._collect(rounds.ROUND_PARTS)
-        book = Book.take_up(self.run, journal, "abort begins")
+        book = Book.take_up(self.run, journal, "abort started")
         self._own(book, journal)
         self.scratch.resumed = True
         planned = self._completed(bundle, records.servers_of(journal))
         moving_ = self._in_transit_now(bundle, planned)
         if moving_:
-            raise Stopped(f"Nova is at the evacuation of {', '.join(moving_)}: abort it when that has ended")
+            raise Stopped(f"Nova is evacuating {', '.join(moving_)}: run the abort again when that has ended")
         earlier = self._same_outage(bundle, [journal])
         needed = [records.blocklisted(entry) for entry in earlier if records.sent(entry)]
         kept = records.together([book.about.get("listed_before") or {}, *needed])
         book.tell(servers=records.plain(planned), kept_listed=kept)
-        book.note("abort begins", journals.ROLLING_BACK)
+        book.note("abort started", journals.ROLLING_BACK)
         self.scratch.phase = "aborting"
         found = self._abort_needs(planned)
         return self._need(found) if found else self.advance(self.scratch, ())
@@ -1352,7 +1356,7 @@ class Evacuation:
         cloud = bundle.cloud
         unread = {entry.part for entry in cloud.unread} if cloud is not None else set()
         if cloud is None or cloud.servers is None or cloud.migrations is None or "servers.unknown" in unread:
-            raise Stopped("which servers are in transit could not be read: no guard is removed")
+            raise Stopped("the servers in transit could not be read: no guard is removed")
         if cloud.services is None:
             # Its hold leads to the earlier operations of this outage, which may need the blocklist still.
             raise Stopped(f"the compute service of {self.host} could not be read: no blocklist entry is removed")
@@ -1412,7 +1416,9 @@ class Evacuation:
             for cluster in answer.get("clusters") or []:
                 result = cluster.get("result")
                 if not task_results.ended_well(result) or result.get("fsid") != cluster.get("fsid"):
-                    raise Stopped(f"the blocklist of {cluster.get('fsid')} was not lifted: {task_results.why(result)}")
+                    raise Stopped(
+                        f"{cluster.get('fsid')}: the blocklist entries were not removed: {task_results.why(result)}"
+                    )
                 lifted = {str(cluster["fsid"]): cluster.get("addresses") or []}
                 listed = records.without(records.blocklisted(self.book.journal), lifted)
                 self.book.tell(blocklisted={fsid: found for fsid, found in listed.items() if fsid})
@@ -1432,14 +1438,14 @@ class Evacuation:
         kept = records.together([records.blocklisted(self.book.journal)])
         if sent:
             said = (
-                f"{len(sent)} servers were sent: {self.host} stays held and fenced; return_host ends that before its "
+                f"{len(sent)} servers were sent: {self.host} stays held and fenced; run return_host before its "
                 "nova-compute starts"
             )
         else:
             self._release()
-            said = f"nothing was sent: {self.host} is as it was before, but for what the fence switched off"
+            said = f"nothing was sent: {self.host} is as before, except for what the fence switched off"
             if kept:
-                said += f"; the blocklist keeps what it had before: {json.dumps(kept, sort_keys=True)}"
+                said += f"; the blocklist keeps the entries that it had before: {json.dumps(kept, sort_keys=True)}"
         self.book.close(journals.ROLLED_BACK, said)
         self.scratch.ended_well = True
         return self._end("aborted", said)
@@ -1468,7 +1474,7 @@ class Evacuation:
             verified = {entry["uuid"] for entry in self.scratch.arrived}
             away = verified | set(self.scratch.landed)
             if away - verified:
-                self._warn(f"arrived, and not verified there: {self._named(away - verified)}")
+                self._warn(f"arrived, but not verified there: {self._named(away - verified)}")
             why = f"the run ended before its {'arrival' if self.scratch.rounds else 'first round'}"
             stay = {uuid: why for uuid in sorted(self.scratch.names) if uuid not in away}
             self.scratch.left = {**stay, **self.scratch.left}
@@ -1483,11 +1489,11 @@ class Evacuation:
         unchecked = [findings.Unchecked("SG506", self.host, said) for said in scratch.warned]
         if not scratch.ended_well and scratch.state != "refused":
             why = scratch.message.partition("\n")[0]
-            code, said = ("SG710", "it did not come to its end") if scratch.owned else ("SG709", "nothing was decided")
+            code, said = ("SG710", "the run did not finish") if scratch.owned else ("SG709", "nothing was decided")
             unchecked.append(findings.Unchecked(code, self.host, f"{said}: {why}"))
         elif not parts and not scratch.rounds:
             # Asked for, or aborted: a gate that reads only the verdict must not take that for a pass.
-            said, code = "the host and its servers were not judged by this run", "SG709"
+            said, code = "this run did not judge the host and its servers", "SG709"
             if not scratch.ended_well:
                 # A refusal names its reason, such as SG706: another operation is open.
                 code = scratch.message[:5] if scratch.message[:5] in findings.CATALOGUE else code
@@ -1552,7 +1558,7 @@ def _read_at(answers: Answers) -> str:
     """Return when the fence was read back last, as the role noted it before the reading. Raises ProofError."""
     at = str(answers[-1].get("at") or "")
     if fence_proof.moment(at) is None:
-        raise ProofError("when it was read was not noted")
+        raise ProofError("the time of reading was not recorded")
     return at
 
 

@@ -148,9 +148,9 @@ def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "t
     if isinstance(given, str):
         found = _search("servers", given, [to_plain(server) for server in servers])
         if not isinstance(found, list) or not all(isinstance(item, dict) and "id" in item for item in found):
-            raise OptionError(f"servers: {given!r} does not select servers")
+            raise OptionError(f"servers: {given!r} is not a selection of servers")
         if not found:
-            raise OptionError(f"servers: {given!r} selects no server of {where}")
+            raise OptionError(f"servers: {given!r} matches no server of {where}")
         return [str(item["id"]) for item in found]
     if not isinstance(given, (list, tuple)):
         raise OptionError(f"servers: {given!r} is neither a list of names or uuids nor a JMESPath filter")
@@ -160,7 +160,7 @@ def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "t
 def _uuid_of(word: str, servers: t.Sequence[ApiServer], where: str) -> str:
     found = [server.id for server in servers if word in (server.id, server.name)]
     if len(found) > 1:
-        raise OptionError(f"servers: {len(found)} servers of {where} are called {word}: name the uuid")
+        raise OptionError(f"servers: {len(found)} servers of {where} have the name {word}: use the uuid")
     # One that is not there is told by the checks, with everything else.
     return found[0] if found else word
 
@@ -187,7 +187,7 @@ def _key(value: t.Any) -> t.Optional[t.Tuple[int, float, str]]:
 
 def _search(option: str, expression: str, data: t.Any) -> t.Any:
     if not JMESPATH:
-        raise OptionError("the Python library jmespath is not installed where the playbook runs")
+        raise OptionError("the Python library jmespath is not installed on the controller")
     try:
         return jmespath.search(expression, data)
     except jmespath.exceptions.JMESPathError as error:

@@ -156,7 +156,7 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     """Carry out one round. Raises :class:`ApiError` where Nova does not answer: then nothing is known; run it again."""
     known = {uuid: dict(hosts) for uuid, hosts in given.tried.items()}
     if bundle.cloud is None or bundle.cloud.servers is None:
-        raise ApiError("the servers of the dead host could not be read: who is still there is not known")
+        raise ApiError("the servers of the dead host could not be read: which servers are still there is not known")
     here = {server.id: server for server in bundle.cloud.servers}
     # One that has used up its time is not waited for again: it would keep all the others where they are.
     waited = [entry for entry in given.planned if STUCK not in known.get(entry.uuid, {})]
@@ -177,7 +177,7 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     arrived = [entry for entry in looked if entry.uuid not in doubted]
     found = Checked(tuple(item for item in found.findings if checks.server_of(item, doubted) is None), found.unchecked)
     staying = [entry for entry in others if entry.uuid in here]
-    left = dict.fromkeys(hidden, "Nova has it on the dead host, and its list of the host's servers lacks it")
+    left = dict.fromkeys(hidden, "Nova shows the server on the dead host, but not in the list of that host's servers")
     seats: t.List[Seat] = []
     stopped = False
     resets: t.Container[str] = ()
@@ -203,7 +203,7 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
 def _unsent(seats: t.Sequence[Seat], wave: Wave) -> t.Dict[str, str]:
     """Return servers that had a place and were not sent: what that rested on had expired. They stay, for now."""
     known = {entry.uuid for entry in wave.outcomes} | {entry.uuid for entry in wave.riding}
-    why = "the proof of the fence or the measurement of its destination expired before it was sent"
+    why = "the proof of the fence or the measurement of the destination expired before the server was sent"
     return {seat.uuid: why for seat in seats if seat.uuid not in known}
 
 
@@ -280,7 +280,7 @@ def _judged(
     found += [item for items in by_server.values() for item in items if item not in found]
     # Whoever has neither a seat nor a reason of its own stays for what stands against all.
     everybody = ", ".join(sorted({item.code for item in decision.checked.findings if item.severity == BLOCKER}))
-    left = dict.fromkeys(uuids, everybody or "no place was found in this round")
+    left = dict.fromkeys(uuids, everybody or "no destination was found in this round")
     left.update({entry.uuid: "; ".join(_reasons(entry)) for entry in decision.seating.unseated})
     for seat in decision.seating.seats:
         left.pop(seat.uuid, None)
@@ -298,7 +298,7 @@ def _reset(given: Passes, seats: t.Sequence[Seat], resets: t.Container[str], lef
             try:
                 evacuations.reset_state(given.connection, seat.uuid)
             except ApiError as error:
-                left[seat.uuid] = f"its state could not be reset: {error}"
+                left[seat.uuid] = f"the server's state could not be reset: {error}"
                 continue
         going.append(seat)
     return going
@@ -373,11 +373,12 @@ def unguarded(
         unknown = sorted(name for name in seen if name.startswith(entry.uuid) and name not in noted)
         if unknown:
             why.setdefault(
-                entry.uuid, f"{', '.join(unknown)}: its id and its one pool were not known when it was guarded"
+                entry.uuid,
+                (f"{', '.join(unknown)}: the image's id or its only pool was not known when the guard was made"),
             )
     for entry in with_images:
         if entry.uuid not in guarded:
-            why.setdefault(entry.uuid, "its guard snapshots were not made in this run")
+            why.setdefault(entry.uuid, "this run did not make its guard snapshots")
     return why
 
 
@@ -440,7 +441,8 @@ def _left_images(bundle: Bundle, entry: PlannedServer) -> t.Iterator[Finding]:
                     "SG508",
                     Subject("image", f"{place.pool}/{name}"),
                     {"instance": "deleted by its owner during the evacuation", "server": entry.name},
-                    f"Nova could not delete it under its guard. Keep what is needed, then: rbd rm {place.pool}/{name}",
+                    f"Save what is needed of the disk, then: rbd rm {place.pool}/{name}. Nova could not delete the "
+                    "disk under its guard",
                 )
 
 
@@ -456,11 +458,14 @@ def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, give
         subject = Subject("instance", entry.uuid, entry.name, host)
         # Its owner may have stopped or started it meanwhile.
         severity = WARNING if status in ("ACTIVE", "SHUTOFF") else BLOCKER
-        remedy = f"It has left, but is not as it was: openstack server event list {entry.uuid}"
+        remedy = (
+            f"Check the server's events: openstack server event list {entry.uuid}. The server has left, but its "
+            "state has changed"
+        )
         yield finding("SG710", subject, seen, remedy, severity)
     elif expected is None:
         seen = {"status": status, "before": "not known"}
-        remedy = f"Whether it ran before its host died was not read: openstack server event list {entry.uuid}"
+        remedy = f"Check whether the server ran before its host died: openstack server event list {entry.uuid}"
         yield finding("SG710", Subject("instance", entry.uuid, entry.name, host), seen, remedy, WARNING)
     before = storage.Before(entry.uuid, entry.ids)
     items = gather(storage.landed(bundle, before, host, running=status == "ACTIVE"))
@@ -485,8 +490,9 @@ def _is_refused(item: Finding, entry: PlannedServer, request: EvacuationRequest)
 def _refused(item: Finding, request: EvacuationRequest) -> Finding:
     """That QEMU has no watcher, or there would be two: it goes on with a disk that it can not write."""
     remedy = (
-        f"Ceph refuses what its QEMU on {request.host} writes: the server is safe. Keep nova-compute off there until "
-        f"return_host has cleared it: ansible-playbook stackguard.nova.return_host -e return_host={request.host}"
+        f"Keep nova-compute on {request.host} stopped until return_host has cleared the host. The server is safe: "
+        "Ceph refuses writes of the QEMU there. ansible-playbook stackguard.nova.return_host -e "
+        f"return_host={request.host}"
     )
     return finding("SG507", item.object, {**item.evidence, "fenced by": "its blocklist entry"}, remedy, WARNING)
 
@@ -499,13 +505,13 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
         left = evacuations.ports_left(connection, source, uuids)
     except ApiError as error:
         evidence_ = {"ports": error.message}
-        return [finding("SG709", Subject("host", source), evidence_, "Make neutron answer, then look at the ports.")]
+        return [finding("SG709", Subject("host", source), evidence_, "Make neutron answer, then check the ports.")]
     return [
         finding(
             "SG511",
             Subject("port", port.id, port.device_id, source),
             {"server": port.device_id, "binding:host_id": port.binding_host_id},
-            "Its server has left: bind it there (openstack port set --host), or reboot the server hard.",
+            "Bind the port to the server's new host (openstack port set --host), or reboot the server hard.",
         )
         for port in left
     ]
@@ -515,7 +521,7 @@ def stays(
     left: t.Mapping[str, str], names: t.Mapping[str, str], source: str, now: t.Mapping[str, str]
 ) -> t.List[Finding]:
     """SG512: each server that is still on the dead host, for the report. ``now``: its status, as just read."""
-    remedy = "Repair what keeps it there, then run the same command again."
+    remedy = "Repair the cause named above, then run the same command again."
     return [
         finding(
             "SG512",

@@ -156,7 +156,7 @@ class Book:
     def held(cls, run: Run, journal: t.Optional[Json], operation_id: str) -> Book:
         """Return the journal as it is stored now. Raises StackguardError where it is not this run's, or not open."""
         if journal is None or str(journal["operation_id"]) != operation_id:
-            raise StackguardError(f"the journal of operation {operation_id} is not open any more")
+            raise StackguardError(f"the journal of operation {operation_id} is no longer open")
         if journal.get("run") != run.mine:
             raise StackguardError(journals.taken_over_text(journal))
         return cls(run, journal)
@@ -284,14 +284,14 @@ def nothing_open(what: str, action: str = STATUS) -> str:
 
 def nothing_to_resume(run: Run, what: str) -> Refused:
     """Return the refusal of a resume: it begins nothing."""
-    return Refused(f"{nothing_open(what, RESUME)}. {run.variable('action')}={APPLY} begins one")
+    return Refused(f"{nothing_open(what, RESUME)}. Start one with {run.variable('action')}={APPLY}")
 
 
 def another_open(run: Run, journal: t.Mapping[str, t.Any], what: str, back: str = UNDO) -> str:
     """Return why nothing is begun: another operation of this kind, or its rollback, is open (SG706)."""
     head = f"SG706 operation-open: an unfinished {what} is open (operation {journal['operation_id']})"
     if goes_back(journal):
-        return f"{head}, and it is being undone: finish that with {run.variable('action')}={ROLLBACK}"
+        return f"{head}, and its rollback has begun: finish that with {run.variable('action')}={ROLLBACK}"
     return f"{head}: {ways(run, back)}"
 
 

@@ -106,7 +106,7 @@ def _read(run: ServerRun) -> t.Tuple[checks.Evidence, MigrationRequest]:
     sources = sorted({str(known[uuid].host) for uuid in chosen if uuid in known and known[uuid].host})
     lost = tuple(uuid for uuid in chosen if uuid not in known or not known[uuid].host)
     if not sources:
-        raise Refused(f"refused, and nothing was changed: none of these servers is on a host: {', '.join(lost)}")
+        raise Refused(f"refused, and nothing was changed: these servers are on no host: {', '.join(lost)}")
     found = _collect(run, sources, set(chosen))
     return dataclasses.replace(found, missing=lost), _request(run, run.operation_id, chosen)
 
@@ -216,7 +216,7 @@ def _to_probe(bundle: Bundle, missing: t.Sequence[reachability.Probe]) -> Result
     for probe in missing:
         wanted.setdefault(names[probe.source], []).append(dataclasses.asdict(probe))
     hosts = ", ".join(sorted({probe.dest for probe in missing}))
-    msg = f"before anybody is sent, it is tried whether {hosts} can be reached from the source"
+    msg = f"before it sends a server, the run tests whether {hosts} can be reached from the source"
     return {"changed": False, "state": "none", "again": True, "probe": wanted, "msg": msg}
 
 
@@ -333,10 +333,10 @@ def rollback(run: ServerRun) -> Result:
     run.refuse_while_carried_out(journal)
     drained = journal["about"]["request"]["drain_host"]
     if drained != run.options["drain_host"] and (drained is not None or run.options["drain_host"] is not None):
-        raise Refused(f"SG706 operation-open: the open operation is of {journal['subject']}, not of this")
+        raise Refused(f"SG706 operation-open: the open operation moves {journal['subject']}, this run does not")
     if run.check_mode:
         return {"changed": True, "state": journal["state"], "msg": "would be ended"}
-    book = _taken_up(run, journal, "rollback begins")
+    book = _taken_up(run, journal, "rollback started")
     return {"operation_id": book.operation_id, **_backward(run, book)}
 
 
@@ -386,7 +386,7 @@ def _forward(run: ServerRun, book: Book, request: MigrationRequest) -> Result:
     missing = _missing(journal)
     if missing:
         outcome.stayed.update(missing)
-        msg = f"{msg}. Asked for and not found, or on no host: {', '.join(missing)}"
+        msg = f"{msg}. Requested, but not found or on no host: {', '.join(missing)}"
         ended = {"changed": True, "failed": True, "again": False, "state": "incomplete", "msg": msg}
         return {**ended, **_seen(run, outcome)}
     if request.drain_host is not None:
@@ -398,7 +398,7 @@ def _forward(run: ServerRun, book: Book, request: MigrationRequest) -> Result:
 
 def _missing(journal: Result) -> t.Dict[str, t.Tuple[str, t.Optional[str], str]]:
     """Those that were asked for and not there when it was begun: with ``partial`` the others have moved."""
-    why = f"{checks.NO_SERVER}: it was not found, or is on no host"
+    why = f"{checks.NO_SERVER}: the server was not found, or is on no host"
     return {word: (word, None, why) for word in journal["about"].get("missing", ())}
 
 
@@ -407,7 +407,7 @@ def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: steps.
     seen = {"again": False, **_seen(run, outcome)}
     if request.drain_host is not None:
         action = run.variable("action")
-        way = f"run the same command again to resume, or with {action}=rollback to give its service back"
+        way = f"run the same command again to resume, or with {action}=rollback to restore the service's status"
         return {**seen, "state": journals.OPEN, "msg": f"{msg}. {request.drain_host} stays held: {way}"}
     book.read_again()
     book.close(journals.FINISHED, msg)
@@ -415,7 +415,7 @@ def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: steps.
 
 
 def _summary(outcome: steps.MovedServers) -> str:
-    gone = f", {len(outcome.gone)} deleted meanwhile ({', '.join(outcome.gone)})" if outcome.gone else ""
+    gone = f", {len(outcome.gone)} deleted during the run ({', '.join(outcome.gone)})" if outcome.gone else ""
     return f"{count(len(outcome.moved), 'server')} moved{gone}"
 
 
@@ -438,5 +438,5 @@ def _report(run: ServerRun, found: checks.Evidence, decision: checks.MoveDecisio
 def _backward(run: ServerRun, book: Book) -> Result:
     request = _request(run, book.operation_id)
     journal = _runner(run, book, request, steps.MovedServers()).backward(book.journal)
-    msg = f"{journal['subject']}: ended. Servers that have moved stay where they are"
+    msg = f"{journal['subject']}: ended. Moved servers stay on their new hosts"
     return {"changed": True, "state": journals.ROLLED_BACK, "again": False, "msg": msg}

@@ -81,7 +81,7 @@ class PinRun(lifecycle.Run):
             return result
         if result["failed"]:
             # Closed, it could be taken back no more.
-            ways = lifecycle.ways(self, "give every pin back")
+            ways = lifecycle.ways(self, "restore every pin")
             return {**result, "msg": f"{result['msg']}. The operation is open: {ways}"}
         book.close(journals.FINISHED, result["msg"])
         return result
@@ -158,9 +158,9 @@ class PinRun(lifecycle.Run):
             return {
                 **answer,
                 "changed": bool(plan.changes),
-                "msg": f"{count(len(plan.changes), 'pin')} would be given back",
+                "msg": f"{count(len(plan.changes), 'pin')} would be restored",
             }
-        book = Book.take_up(self, opened, "rollback begins", journals.ROLLING_BACK)
+        book = Book.take_up(self, opened, "rollback started", journals.ROLLING_BACK)
         url = self.options["nova_api_db_url"]
         done = zone_pins.carry_out(self.cloud, url, plan.changes, self.say)
         left = [entry.name for entry in done if entry.outcome == zone_pins.FAILED]
@@ -168,9 +168,9 @@ class PinRun(lifecycle.Run):
         told = {**answer, "changes": facts.to_plain(done), "operation_id": book.operation_id}
         given = sum(1 for entry in done if entry.outcome == "changed")
         if left:
-            msg = f"{count(given, 'pin')} given back, {len(left)} not: {', '.join(left)}. Run action=rollback again"
+            msg = f"{count(given, 'pin')} restored, {len(left)} not: {', '.join(left)}. Run action=rollback again"
             return {**told, "changed": bool(given), "failed": True, "msg": msg}
-        msg = f"{count(given, 'pin')} given back, {len(plan.already)} were as before or have been changed since"
+        msg = f"{count(given, 'pin')} restored, {len(plan.already)} already as before or changed since by others"
         book.close(journals.ROLLED_BACK, msg)
         return {**told, "changed": bool(given), "msg": msg}
 
@@ -181,7 +181,7 @@ class PinRun(lifecycle.Run):
         if opened is None:
             return {"changed": False, "msg": lifecycle.nothing_open(_WHAT)}
         rows = self._written_down(opened)
-        msg = lifecycle.status_line(self, opened, f"{count(len(rows), 'pin')} written down")
+        msg = lifecycle.status_line(self, opened, f"{count(len(rows), 'pin')} recorded")
         changes = facts.to_plain(list(rows.values()))
         return {"changed": False, "operation_id": opened["operation_id"], "changes": changes, "msg": msg}
 

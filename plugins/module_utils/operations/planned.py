@@ -184,8 +184,8 @@ class Planned(abc.ABC):
         self.run.refuse_while_carried_out(journal)
         if self.run.check_mode:
             return {**self._told(journal), "changed": True, "state": journal["state"], "msg": "would be undone"}
-        book = Book.take_up(self.run, journal, "rollback begins")
-        return {**self._told(journal), **self.backward(book, "it was asked for"), "failed": False}
+        book = Book.take_up(self.run, journal, "rollback started")
+        return {**self._told(journal), **self.backward(book, "by request"), "failed": False}
 
     def _resume(self, journal: Result) -> Result:
         self.run.refuse_while_carried_out(journal)
@@ -208,7 +208,7 @@ class Planned(abc.ABC):
 
     def backward(self, book: Book, why: str, item: t.Optional[findings.Finding] = None) -> Result:
         """Undo each step that is not undone, and close the journal. ``item``: the finding that asked for it."""
-        self.run.say(f"undoing it: {why}")
+        self.run.say(f"rolling back: {why}")
         journal = self._runner().backward(book.journal)
         checked = findings.Checked(() if item is None else (item,))
         extra = {} if item is None else {"report": findings.report(checked, self.run.clock.now(), 0, 1)}
@@ -228,7 +228,10 @@ class Planned(abc.ABC):
         self.run.say(findings_text(checked, self.run.overrides))
         standing = findings.standing(checked.findings, self.run.overrides)
         if standing or not (not checked.unchecked if ready is None else ready):
-            codes = ", ".join(sorted({item.code for item in standing})) or "what is not read cannot be overridden"
+            codes = (
+                ", ".join(sorted({item.code for item in standing}))
+                or "an override cannot replace facts that were not read"
+            )
             raise Refused(f"refused, and nothing was changed: {codes}", report=findings.refused(report))
         return report
 
@@ -251,5 +254,5 @@ def named(name: str) -> t.Type[Planned]:
     there = re.fullmatch("[a-z_]+", name) and importlib.util.find_spec(f"{room}.{name}")
     found = getattr(importlib.import_module(f"{room}.{name}"), "OPERATION", None) if there else None
     if found is None:
-        raise Refused(f"operation: there is no operation {name} that is planned as a whole")
+        raise Refused(f"operation: there is no planned operation {name}")
     return t.cast("t.Type[Planned]", found)

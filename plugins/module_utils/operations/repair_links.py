@@ -49,8 +49,8 @@ _WHAT = "repair of links"
 #: Rows that the message of a rollback names one by one.
 NAMED = 20
 UNPROVEN = (
-    "the run ended while it was written, and others have written the row since: it is not known whether the "
-    "repair was committed"
+    "the run ended during the write, and others have changed the row since: whether the repair was committed is not "
+    "known"
 )
 
 Result = t.Dict[str, t.Any]
@@ -90,9 +90,9 @@ class Tally:
         self.skipped += len(outcome.skipped)
         # First what somebody has to look at: only so many are told.
         self.tell((made, f"skipped: {why}") for made, why in outcome.skipped)
-        self.tell((made, "skipped: it was deleted meanwhile") for made in outcome.gone)
+        self.tell((made, "skipped: the row was deleted since it was read") for made in outcome.gone)
         self.doubtful += doubtful
-        self.tell((made, f"{word}, but what it leads to changed in the meantime: {why}") for made, why in doubtful)
+        self.tell((made, f"{word}, but its target changed during the repair: {why}") for made, why in doubtful)
         known = {made.change.key for made, _why in doubtful}
         self.tell((made, word) for made in outcome.changed if made.change.key not in known)
         self.diff.add(outcome.changed)
@@ -100,7 +100,7 @@ class Tally:
     def add_unproven(self, rows: t.Sequence[plans.Repair]) -> None:
         """Count and tell the rows of a batch of which it is not known who wrote them."""
         self.unproven += len(rows)
-        self.tell((made, f"left alone: {UNPROVEN}") for made in rows)
+        self.tell((made, f"left unchanged: {UNPROVEN}") for made in rows)
 
     def tell(self, rows: t.Iterable[t.Tuple[plans.Repair, str]]) -> None:
         """Keep rows to tell, up to LISTED."""
@@ -230,8 +230,9 @@ def _not_guaranteed(run: RepairRun, plan: t.Sequence[Wrong]) -> t.List[str]:
     """Say of which databases it cannot be guaranteed that nothing moves between the check of a link and its commit."""
     names = sorted({f"cell:{wrong.cell.name}" for wrong in plan})
     return [
-        f"{name} is a Galera cluster, where a lock holds on one node: another node can delete or rename the service or "
-        "node that a link leads to before the link is committed. Each is read again after the commit."
+        f"{name} is a Galera cluster, where a lock holds on one node: another node can delete or rename the service "
+        "or node that a link leads to before the link is committed. The run reads each of them again after the "
+        "commit."
         for name in names
         if link_rows.is_cluster(nova.url_of(run.options, name))
     ]
@@ -258,8 +259,7 @@ def _doubtful(tally: Tally, checked: findings.Checked) -> t.Iterator[findings.Fi
         if made.subject.id not in found:
             evidence = {"repaired": made.change.label, "after the commit": why}
             remedy = (
-                "What the repaired link leads to was changed while the repair was committed. Run the repair again; it "
-                "reads everything again."
+                "Run the repair again; it reads everything again. The target of the link changed during the commit."
             )
             yield findings.finding(made.code, made.subject, evidence, remedy)
 
@@ -267,10 +267,10 @@ def _doubtful(tally: Tally, checked: findings.Checked) -> t.Iterator[findings.Fi
 def _aside(tally: Tally) -> str:
     """Say what was not done of what was begun."""
     said = [
-        (tally.skipped, "left alone because it is not what it was"),
-        (tally.gone, "deleted meanwhile"),
-        (tally.unproven, "left alone because it is not proven that this operation wrote it"),
-        (len(tally.doubtful), "repaired whose target changed in the meantime"),
+        (tally.skipped, "left unchanged because it has changed since the repair"),
+        (tally.gone, "deleted since the repair"),
+        (tally.unproven, "left unchanged because it is not proven that this operation wrote it"),
+        (len(tally.doubtful), "repaired, with a target that changed during the repair"),
     ]
     return "".join(f", {count(number, 'row')} {what}" for number, what in said if number)
 
@@ -352,8 +352,8 @@ def _write(
         done += len(batch)
         change = batch[0].change
         run.say(
-            f"{done}/{count(total, 'row')}: batch {number}, {change.database} {change.table}: "
-            f"{len(outcome.changed)} repaired, {len(outcome.skipped)} left alone"
+            f"{done}/{count(total, 'row')}: batch {number}, {change.database} {change.table}: {len(outcome.changed)} "
+            f"repaired, {len(outcome.skipped)} left unchanged"
         )
 
 
@@ -434,7 +434,7 @@ def _unknown_hosts(links: Links, request: plans.LinkRequest) -> t.Iterator[findi
     known |= {str(name).casefold() for name in seen}
     for name in request.hosts:
         if name.casefold() not in known:
-            remedy = "repair_hosts takes names of compute services (openstack compute service list) or of their nodes."
+            remedy = "Set repair_hosts to names of compute services (openstack compute service list) or of their nodes."
             yield findings.finding("SG119", findings.Subject("host", name), {"looked for": name}, remedy)
 
 
@@ -449,8 +449,8 @@ def _too_many(links: Links, plan: t.Sequence[Wrong], request: plans.LinkRequest)
     if len(plan) + unlisted > request.limit:
         evidence = {"rows that would change": len(plan), "rows not looked at": unlisted, "repair_limit": request.limit}
         remedy = (
-            "--diff shows the first of them. Narrow it down (repair_hosts, repair_codes), or raise repair_limit once "
-            "it is clear why there are so many."
+            "Select fewer rows (repair_hosts, repair_codes), or raise repair_limit once you know why there are so "
+            "many. --diff shows the first of them."
         )
         yield findings.finding("SG514", findings.Subject("host", "repair_limit"), evidence, remedy)
 
@@ -515,7 +515,7 @@ def _settle(run: RepairRun, book: Book) -> None:
             continue
         ended = _fate(run, _read(rows, number))
         said = {batches.DONE: "it was committed", batches.VOID: "it was not committed"}.get(ended, UNPROVEN)
-        run.say(f"batch {number}: the run ended while it was written: {said}")
+        run.say(f"batch {number}: the run ended during the write: {said}")
         rows.mark(number, ended)
 
 
@@ -567,11 +567,11 @@ def rollback(run: RepairRun, wanted: t.Optional[str] = None) -> Result:
         return _rehearse_rollback(run, journal)
     with _locked(run) as lock:
         if found_open:
-            book = Book.take_up_locked(run, journal, "rollback begins")
+            book = Book.take_up_locked(run, journal, "rollback started")
             _settle(run, book)
             book.note("rollback", journals.ROLLING_BACK)
         else:
-            book = Book.reopen(run, journal, journals.ROLLING_BACK, "rollback begins")
+            book = Book.reopen(run, journal, journals.ROLLING_BACK, "rollback started")
         tally = _take_back(run, _rows(book), lock)
         _tell_unproven(_rows(book), tally)
         book.close(journals.ROLLED_BACK, f"{count(tally.changed, 'row')} restored")
@@ -596,8 +596,8 @@ def _to_take_back(run: RepairRun, wanted: t.Optional[str]) -> t.Tuple[t.Optional
     if journal is not None:
         if wanted and journal["operation_id"] != wanted:
             raise StackguardError(
-                f"SG706 operation-open: operation {journal['operation_id']} is open: end it before {wanted} is "
-                "rolled back"
+                f"SG706 operation-open: operation {journal['operation_id']} is open: end it before you roll {wanted} "
+                "back"
             )
         return journal, True
     closed = [
@@ -620,7 +620,7 @@ def _take_back(run: RepairRun, kept: KeptRows, lock: nova.AdvisoryLock) -> Tally
         outcome = link_rows.take_back(nova.url_of(run.options, rows[0].change.database), rows)
         kept.mark(number, batches.UNDONE)
         tally.add(outcome, "restored")
-        run.say(f"batch {number}: {count(len(outcome.changed), 'row')} restored, {len(outcome.skipped)} left alone")
+        run.say(f"batch {number}: {count(len(outcome.changed), 'row')} restored, {len(outcome.skipped)} left unchanged")
     return tally
 
 

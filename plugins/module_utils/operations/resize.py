@@ -60,7 +60,7 @@ class Resize(Planned):
     def problem(cls, options: t.Mapping[str, t.Any]) -> t.Optional[str]:
         """Return what is missing."""
         if options["action"] == lifecycle.APPLY and not options["flavor"]:
-            return "flavor: the new flavor is needed"
+            return "flavor: the new flavor is required"
         return None
 
     # --- finding
@@ -106,7 +106,7 @@ class Resize(Planned):
         if server is not None and _is_so(server, flavor[1]):
             empty = Plan(self.kind(), self.run.operation_id, server.name, [])
             asked = self._approved(flavor, None, None)
-            return Prepared(empty, {}, asked, {"server": self.identity}, f"{server.name} has this flavor already")
+            return Prepared(empty, {}, asked, {"server": self.identity}, f"{server.name} already has this flavor")
         return self._judge(server, flavor)
 
     def _judge(self, server: t.Optional[ApiServer], flavor: Flavor) -> Prepared:
@@ -196,7 +196,7 @@ class Resize(Planned):
 
     def undone(self, journal: Result, why: str) -> str:
         """Return why it is not resized."""
-        return f"{journal['subject']} was not resized as asked: {why}. It is {self._as_it_is()}"
+        return f"{journal['subject']} was not resized as requested: {why}. It is {self._as_it_is()}"
 
     def rollback(self) -> Result:
         """Take back what an open operation did. What is confirmed cannot be."""
@@ -208,7 +208,7 @@ class Resize(Planned):
         name = server.flavor.name if server is not None and server.flavor is not None else None
         if name != journal["about"]["flavor_name"]:
             return result
-        msg = f"{journal['subject']} was confirmed before it could be undone: it stays resized. {result['msg']}"
+        msg = f"{journal['subject']} was confirmed before the rollback: it stays resized. {result['msg']}"
         return {**result, "failed": True, "msg": msg}
 
 
@@ -243,5 +243,5 @@ def _identity(run: ServerRun) -> str:
         named = sorted({str(entry["about"]["server"]) for entry in found if entry["subject"] == word})
     if len(named) != 1:
         what = "no server is" if not named else f"{len(named)} servers are"
-        raise Refused(f"{what} called {word}: name the uuid")
+        raise Refused(f"{what} called {word}: use the uuid")
     return named[0]

@@ -44,7 +44,7 @@ def _playbook() -> t.Dict[str, t.Any]:
     if began is None:
         pid = os.getpid()
     elif began.pid is None or began.pid != os.getppid():
-        raise StackguardError(f"the playbook (process {began.pid}) has ended before this task began: nothing was done")
+        raise StackguardError(f"the playbook (process {began.pid}) ended before this task began: nothing was changed")
     else:
         pid = began.pid
     return {"pid": pid, "pid_start": processes.start_time(pid)}
@@ -83,9 +83,9 @@ def refuse_while_it_runs(
     operation = f"SG707 lock-held: operation {journal['operation_id']}"
     if run.get("controller") != mine["controller"]:
         raise StackguardError(
-            f"{operation} was begun on {run.get('controller')}: if that run has ended, say so by {option}=true"
+            f"{operation} was begun on {run.get('controller')}: if that run has ended, set {option}=true"
         )
     above = run.get("playbook") or {}
     for process in (run, above if above != mine.get("playbook") else {}):
         if process.get("pid_start") is not None and processes.start_time(int(process["pid"])) == process["pid_start"]:
-            raise StackguardError(f"{operation} is being carried out by process {process['pid']} on this machine")
+            raise StackguardError(f"process {process['pid']} on this machine is running {operation}")

@@ -99,7 +99,7 @@ class Held:
         before = journal.get("run") or {}
         ended = run_owner.has_ended(before)
         if ended is False and not before.get("ended") and not take_over:
-            raise StackguardError(f"SG707 lock-held: {journals.run_text(before)} is at work on this machine")
+            raise StackguardError(f"SG707 lock-held: {journals.run_text(before)} runs on this machine")
         request = {
             "op": "journal_claim",
             **self._about,
@@ -126,8 +126,8 @@ class Held:
         age = self._clock() - self._answered
         if age > FRESH:
             raise runner.StepError(
-                f"this run stood still for {int(age)} s, in which another run may have taken the operation over: "
-                "nothing was written. Run the same command again"
+                f"this run paused for {int(age)} s, in which another run may have taken the operation over: nothing "
+                "was written. Run the same command again"
             )
 
     def release(self) -> None:

@@ -76,9 +76,9 @@ def _row(bundle: Bundle, host: str, node: str) -> t.Tuple[CellFacts, ComputeNode
     related = [(cell, row) for cell, row in rows if _alike(row.host, host) or _alike(row.hypervisor_hostname, node)]
     if not own:
         hint = f"; rows with a like name: {_list(related)}" if related else ""
-        raise IdentityError(f"no live compute node of host {host} is in any cell{hint}")
+        raise IdentityError(f"no cell has a live compute node of host {host}{hint}")
     if any(row.hypervisor_type == "ironic" for _cell, row in own):
-        raise IdentityError(f"host {host} has nodes of ironic: their uuids are not in a compute_id file")
+        raise IdentityError(f"host {host} has ironic nodes: no compute_id file holds their uuids")
     if len(related) > 1:
         raise IdentityError(f"{len(related)} live compute nodes have the name {host} or {node}: {_list(related)}")
     cell, row = own[0]
@@ -125,9 +125,7 @@ def _uuid(row: ComputeNodeRow) -> str:
     try:
         return str(uuids.UUID(row.uuid))
     except ValueError:
-        raise IdentityError(
-            f"compute node {row.id} of host {row.host} has the uuid {row.uuid!r}, which is none"
-        ) from None
+        raise IdentityError(f"compute node {row.id} of host {row.host} has {row.uuid!r}, which is not a uuid") from None
 
 
 def _target(facts: HostFacts, path: t.Optional[str]) -> str:
@@ -139,7 +137,7 @@ def _target(facts: HostFacts, path: t.Optional[str]) -> str:
     target = path or f"{facts.nova_conf.state_path.rstrip('/')}/compute_id"
     if target not in places:
         raise IdentityError(
-            f"nova-compute would not read {target}: it reads {', '.join(places)}. Say with path which of them is meant"
+            f"nova-compute would not read {target}: it reads {', '.join(places)}. Set path to one of these"
         )
     return target
 
@@ -157,7 +155,7 @@ def _own_files(facts: HostFacts, target: str, identity: str) -> t.Iterator[str]:
         if not item.exists:
             continue
         if item.error is not None:
-            yield f"{item.path} is there, but holds no uuid that can be read: {item.error}"
+            yield f"{item.path} exists, but holds no readable uuid: {item.error}"
         elif item.uuid != identity:
             yield f"{item.path} holds {item.uuid}, but the compute node of this host is {identity}"
 

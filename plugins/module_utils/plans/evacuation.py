@@ -39,18 +39,18 @@ def plan(
             "fence",
             {"fence": fence},
             [
-                Change(f"Ceph {fsid}", f"OSD blocklist: {address}", "let in", f"refused ({why})")
+                Change(f"Ceph {fsid}", f"OSD blocklist: {address}", "removed", f"refused ({why})")
                 for fsid, addresses in sorted(refused.items())
                 for address, why in sorted(addresses.items())
             ],
         ),
         Step(
             "hold_down",
-            "force the compute service down and hold it",
+            "force the compute service down and hold it disabled",
             CONTROLLER,
             "hold_down",
             {"host": request.host, "reason": reason},
-            [Change(f"compute service of {request.host}", "disabled_reason", "(as it is)", reason)],
+            [Change(f"compute service of {request.host}", "disabled_reason", "(unchanged)", reason)],
         ),
         Step(
             "guard",
@@ -79,5 +79,5 @@ def plan(
         ),
         Step("unguard", "remove the guards", CONTROLLER, "unguard", {"operation_id": request.operation_id}),
     ]
-    notes = [f"{entry.name} ({entry.uuid}) stays where it is: {entry.code}" for entry in seating.unseated]
+    notes = [f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in seating.unseated]
     return Plan(f"{KIND}-{request.host.casefold()}", request.operation_id, request.host, steps, notes)

@@ -40,9 +40,9 @@ def plan(
     """
     move = _move(request, servers, seating, {guest.uuid: guest for guest in guests}, methods, zones, provider)
     subject = request.drain_host or ", ".join(sorted(server.name for server in servers)) or "no server"
-    notes = [f"{entry.name} ({entry.uuid}) stays where it is: {entry.code}" for entry in seating.unseated]
+    notes = [f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in seating.unseated]
     if any(methods.get(guest.uuid) == "cold" and guest.status == "ACTIVE" for guest in guests):
-        notes.append("Servers that run are stopped for their cold migration, and started on the new host.")
+        notes.append("The run stops running servers for their cold migration, and starts them on the new host.")
     if request.drain_host is None or service is None or provider is None:
         return Plan(KIND, request.operation_id, subject, [move], notes)
     before = {"status": service.status, "reason": service.disabled_reason}

@@ -13,20 +13,20 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 def drain(old: str, new: str, timeout: int) -> Step:
     """Before nova-compute stops: it has taken what waits for it."""
     params = {"old": old, "new": new, "timeout": timeout}
-    title = f"wait until no request waits in RabbitMQ for {old}"
+    title = f"wait until RabbitMQ has no requests for {old}"
     return Step("drain_queues", title, CONTROLLER, "drain_queues", params)
 
 
 def report(old: str) -> Step:
     """After its start under the new name: what came in between."""
-    title = f"see which requests were left in RabbitMQ for {old}"
+    title = f"read which requests are left in RabbitMQ for {old}"
     return Step("old_requests", title, CONTROLLER, "old_requests", {"old": old})
 
 
 def remove(old: str) -> Step:
     """The end of it: a later host of the old name finds nothing to execute."""
     changes = [
-        Change(f"RabbitMQ queue {name}", "queue", "as it is", "removed, if there") for name in queues.names_of(old)
+        Change(f"RabbitMQ queue {name}", "queue", "as it is", "removed, if it exists") for name in queues.names_of(old)
     ]
     title = f"remove the queues of {old} from RabbitMQ"
     return Step("remove_queues", title, CONTROLLER, "remove_queues", {"old": old}, changes)

@@ -159,7 +159,7 @@ def _before_the_stop(context: PlanContext) -> t.List[Step]:
     if not context.request.lock_guests:
         return settled
     params = {**_whose(context), "reason": reason_of(context.request.operation_id)}
-    changes = [Change(f"guests of {old}", "locked", "as they are", f"locked: {params['reason']}")]
+    changes = [Change(f"guests of {old}", "locked", "unchanged", f"locked: {params['reason']}")]
     return [Step("lock_guests", f"lock the guests of {old}", CONTROLLER, "lock_guests", params, changes), *settled]
 
 
@@ -177,7 +177,7 @@ def _lost_requests(context: PlanContext) -> Step:
         "queues": [] if _looks_into_queues(context) else [context.before.host],
         "timeout": context.request.settle_timeout,
     }
-    title = "look for requests that came meanwhile, and wait for them to end"
+    title = "find requests sent since the plan, and wait for them to end"
     return Step("lost_requests", title, CONTROLLER, "lost_requests", params)
 
 
@@ -186,7 +186,7 @@ def _looks_into_queues(context: PlanContext) -> bool:
 
 
 def _no_evacuation(context: PlanContext, name: str) -> Step:
-    title = "verify that no guest was evacuated meanwhile"
+    title = "verify that no guest was evacuated during the operation"
     return Step(name, title, CONTROLLER, "no_evacuation", {"hosts": _both_names(context)})
 
 
@@ -304,9 +304,9 @@ def _enable(context: PlanContext) -> Step:
     }
     changes = [Change(f"compute service {service.id}", "status", "disabled", service.status)]
     title = (
-        "enable the compute service, see its inventory move"
+        "enable the compute service, and verify that nova-compute updates its inventory"
         if service.status == "enabled"
-        else "give the service its old status back"
+        else "restore the old status of the service"
     )
     return Step("enable_service", title, CONTROLLER, "service_status", params, changes)
 
@@ -341,7 +341,7 @@ def stop(context: PlanContext, name: str, what: str, units: t.Sequence[Unit], co
         Change(f"{context.request.inventory_name} unit {unit['name']}", "state", "started", "stopped and masked")
         for unit in params["units"]
     ]
-    return Step(name, f"stop {what} and keep it from starting", HOST, "stop_units", params, changes)
+    return Step(name, f"stop and mask {what}", HOST, "stop_units", params, changes)
 
 
 def start(context: PlanContext, name: str, what: str, units: t.Sequence[Unit], compute: bool) -> Step:
@@ -431,8 +431,8 @@ def _agents_can_follow(context: PlanContext) -> None:
     ovn = sorted({agent.agent_type for agent in agents if agent.agent_type in OVN_AGENTS})
     if ovn:
         raise PlanError(
-            f"{', '.join(ovn)}: agents of OVN are no rows that could be renamed, and ports bind only to a chassis that "
-            "has the host's name already. An override of SG305 does not change that: use rename_strategy=drain"
+            f"{', '.join(ovn)}: OVN agents have no rows to rename, and ports bind only to a chassis that already has "
+            "the host's name. An override of SG305 does not change that: use rename_strategy=drain"
         )
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return
@@ -453,7 +453,7 @@ def libvirt_will_follow(context: PlanContext) -> None:
     if tried is not None and decided and tried.hostname != context.after.hypervisor_hostname:
         raise PlanError(
             f"libvirt would call this host {tried.hostname}, not {context.after.hypervisor_hostname}. An override of "
-            "SG124 does not change that: the rename would stop there, with the databases renamed"
+            "SG124 does not change that: the rename would stop after it changed the databases"
         )
 
 
@@ -463,8 +463,8 @@ def _ports_can_follow(context: PlanContext) -> None:
     found = [port.id for port in _own_ports(context) if routed & set(port.subnets or ())]
     if found and context.before.host != context.after.host:
         raise PlanError(
-            f"ports on routed provider networks: {', '.join(sorted(found))}. Their segments are mapped to hosts by "
-            "name, and to the new one only when an agent of that name reports. An override of SG306 does not change "
+            f"ports on routed provider networks: {', '.join(sorted(found))}. Neutron maps their segments to hosts by "
+            "name, and to the new name only when an agent of that name reports. An override of SG306 does not change "
             "that: use rename_strategy=drain"
         )
 
@@ -475,8 +475,9 @@ def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
         return
     if _l2_agents(context) and not agent_units_of(context):
         raise PlanError(
-            "no unit of the L2 agent is known: it would run on under the old name, and put every port of a guest on "
-            "the dead VLAN. Name it with rename_agent_units. An override of SG709 does not change that"
+            "no unit of the L2 agent is known: the agent would keep running under the old name, and put every port "
+            "of a guest on the dead VLAN. Set rename_agent_units to its unit. An override of SG709 does not change "
+            "that"
         )
     # neutron-lib placement/utils.py: uuid5 of the host's name; ml2/drivers/mech_agent.py compares them.
     derived = [
@@ -486,9 +487,9 @@ def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
     ]
     if derived:
         raise PlanError(
-            f"{', '.join(derived)}: neutron makes the uuid of these providers of the host's name, and would not find "
-            "them under the new one: ports with guaranteed bandwidth fail. An override of SG304 does not change that: "
-            "use rename_strategy=drain"
+            f"{', '.join(derived)}: neutron derives the uuid of these providers from the host's name, and would not "
+            "find them under the new name: ports with guaranteed bandwidth fail. An override of SG304 does not "
+            "change that: use rename_strategy=drain"
         )
 
 
@@ -500,15 +501,15 @@ def _agents_register_anew(context: PlanContext) -> bool:
     strange = sorted({agent.agent_type for agent in agents if agent.agent_type not in L2_AGENTS})
     if strange:
         raise PlanError(
-            f"network agents of this host need neutron_db_url: {', '.join(strange)} would not register under the "
-            "new name by a restart. An override of SG305 does not change that"
+            f"network agents of this host need neutron_db_url: after a restart {', '.join(strange)} would not "
+            "register under the new name. An override of SG305 does not change that"
         )
     dead = sorted(agent.agent_type for agent in agents if not agent.alive)
     if dead or not agent_units_of(context):
         raise PlanError(
-            "without neutron_db_url the ports follow an agent that registers again, and here "
+            "without neutron_db_url the ports follow an agent that registers again, and on this host "
             + (f"{', '.join(dead)} is not alive" if dead else "no unit of such an agent is known")
-            + ": nothing would bind them"
+            + ": no agent would bind the ports"
         )
     return True
 
@@ -532,13 +533,13 @@ def _port_params(context: PlanContext) -> t.Dict[str, t.Any]:
 
 def _ports_home(context: PlanContext) -> Step:
     params = _port_params(context)
-    title = f"note where {count(len(params['ports']), 'port')} must be bound to if this is undone"
+    title = f"record the binding of {count(len(params['ports']), 'port')} for a rollback"
     return Step("ports_home", title, CONTROLLER, "ports_home", params)
 
 
 def _ports(context: PlanContext) -> Step:
     params, ports = _port_params(context), _own_ports(context)
-    title = f"neutron: {count(len(ports), 'port')}, as soon as the agent is there"
+    title = f"neutron: bind {count(len(ports), 'port')} once the agent is alive"
     changes = neutron_ports.PLACE.changes(context.renaming)
     return Step("ports", title, CONTROLLER, "ports", params, changes)
 
@@ -584,7 +585,7 @@ def host_names(context: PlanContext) -> Step:
         Change(f"{where} Open vSwitch", f"external_ids:{key}", value["before"], value["after"])
         for key, value in sorted(external.items())
     ]
-    changes.append(Change(f"{where} libvirt", "host name (seen)", old.hypervisor_hostname, new.hypervisor_hostname))
+    changes.append(Change(f"{where} libvirt", "host name (reported)", old.hypervisor_hostname, new.hypervisor_hostname))
     return Step("host_names", "the host's own name and files", HOST, "host_names", params, changes)
 
 
@@ -628,7 +629,7 @@ def _compute_up(context: PlanContext) -> Step:
 def _guests_settled(context: PlanContext) -> Step:
     """What owners asked for until they were locked is done: a guest that is another by it ends the run in time."""
     step = _guests(context, "guests_settled", True)
-    title = f"compare {count(len(step.params['domains']), 'domain')} with what was read"
+    title = f"compare {count(len(step.params['domains']), 'domain')} with the plan"
     return dataclasses.replace(step, title=title, params={**step.params, "before_stop": True})
 
 
@@ -637,7 +638,7 @@ def _guests(context: PlanContext, name: str, strict: bool) -> Step:
     domains = guests.as_before(needed(context.host.domains, "domains"))
     params = {"domains": domains, "boot_id": context.host.boot_id, "strict": strict}
     when = "before" if strict else "after"
-    title = f"compare {count(len(domains), 'domain')}, {when} nova-compute starts: process, uuid, definition"
+    title = f"compare {count(len(domains), 'domain')} {when} nova-compute starts: process, uuid, definition"
     return Step(name, title, CONTROLLER, "guests", params)
 
 
@@ -660,22 +661,28 @@ def _audit(context: PlanContext) -> Step:
 
 def _notes(context: PlanContext) -> t.List[str]:
     notes = [
-        "Nova does not support a rename: no deployment tool may reconfigure this host before it knows the new name.",
+        (
+            "Nova does not support a rename: do not let a deployment tool reconfigure this host before it has the new "
+            "name."
+        ),
     ]
     if not _looks_into_queues(context):
         notes.append(
             f"RabbitMQ keeps the queue compute.{context.before.host} until an operator deletes it (rename_rabbit_url)."
         )
     notes += [
-        "Not changed here: DNS, certificates, ssh known hosts, monitoring, /etc/hosts of other hosts.",
+        "The run does not change: DNS, certificates, ssh known hosts, monitoring, /etc/hosts of other hosts.",
     ]
     if _agents_register_anew(context):
         notes.append(
-            f"Guests are cut off (some seconds, {count(len(_own_ports(context)), 'port')}): from the L2 agent's first "
-            "synchronisation under the new name until their ports are bound to it. A rollback cuts them off once more."
+            f"Guests lose their network (some seconds, {count(len(_own_ports(context)), 'port')}) from the L2 agent's "
+            "first synchronisation under the new name until their ports are bound to it. A rollback interrupts it "
+            "once more."
         )
     if context.after.os is None:
-        notes.append(f"The host's own name ({context.host.kernel_hostname}) is not Nova's: it stays as it is.")
+        notes.append(
+            f"The host's own name ({context.host.kernel_hostname}) differs from Nova's, and the run does not change it."
+        )
     return notes
 
 

@@ -143,7 +143,7 @@ def _home(drain: _Drain) -> Step:
         "guests": [guest.uuid for guest in drain.guests],
         **_moving_params(drain),
     }
-    title = f"note the {count(len(drain.guests), 'guest')} living here"
+    title = f"record the {count(len(drain.guests), 'guest')} on this host"
     return Step("guests_at_home", title, CONTROLLER, "guests_at_home", params)
 
 
@@ -202,7 +202,7 @@ def _delete(drain: _Drain) -> Step:
         Change("host mapping", "host", drain.old, "deleted"),
     ]
     changes += [Change(f"aggregate {entry['name']}", "member", drain.old, "removed") for entry in members]
-    title = "delete the compute service (from here there is no way back, only forward)"
+    title = "delete the compute service (no rollback is possible from here on)"
     return Step(POINT_OF_NO_RETURN, title, CONTROLLER, "delete_service", params, changes)
 
 
@@ -214,7 +214,7 @@ def _identity(drain: _Drain) -> Step:
     ]
     where = drain.request.inventory_name
     changes = [Change(where, "compute_id file", str(file["path"]), str(file["kept_as"])) for file in files]
-    title = "put the old compute_id out of the way: the host gets a new identity"
+    title = "rename the old compute_id file: the host gets a new identity"
     return Step("identity_file", title, HOST, "identity_file", {"files": files}, changes)
 
 
@@ -233,9 +233,9 @@ def _register(drain: _Drain) -> Step:
     }
     changes = [
         Change(f"compute service of {drain.new}", "host", "(none)", drain.new),
-        Change(f"compute service of {drain.new}", "status", "(none)", "disabled, until the aggregates are joined"),
+        Change(f"compute service of {drain.new}", "status", "(none)", "disabled, until the host is in its aggregates"),
     ]
-    title = "see nova-compute register as a new host, and the host mapped to its cell"
+    title = "wait until nova-compute registers as a new host, and map the host to its cell"
     return Step("register", title, CONTROLLER, "register", params, changes)
 
 
@@ -254,7 +254,7 @@ def _aggregates(drain: _Drain) -> Step:
     members = _memberships(drain)
     changes = [Change(f"aggregate {entry['name']}", "member", drain.old, drain.new) for entry in members]
     params = {"host": drain.new, "aggregates": members, "timeout": 180}
-    title = f"join {count(len(members), 'aggregate')}, in Nova and in placement"
+    title = f"add the host to {count(len(members), 'aggregate')}, in Nova and in placement"
     return Step("aggregates", title, CONTROLLER, "join_aggregates", params, changes)
 
 
@@ -278,7 +278,7 @@ def _enable(drain: _Drain) -> Step:
     held = in_place.reason_of(drain.request.operation_id)
     params = {"host": drain.new, "status": service.status, "reason": service.disabled_reason, "held": held}
     changes = [Change(f"compute service of {drain.new}", "status", "disabled", service.status)]
-    title = "enable the new compute service" if service.status == "enabled" else "give the new service the old status"
+    title = "enable the new compute service" if service.status == "enabled" else "set the old status on the new service"
     return Step("enable_service", title, CONTROLLER, "new_service_status", params, changes)
 
 
@@ -298,14 +298,16 @@ def _return(drain: _Drain) -> Step:
 
 def _notes(drain: _Drain) -> t.List[str]:
     notes = [
-        "Guests that run are migrated live; stopped ones are moved by a cold migration that is confirmed at once.",
-        "The host gets a new service, node and provider: update what refers to the old uuids outside Nova.",
+        "Running guests migrate live; stopped guests migrate cold, and the run confirms their migration at once.",
+        "Update software outside Nova that uses the old uuids: the host gets a new service, node and provider.",
     ]
     base = drain.base
     if base.host.nova_conf is not None and base.host.nova_conf.images_type != "rbd" and drain.guests:
-        notes.append("Disks are local: each is copied over the network.")
+        notes.append("Disks are local: Nova copies each over the network.")
     if base.after.os is None:
-        notes.append(f"The host's own name ({base.host.kernel_hostname}) is not Nova's: it stays as it is.")
+        notes.append(
+            f"The host's own name ({base.host.kernel_hostname}) differs from Nova's, and the run does not change it."
+        )
     if not drain.options.bring_back and drain.guests:
-        notes.append("The guests stay where they are moved to (rename_drain_return=true brings them back).")
+        notes.append("The guests stay on their new hosts (rename_drain_return=true moves them back).")
     return notes

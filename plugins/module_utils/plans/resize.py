@@ -48,19 +48,21 @@ def plan(
     steps = []
     if pins:
         told = [Change(where, "pinned availability zone", str(pin), zone)]
-        steps.append(Step("pin", f"pin it to {zone} ({method})", CONTROLLER, "pin", change, told))
+        steps.append(Step("pin", f"pin the server to {zone} ({method})", CONTROLLER, "pin", change, told))
     old_name = before.name if before else "(unread)"
     flavors = [Change(where, "flavor", str(old_name), request.flavor_name)]
-    steps.append(Step("resize", f"resize it to {request.flavor_name}", CONTROLLER, "resize", move, flavors))
-    steps.append(Step("compare", f"verify that it is in {zone}, revert it if not", CONTROLLER, "compare", move))
+    steps.append(Step("resize", f"resize the server to {request.flavor_name}", CONTROLLER, "resize", move, flavors))
+    steps.append(
+        Step("compare", f"verify that the server is in {zone}, revert the resize if not", CONTROLLER, "compare", move)
+    )
     if request.confirm:
         steps.append(Step("confirm", "confirm the resize", CONTROLLER, "confirm", move))
     if pins and not request.keep_pin:
         told = [Change(where, "pinned availability zone", zone, str(pin))]
         steps.append(Step("unpin", "restore its old pin", CONTROLLER, "unpin", change, told))
-    notes = [f"it is kept in {zone} by {method}: {why}"]
+    notes = [f"{method} keeps the server in {zone}: {why}"]
     if not request.confirm:
-        notes.append("it is left in VERIFY_RESIZE: confirm or revert it (resize_confirm=false)")
+        notes.append("The server stays in VERIFY_RESIZE: confirm or revert it (resize_confirm=false)")
     if pins and request.keep_pin:
-        notes.append(f"it stays pinned to {zone} (resize_keep_pin=true)")
+        notes.append(f"The server stays pinned to {zone} (resize_keep_pin=true)")
     return Plan(kind_of(server.id), request.operation_id, server.name, steps, notes)

@@ -27,7 +27,10 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
     """Return what is left to the operator, in order."""
     if clearing.held_until_start is not None and clearing.started:
         return [
-            f"nova-compute runs on {host} and has left evacuation records: each start ends one record of a server",
+            (
+                f"nova-compute runs on {host} and has unfinished evacuation records: each start ends one record of a "
+                "server"
+            ),
             f"then restart nova-compute on {host}, wait for Join ServiceGroup in its log, and run return_host again",
         ]
     if clearing.held_until_start is not None:
@@ -35,7 +38,7 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
             f"then start nova-compute on {host}: its service stays disabled and forced down",
             "then run return_host again: it releases the service, which Nova refuses before",
         ]
-    return ["return_host does not start nova-compute: start it when this run has ended"]
+    return ["start nova-compute when this run has ended: return_host does not start it"]
 
 
 def domain_params(clearing: Clearing, uri: str) -> t.Dict[str, t.Any]:
@@ -67,7 +70,7 @@ def lift_params(clearing: Clearing) -> t.List[t.Dict[str, t.Any]]:
 def _blocklist(clearing: Clearing) -> t.Iterator[Step]:
     if clearing.lifts:
         changes = [
-            Change(f"Ceph {lift.fsid}", f"OSD blocklist: {address} ({why})", "refused", "let in")
+            Change(f"Ceph {lift.fsid}", f"OSD blocklist: {address} ({why})", "refused", "removed")
             for lift in clearing.lifts
             for address, why in sorted(lift.addresses.items())
         ]

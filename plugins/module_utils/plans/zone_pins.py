@@ -72,11 +72,14 @@ def plan(facts: ZoneFacts, request: PinRequest) -> PinPlan:
 def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union[PinChange, Finding, None]:
     subject = zones.subject_of(server)
     if server.status == UNKNOWN:
-        remedy = "Make the database of its cell answer, then run it again."
+        remedy = "Make the database of the server's cell answer, then run the same command again."
         return finding("SG709", subject, {"status": UNKNOWN, "not read": ["its cell does not answer"]}, remedy)
     if facts.aggregates is None or facts.pins is None or server.id not in facts.pins:
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread] or ["its request spec was not read"]
-        remedy = "Make it readable. The pin is in the API from microversion 2.96 on; below it, give nova_api_db_url."
+        remedy = (
+            "Make the server's pin readable. The API shows it from microversion 2.96 on; for an older Nova, "
+            "set nova_api_db_url."
+        )
         return finding("SG709", subject, {"not read": reasons}, remedy)
     before = facts.pins[server.id]
     after = _wanted(facts, server, before, request)
@@ -85,10 +88,10 @@ def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union
     if after == before:
         return None
     if server.task_state is not None:
-        return finding("SG701", subject, {"task_state": server.task_state}, "Wait until its task is over.")
+        return finding("SG701", subject, {"task_state": server.task_state}, "Wait until the server's task ends.")
     method, why = _method(facts, server, before, after, request)
     if method is None:
-        remedy = "Use strategy=auto, or give what is missing."
+        remedy = "Use strategy=auto, or set the missing option."
         return finding("SG705", subject, {"pinned to": before, "wanted": after, "why not": why}, remedy)
     return PinChange(server.id, server.name, server.host, before, after, method)
 
@@ -106,14 +109,17 @@ def _wanted(
     subject, zone, known = zones.subject_of(server), zones.zone_of(facts, server.host), facts.aggregates or []
     evidence = {"pinned to": before, "host": server.host, "zone of its host": zone}
     if zone is None:
-        remedy = "It is on no host, or its host is in two zones or unread: there is no zone to pin it to."
+        remedy = (
+            "Put the server's host into exactly one zone, and make it readable: without a host in one zone "
+            "there is no zone to pin to."
+        )
         return finding("SG709", subject, evidence, remedy)
     if zone not in zones.carried(known):
-        remedy = "No aggregate carries the zone of its host: a pin to it would hold it nowhere."
+        remedy = "Give the zone an aggregate first: without one a pin to the zone has no effect."
         return finding("SG402", subject, evidence, remedy)
     held = zones.constraint(before, known)
     if held not in (None, zone) or request.zone not in (None, zone):
-        remedy = "A pin holds a server where it is. Move it first, or unpin it first, whichever is meant."
+        remedy = "Move the server into the zone first, or unpin it first: a pin holds a server in the zone where it is."
         return finding("SG404", subject, {**evidence, "wanted": request.zone or zone}, remedy)
     return zone
 
@@ -126,8 +132,8 @@ def _method(
     if not resize.by_api(facts.compute_max_microversion):
         api = f"this Nova offers microversion {facts.compute_max_microversion}, a pin by API needs {resize.PIN_API}"
     elif after is not None and (before is not None or after != zones.zone_of(facts, server.host)):
-        api = f"the API pins only what is unpinned, to the zone that it is in; it is pinned to {before}"
-    problems = {"pin_api": api, "pin_db": None if request.has_database else "no nova_api_db_url is given"}
+        api = f"the API pins only an unpinned server, to its current zone; this server is pinned to {before}"
+    problems = {"pin_api": api, "pin_db": None if request.has_database else "nova_api_db_url is not set"}
     for method in ("pin_api", "pin_db") if request.strategy == "auto" else (request.strategy,):
         if problems[method] is None:
             return method, ""

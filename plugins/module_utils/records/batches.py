@@ -53,7 +53,7 @@ def write(place: str, number: int, rows: t.Sequence[t.Any]) -> None:
 def mark(place: str, number: int, state: str) -> None:
     """Note how a batch ended. Raises :class:`JournalError` for one that is not there."""
     if state not in STATES:
-        raise journals.JournalError(f"{place}: {state} is no state of a batch")
+        raise journals.JournalError(f"{place}: {state} is not a state of a batch")
     found = states(place)
     if number not in found:
         raise journals.JournalError(f"{place}: there is no batch {number}")

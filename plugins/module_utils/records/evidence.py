@@ -116,7 +116,7 @@ def save_texts(directory: str, texts: t.Mapping[str, str]) -> None:
     """Keep texts under their own SHA-256: what is there already is the same. Raises FactsError for one that is not."""
     for digest, text in sorted(texts.items()):
         if hashlib.sha256(text.encode()).hexdigest() != digest:
-            raise FactsError(f"{DEFINITIONS}: a text that is not that of its SHA-256 {digest}")
+            raise FactsError(f"{DEFINITIONS}: a text does not match its SHA-256 {digest}")
         path = os.path.join(directory, DEFINITIONS, f"{digest}.xml")
         if not os.path.exists(path):
             _write(path, text, directory)
@@ -198,7 +198,7 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     unreachable = {name: _load_reason(path) for name, path in _files(directory, UNREACHABLE)}
     for name in sorted(set(hosts) & set(unreachable)):
         # The run was killed between the two writes of a save: which one is the newer cannot be told.
-        raise FactsError(f"{directory}: host {name} is both in {HOSTS} and in {UNREACHABLE}: read it again")
+        raise FactsError(f"{directory}: host {name} is both in {HOSTS} and in {UNREACHABLE}: read the host again")
     cloud = _load_optional(os.path.join(directory, CLOUD), CloudFacts)
     databases = _load_optional(os.path.join(directory, DATABASES), DatabaseFacts)
     links = _load_optional(os.path.join(directory, LINKS), LinkFacts)
@@ -206,7 +206,7 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
     failures = _load_failures(os.path.join(directory, FAILURES))
     times = [str(part.read_at) for part in parts]
     if not times and not unreachable and not failures:
-        raise NoEvidenceError(f"{directory}: no evidence was found there")
+        raise NoEvidenceError(f"{directory}: no evidence found")
     whole = Bundle(
         SCHEMA, collected_at or min(times, default=""), hosts, unreachable, cloud, databases, links, failures
     )
@@ -348,7 +348,7 @@ def instance_uuids(directory: str) -> t.List[str]:
 def with_unread(bundle: Bundle, inventory_names: t.Iterable[str]) -> Bundle:
     """Return the evidence with every one of these hosts in it: one that left no trace is one that was not read."""
     missing = set(inventory_names) - {*bundle.hosts, *bundle.unreachable}
-    reasons = dict.fromkeys(sorted(missing), "not read: it ended before it answered")
+    reasons = dict.fromkeys(sorted(missing), "not read: the task ended before the host answered")
     return dataclasses.replace(bundle, unreachable={**bundle.unreachable, **reasons})
 
 

@@ -65,12 +65,14 @@ def open_new(directory: str, journal: t.Dict[str, t.Any], ended: t.Optional[int]
     path = path_of(directory, journal["kind"])
     with _locked(directory):
         if ended is not None and count_closed(directory, journal["kind"]) != ended:
-            raise JournalError(f"{path}: another operation has ended since this one was planned: run it again")
+            raise JournalError(
+                f"{path}: another operation has ended since this one was planned: run the same command again"
+            )
         try:
             # A link refuses what is there already, whoever made it: version 0.1 opened without this lock.
             _store(path, journal, os.link)
         except FileExistsError:
-            raise JournalError(f"{path}: an operation is open already") from None
+            raise JournalError(f"{path}: an operation is already open") from None
 
 
 def read(directory: str, kind: str) -> t.Optional[t.Dict[str, t.Any]]:
@@ -250,10 +252,10 @@ def claim(
         before = journal.get("run") or {}
         token = before.get("token")
         if token != previous:
-            raise JournalError(f"SG707 lock-held: {run_text(before)} took operation {operation_id} up a moment ago")
+            raise JournalError(f"SG707 lock-held: {run_text(before)} resumed operation {operation_id} a moment ago")
         if token is not None and not (certain or before.get("ended")):
             _refuse_while_it_may_live(signs, before)
-        event = {"at": at, "text": f"taken up by {run_text(run)}"}
+        event = {"at": at, "text": f"resumed by {run_text(run)}"}
         journal = noted({**journal, "run": dict(run)}, event)
         write(directory, journal)
         _give_sign(signs, str(run["token"]), "claim")
@@ -338,8 +340,8 @@ def _refuse_while_it_may_live(signs: int, run: t.Mapping[str, t.Any]) -> None:
         age = int(now - seen["at"] if seen["boot_id"] == _boot_id() else now)
     if age < LEASE:
         raise JournalError(
-            f"SG707 lock-held: {run_text(run)} was alive {age} s ago: wait {LEASE - age} s. "
-            "If you know that it has ended: rename_take_over=true"
+            f"SG707 lock-held: {run_text(run)} was alive {age} s ago: wait {LEASE - age} s. If you know that the run "
+            "has ended, set rename_take_over=true"
         )
 
 
@@ -395,7 +397,9 @@ def close(directory: str, journal: t.Dict[str, t.Any]) -> str:
     Raises :class:`JournalError` where that operation is not open, or another run has it.
     """
     if journal.get("state") not in FINAL:
-        raise JournalError(f"operation {journal.get('operation_id')} is {journal.get('state')}: not to be closed")
+        raise JournalError(
+            f"operation {journal.get('operation_id')} is {journal.get('state')}: the run cannot close it"
+        )
     path = path_of(directory, journal["kind"])
     closed = os.path.join(directory, "closed")
     target = os.path.join(closed, f"{journal['kind']}-{journal['operation_id']}.json")

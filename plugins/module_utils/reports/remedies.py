@@ -127,10 +127,10 @@ _BOTH_ENDS: t.Mapping[str, t.Tuple[str, ...]] = {"SG309": ("source", "destinatio
 _OTHER = Rule("rest")
 
 KEEP_STOPPED = (
-    "Do not start or restart nova-compute on this host until the steps below are done, and keep others from it: "
-    "systemctl mask nova-compute (its unit may have another name)."
+    "Do not start or restart nova-compute on this host until the steps below are done, and prevent others from "
+    "starting it: systemctl mask nova-compute (its unit may have another name)."
 )
-AGAIN = "Run the audit again. What is put off is decided by what it says then."
+AGAIN = "Run the audit again. Its result decides the postponed findings."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -251,7 +251,7 @@ def _why_no_start(names: t.Sequence[str], said: t.Mapping[str, t.Optional[str]])
         return None  # it is about no host
     mine = [said[name.casefold()] for name in names if name.casefold() in said]
     if not mine:
-        return "it is not known what a start of nova-compute would do: the host was not read"
+        return "the host was not read: what a start of nova-compute would do is not known"
     return next((why for why in mine if why is not None), None)
 
 

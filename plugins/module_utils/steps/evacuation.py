@@ -208,7 +208,7 @@ class Evacuator:
             self._blind += 1
             if self._blind > BLIND_LOOKS:
                 raise
-            self.remark(f"Nova does not answer ({error}); what was sent goes on by itself")
+            self.remark(f"Nova does not answer ({error}); the evacuations already sent continue")
             return None
         self._blind = 0
         return seen
@@ -261,7 +261,7 @@ class Evacuator:
         """See what has become of one server; whether it has ended, well or not."""
         server = seen[trip.uuid]
         if server is None or server.status in ("DELETED", "SOFT_DELETED"):
-            return self._end(trip, GONE, None, None, "deleted by its owner meanwhile")
+            return self._end(trip, GONE, None, None, "deleted by its owner during the run")
         if server.host != self.source:
             return self._elsewhere(trip, server)
         if server.task_state is not None:
@@ -277,7 +277,7 @@ class Evacuator:
                 # Nova may have taken stays in transit.
                 trip.asked = trip.unclear
                 return not trip.unclear
-            return self._end(trip, FAILED, server.host, server.status, f"it is {server.status}")
+            return self._end(trip, FAILED, server.host, server.status, f"the server is {server.status}")
         error = answers[trip.uuid]
         if error is None:
             trip.asked = True
@@ -337,7 +337,7 @@ class Evacuator:
     def _overdue(self, trip: _Trip, host: t.Optional[str], status: str) -> bool:
         if self.monotonic() - trip.started <= self.timeout:
             return False
-        reason = f"not ended within {int(self.timeout)} s; Nova may still be at it"
+        reason = f"not ended within {int(self.timeout)} s; Nova may still be working on it"
         return self._end(trip, UNKNOWN, host, status, reason)
 
     def _record(self, uuid: str) -> t.Optional[str]:
@@ -377,7 +377,7 @@ class Evacuator:
         self.outcomes.append(done)
         count = len(self.outcomes)
         left = int((now - self._first) / count * (self._total - count))
-        eta = f", some {left} s to go" if left else ""
+        eta = f", about {left} s left" if left else ""
         where = f"{status} on {host}" if outcome == ARRIVED else f"{outcome}: {reason}"
         self.remark(f"{count}/{self._total} {trip.name}: {where} ({done.seconds} s{eta})")
         return True

@@ -51,10 +51,10 @@ class LockGuests:
             found = guests_here(self.systems, params)
         open_ = [f"{guest.name} ({guest.uuid})" for guest in found if not guest.locked]
         if open_:
-            raise StepError(f"not locked, though Nova accepted it: {', '.join(open_)}", changed_meanwhile=True)
+            raise StepError(f"not locked, although Nova accepted the lock: {', '.join(open_)}", changed_meanwhile=True)
         mine = sorted(guest.uuid for guest in found if guest.reason == params["reason"])
         others = len(found) - len(mine)
-        left = f", {others} locked by others left alone" if others else ""
+        left = f", {others} locked by others left unchanged" if others else ""
         return Done(f"{count(len(mine), 'guest')} locked{left}", {"locked": mine})
 
     def recall(self, memory: t.Mapping[str, t.Any]) -> None:
@@ -143,11 +143,11 @@ class LostRequests:
         stuck = standing(found.findings, self.systems.overrides)
         if stuck:
             said = findings_text(found, self.systems.overrides)
-            raise StepError(f"tasks of guests that nothing ends:\n{said}", checked=found)
+            raise StepError(f"tasks of guests that will never end:\n{said}", checked=found)
         if found.findings:
             self.systems.remark(findings_text(found, self.systems.overrides))
         total = sum(len(entries) for entries in asked.values())
-        told = f"{count(total, 'request')} since, {len(found.findings)} not carried out"
+        told = f"{count(total, 'request')} since then, {len(found.findings)} not executed"
         return Done(told, noted(found, self.systems.overrides))
 
     def undo(self, params: Params) -> None:
@@ -190,7 +190,7 @@ class NoEvacuation:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Refuse where a cell has such a record, or is not read."""
         found = self._found(params)
-        return Done("none" if not found.findings else "passed by name", noted(found, self.systems.overrides))
+        return Done("none" if not found.findings else "overridden", noted(found, self.systems.overrides))
 
     def undo(self, params: Params) -> None:
         """Refuse in the same way: nova-compute is about to start under the old name."""
@@ -239,7 +239,7 @@ def unlock(systems: Systems, params: Params, uuids: t.Iterable[str], ours: t.Col
         unlocked = instance_actions.unlock(systems.cloud, locked)
         left = mine()
     if left:
-        raise StepError(f"still locked for {reason}, though Nova accepted the unlocking: {', '.join(left)}")
+        raise StepError(f"still locked for {reason}, although Nova accepted the unlock: {', '.join(left)}")
     return unlocked
 
 

@@ -145,7 +145,7 @@ def _refuse_strange(batch: t.Sequence[Repair]) -> None:
         allowed = schema.LINK_UPDATES.get(change.table, ())
         known = schema.COLUMNS[schema.CELL].get(change.table, ())
         if not change.after or set(change.after) - set(allowed) or set(change.before) - set(known):
-            raise ValueError(f"{change.database} {change.table}: not a change a repair makes: {change.label}")
+            raise ValueError(f"{change.database} {change.table}: a repair does not make this change: {change.label}")
 
 
 def _expected(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
@@ -167,8 +167,8 @@ def _apply(url: str, batch: t.Sequence[Repair], journaled: t.Sequence[Repair]) -
         stamps = _stamps(connection, outcome.changed)
         if stamps != {made.change.key: made.stamp for made in journaled}:
             raise Conflict(
-                f"{journaled[0].change.database} {journaled[0].change.table}: others keep writing the rows of a batch; "
-                "nothing of it was changed"
+                f"{journaled[0].change.database} {journaled[0].change.table}: other writers keep changing the rows of "
+                "this batch; the run changed none of them"
             )
         rows.update(connection, schema.CELL, [made.change for made in outcome.changed])
     return outcome
@@ -195,7 +195,7 @@ def _compared(connection: sa.Connection, batch: t.Sequence[Repair], lock: bool) 
 
 def _reason(entry: t.Any) -> str:
     first = rows.problems(entry)[0]
-    return f"it changed meanwhile: {first['column']} is {first['found']!r}, expected {first['expected']!r}"
+    return f"the row changed since it was read: {first['column']} is {first['found']!r}, expected {first['expected']!r}"
 
 
 def _leave_out(connection: sa.Connection, outcome: BatchOutcome, broken: t.Mapping[Premise, str]) -> None:
@@ -236,5 +236,5 @@ def _broken(connection: sa.Connection, premises: t.Set[Premise], lock: bool) -> 
         found = {row[0]: tuple(zip(columns, row[1:])) for row in connection.execute(statement)}
         for key, premise in mine.items():
             if found.get(key) != premise.values:
-                broken[premise] = f"{name} id={key} is not what it was: {dict(found.get(key, ()))}"
+                broken[premise] = f"{name} id={key} has changed: {dict(found.get(key, ()))}"
     return broken

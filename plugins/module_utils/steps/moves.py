@@ -65,7 +65,7 @@ class ProbeError(AgainError):
     """Before anybody is sent, the source hosts are to try whether they reach the destinations."""
 
     def __init__(self, bundle: Bundle, probes: t.Sequence[reachability.Probe]) -> None:
-        super().__init__(f"{count(len(probes), 'connection')} to destinations tried first")
+        super().__init__(f"{count(len(probes), 'connection')} to destinations tested first")
         self.bundle = bundle
         self.probes = tuple(probes)
 
@@ -258,7 +258,7 @@ class ZoneMover(Mover):
             if self.blind > BLIND_LOOKS:
                 raise
             if self.blind == 1:
-                self.systems.remark(f"{guest.name}: {error}; what was sent goes on by itself")
+                self.systems.remark(f"{guest.name}: {error}; the migration already sent continues")
             return False
         self.blind = 0
         return ended or guest in self.postponed
@@ -321,7 +321,9 @@ class ZoneMover(Mover):
             return True
         host, why = self.seats.again(guest.uuid, guest.tried, self._closed(guest))
         if host is None and self._falls_back(guest):
-            self.systems.remark(f"{guest.name}: Nova does not move it live: cold, it is stopped meanwhile")
+            self.systems.remark(
+                f"{guest.name}: Nova does not move the server live: cold migration, the server is stopped for it"
+            )
             guest.cold, guest.live, guest.tried = True, False, {}
             host, why = self.seats.again(guest.uuid, guest.tried, self._closed(guest))
         if host is None:
@@ -353,13 +355,15 @@ class ZoneMover(Mover):
         if server["status"] == "ERROR":
             self.past.doubtful[guest.uuid] = target
         if open_before and target in self.past.closed:
-            self.systems.remark(f"no further server is sent to {target}: {self.past.closed[target]}")
+            self.systems.remark(f"the run sends no further server to {target}: {self.past.closed[target]}")
         self.keep(self.past)
 
     def _cannot(self, guest: Move, status: str) -> bool:
         """One that its move left in ERROR is examined first."""
         if guest.uuid in self.past.doubtful:
-            self.systems.remark(f"{guest.name}: ERROR: where its QEMU runs is looked at before anybody else is sent")
+            self.systems.remark(
+                f"{guest.name}: ERROR: the run finds out where its QEMU runs before it sends another server"
+            )
             return True
         return super()._cannot(guest, status)
 
@@ -368,7 +372,7 @@ class ZoneMover(Mover):
         guest = _zoned(guest)
         if server.get("OS-EXT-SRV-ATTR:host") is None:
             self.gone.append(guest.name)
-            self.systems.remark(f"{guest.name}: {server['status']}, on no host: its owner did that meanwhile")
+            self.systems.remark(f"{guest.name}: {server['status']}, on no host: its owner did that during the run")
             return True
         looked_at = guest.uuid in self.past.doubtful or self.past.settled.get(guest.uuid) == host
         if server["status"] == "ERROR" and guest.begun and not looked_at:
@@ -376,7 +380,7 @@ class ZoneMover(Mover):
             self.keep(self.past)
             return self._cannot(guest, "ERROR")
         zone = self._zone(host)
-        remedy = "Move it back into its zone; see its events for who moved it (openstack server event list)."
+        remedy = "Move the server back into its zone; its events show who moved it (openstack server event list)."
         item = zone_checks.landed(reads.server_of(server), guest.zone or "(unread)", zone, remedy)
         if item is None:
             if guest.source is not None and server["status"] != "ERROR":
@@ -407,7 +411,7 @@ class ZoneMover(Mover):
             migration = server_moves.last_migration(self.systems.cloud, guest.uuid) or {}
         if migration.get("migration_type") != "migration":
             return False
-        self.systems.remark(f"{guest.name}: {guest.lost}: reverted, not confirmed")
+        self.systems.remark(f"{guest.name}: {guest.lost}: reverting, not confirming")
         try:
             server_moves.revert(self.systems.cloud, guest.uuid)
         except ApiError as error:
@@ -472,9 +476,9 @@ class MoveServers:
         outcome.gone += [name for name in mover.gone if name not in outcome.gone]
         waiting = [*waiting, *mover.postponed]
         if past.doubtful:
-            raise AgainError(f"{count(len(past.doubtful), 'server')} in ERROR after a move: the hosts are read again")
+            raise AgainError(f"{count(len(past.doubtful), 'server')} in ERROR after a move: reading the hosts again")
         if waiting:
-            raise AgainError(f"{count(len(waiting), 'server')} left: the hosts are measured again")
+            raise AgainError(f"{count(len(waiting), 'server')} left: measuring the hosts again")
         # One that has left and is there again is no more expected than a stranger.
         self._nobody_came(params, {*here, *known} - set(mover.moved))
         self._none_hidden(params, mover)
@@ -504,7 +508,7 @@ class MoveServers:
             # What does not answer takes nobody else in this run.
             for host, why in reached.closed.items():
                 past.closed.setdefault(host, why)
-                self.systems.remark(f"no server is sent to {host}: {past.closed[host]}")
+                self.systems.remark(f"the run sends no server to {host}: {past.closed[host]}")
             self.context.keep(past)
             decision = checks.preflight(evidence, request, overrides, busy, past.tried, past.closed)
         problems = [
@@ -513,7 +517,7 @@ class MoveServers:
             if item.object.kind not in ("instance", "migration")
         ]
         if problems:
-            raise StepError(f"no further server is sent:\n{findings_text(Checked(tuple(problems)))}")
+            raise StepError(f"the run sends no further server:\n{findings_text(Checked(tuple(problems)))}")
         # What was examined here counts, not what the hosts alone say.
         kept = [
             item for item in decision.checked.findings if item.code != failed_move.CODE or item.object.id not in errors
@@ -565,7 +569,7 @@ class MoveServers:
         try:
             now = server_moves.server_as_listed(cloud, server.id)
             if now is None or (now.status, now.task_state, now.host) != ("ERROR", None, server.host):
-                return "it has changed meanwhile"
+                return "the server has changed since then"
             server_moves.reset_state(cloud, server.id)
             now = server_moves.server_as_listed(cloud, server.id)
         except ApiError as error:
@@ -618,10 +622,10 @@ class MoveServers:
             found = server_moves.servers_on(self.systems.cloud, params["host"])
         late = [server.name for server in found if server.id not in seen]
         if late and self.context.approved:
-            way = f"Resume without {self.context.request.option('expect_plan')} to move what came"
-            raise StayError(f"came to {params['host']} and not in the approved plan: {', '.join(late)}. {way}")
+            way = f"Resume without {self.context.request.option('expect_plan')} to move these servers"
+            raise StayError(f"arrived on {params['host']} and not in the approved plan: {', '.join(late)}. {way}")
         if late:
-            raise AgainError(f"came to {params['host']} meanwhile: {', '.join(late)}")
+            raise AgainError(f"arrived on {params['host']} during the run: {', '.join(late)}")
 
     def _none_hidden(self, params: Params, mover: ZoneMover) -> None:
         """Ask placement, too: a cell that does not answer lists no server."""
@@ -651,12 +655,13 @@ class MoveServers:
             mover.stayed[uuid] = (uuid, params["host"], f"SG709 evidence-missing. {item.remedy}")
         if hidden is None:
             raise StepError(
-                f"SG709 evidence-missing: placement does not say who is on {params['host']}: perhaps it is not empty"
+                f"SG709 evidence-missing: placement does not show the consumers of {params['host']}: the host may not "
+                "be empty"
             )
 
     @staticmethod
     def _told(mover: ZoneMover, params: Params) -> Done:
-        gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
+        gone = f", {len(mover.gone)} deleted during the run" if mover.gone else ""
         if mover.stayed:
             names = "; ".join(f"{name} on {host}: {why}" for name, host, why in mover.stayed.values())
             raise StayError(f"{count(len(mover.moved), 'server')} moved{gone}, {len(mover.stayed)} not: {names}")

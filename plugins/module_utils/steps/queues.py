@@ -62,7 +62,7 @@ class DrainQueues:
             if not any(queue.consumers for queue in found if queue is not None):
                 raise StepError(f"no nova-compute reads the queues of {params['old']}", changed_meanwhile=True)
             if busy and self.systems.monotonic() - begun > params["timeout"]:
-                told = f"requests wait in RabbitMQ ({', '.join(busy)}): not taken within {params['timeout']} s"
+                told = f"requests wait in RabbitMQ ({', '.join(busy)}): not consumed within {params['timeout']} s"
                 raise StepError(told, changed_meanwhile=True)
             return None if busy else "no request waits"
 
@@ -102,7 +102,7 @@ class OldRequests:
                 with _broker(self.systems) as broker:
                     queue = broker.queue(name)
                     if queue is not None and queue.consumers:
-                        findings.append(queues.left(name, f"{count(queue.consumers, 'consumer')} read it"))
+                        findings.append(queues.left(name, f"{count(queue.consumers, 'consumer')} of the queue"))
                     elif queue is not None:
                         waiting = broker.waiting(name)
                         findings += queues.requests(waiting, told, params["old"])

@@ -156,7 +156,7 @@ def lock(options: t.Mapping[str, t.Any], name: str) -> t.Iterator[t.Union[databa
         try:
             held = stack.enter_context(database.advisory_lock(nova.url_of(options, "api"), name))
         except Conflict as error:
-            raise StepError(f"SG707 lock-held: another run is at work on this host: {error}") from error
+            raise StepError(f"SG707 lock-held: another run works on this host: {error}") from error
         except DatabaseError as error:
             if not error.data.get("lock_refused"):
                 raise StepError(str(error)) from error
@@ -274,17 +274,17 @@ def left_elsewhere(systems: Systems, away: t.Sequence[moved_away.MovedAway]) -> 
         return Checked()
     domains = systems.host.facts(systems.info_arguments).domains
     if domains is None:
-        raise StepError("guests live on other hosts by now, and the domains of this host were not read")
+        raise StepError("guests live on other hosts now, and the domains of this host were not read")
     found = Checked(tuple(elsewhere.check(away, domains)))
     told = findings_text(found, systems.overrides)
     if standing(found.findings, systems.overrides):
-        raise StepError(f"guests live on other hosts by now:\n{told}", checked=found)
+        raise StepError(f"guests live on other hosts now:\n{told}", checked=found)
     systems.remark(told)
     return found
 
 
 def _left(uuids: t.Collection[str]) -> str:
-    return f"; left where they are: {', '.join(sorted(uuids))}" if uuids else ""
+    return f"; left on their hosts: {', '.join(sorted(uuids))}" if uuids else ""
 
 
 class ApiRows:
@@ -320,9 +320,9 @@ def _rows(params: Params) -> t.List[RowChange]:
 def _outcome(outcome: t.Any) -> str:
     text = f"{count(outcome.changed, 'row')} changed"
     if outcome.already:
-        text += f", {outcome.already} so already"
+        text += f", {outcome.already} already correct"
     if outcome.gone:
-        text += f"; deleted by their owners meanwhile: {', '.join(map(str, outcome.gone))}"
+        text += f"; deleted by their owners during the operation: {', '.join(map(str, outcome.gone))}"
     return text
 
 
@@ -578,11 +578,11 @@ class Guests:
             names_ = ", ".join(f"{item.object.name or item.object.id} ({item.object.id})" for item in refused)
             if params.get("before_stop"):
                 # nova-compute runs, and did what their owners asked for before they were locked.
-                raise StepError(f"guests are not what was read a moment ago: {names_}", changed_meanwhile=True)
+                raise StepError(f"guests have changed since they were read: {names_}", changed_meanwhile=True)
             raise StepError(
-                f"guests are not what they were:\n{findings_text(found, self.systems.overrides)}\n"
-                f"Look at {names_}. To go on, name each in stackguard_overrides with its code, its uuid as object and "
-                "your reason, and run the same command again",
+                f"guests have changed:\n{findings_text(found, self.systems.overrides)}\nCheck {names_}. To continue, "
+                "add an override for each to stackguard_overrides with its code, its uuid as object and your reason, "
+                "then run the same command again",
                 checked=found,
             )
         if not found.findings or params.get("before_stop"):
@@ -638,7 +638,7 @@ class ComputeUp:
         start = {"op": "apply", "action": "restart_units", "params": {"units": params["units"]}}
         marked, _started = self.systems.host.call([place, start])
         self._restarted = marked["mark"]
-        self.systems.remark("nova-compute was started again: its earlier start did not prove itself")
+        self.systems.remark("nova-compute was started again: its earlier start was not verified")
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Wait for both proofs; a line that refuses ends the wait at once."""
@@ -665,7 +665,7 @@ class ComputeUp:
             said = f"; nova-compute said: {self._transient}" if self._transient else ""
             if self._transient and quiet >= params["timeout"]:
                 said += f"; its passes are {interval} s apart: set rename_start_timeout above {int(quiet)}"
-            return f"proof from nova-compute (so far: {', '.join(proofs.values()) or 'none'}{said})"
+            return f"verification of nova-compute (so far: {', '.join(proofs.values()) or 'none'}{said})"
 
         return Done(self.systems.wait(lacks, params["timeout"], seen))
 
@@ -700,9 +700,9 @@ class ComputeUp:
             if needle in found:
                 raise StepError(f"nova-compute says: {found[needle]}")
         if verified in found:
-            proofs["log"] = "log: verified its node"
+            proofs["log"] = "log: verified its compute node"
         elif determined in found:
-            proofs["log"] = "log: determined its node, refused nothing"
+            proofs["log"] = "log: determined its compute node, refused nothing"
 
 
 class Audit:
@@ -719,7 +719,7 @@ class Audit:
         unread = Checked(unchecked=tuple(rename.unread(bundle, expected)))
         if unread.unchecked:
             said = findings_text(unread)
-            raise StepError(f"after the rename not every place of the name was read:\n{said}", checked=unread)
+            raise StepError(f"after the rename some places of the name were not read:\n{said}", checked=unread)
         ours = rename.leftovers(bundle, expected) + rename.unchanged(bundle, expected)
         found = rename.deleted_since(bundle, expected, identity.check(bundle) + names.check(bundle))
         # An override passes what the host brought along, never what the rename itself left.
@@ -732,7 +732,7 @@ class Audit:
             self.systems.remark(findings_text(checked, named))
         kept = [item for item in found.findings if item.code == rename.DELETED_SINCE or item.severity == BLOCKER]
         instances = count(len(expected.instance_ids), "instance")
-        told = f"the old name is gone; ids, uuids and allocations are what they were ({instances})"
+        told = f"the old name is gone; ids, uuids and allocations are unchanged ({instances})"
         return Done(told, noted(Checked(tuple(kept)), named))
 
     def undo(self, params: Params) -> None:

@@ -96,9 +96,9 @@ class Mover:
         waiting = self.work(guests)
         if self.failed:
             told = "; ".join(self.failed)
-            left = f" ({count(len(waiting), 'guest')} not begun)" if waiting else ""
+            left = f" ({count(len(waiting), 'guest')} not started)" if waiting else ""
             raise StepError(
-                f"{told}{left}. Every guest keeps running where it is; run the same command again to resume"
+                f"{told}{left}. Every guest keeps running on its current host; run the same command again to resume"
             )
 
     def work(self, guests: t.Sequence[Move]) -> t.List[Move]:
@@ -150,7 +150,7 @@ class Mover:
             server = server_moves.get_server(self.systems.cloud, guest.uuid)
         if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
             self.gone.append(guest.name)
-            self.systems.remark(f"{guest.name}: deleted by its owner meanwhile")
+            self.systems.remark(f"{guest.name}: deleted by its owner during the run")
             return True
         host = server.get("OS-EXT-SRV-ATTR:host")
         if server.get("OS-EXT-STS:task_state") is not None:
@@ -162,7 +162,7 @@ class Mover:
         if self.method(guest, server["status"]) is None:
             return self._cannot(guest, server["status"])
         if not self.find_host(guest):
-            return self._fail(guest, "cannot be moved: no host is left to try")
+            return self._fail(guest, "cannot be moved: the run has tried every host")
         if guest.not_before <= self.systems.monotonic():
             self._ask(guest, server)
         return False
@@ -171,7 +171,7 @@ class Mover:
         if not self.lenient or guest.reasons:
             return self._fail(guest, f"is {status}, which cannot be moved")
         self.left.append(guest.name)
-        self.systems.remark(f"{guest.name}: is {status}, which cannot be moved: it stays where it is")
+        self.systems.remark(f"{guest.name}: is {status}, which cannot be moved: it stays on its host")
         return True
 
     def _arrived(self, guest: Move, server: Json, host: str, number: str) -> bool:
@@ -257,8 +257,8 @@ class Mover:
                 continue
             if service is not None and service.state != "up":
                 found += (
-                    f"; nova-compute of {host} has not reported since {service.updated_at} (UTC): the move does not "
-                    "end before it runs again"
+                    f"; nova-compute of {host} has not reported since {service.updated_at} (UTC): the move cannot end "
+                    "until that nova-compute runs again"
                 )
         return found
 
@@ -286,7 +286,8 @@ class GuestsAtHome:
             _come_home(self.systems, params)
         except StepError as error:
             raise StepError(
-                f"{error}. All else is undone: -e rename_drain_return=false ends the rollback without them"
+                f"{error}. Everything else is rolled back: -e rename_drain_return=false ends the rollback without "
+                "these guests"
             ) from error
 
 
@@ -299,14 +300,14 @@ class ReturnGuests:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Move each to the host. What its owner stopped, started or deleted meanwhile is taken as it is."""
         if self.systems.options.get("drain_return") is False:
-            return Done("left where they are: rename_drain_return is false now")
+            return Done("left on their hosts: rename_drain_return is now false")
         try:
             mover = _come_home(self.systems, params)
         except StepError as error:
             raise StepError(
-                f"{error}. The rename itself is complete: -e rename_drain_return=false ends it without them"
+                f"{error}. The rename itself is complete: -e rename_drain_return=false ends it without these guests"
             ) from error
-        gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
+        gone = f", {len(mover.gone)} deleted during the run" if mover.gone else ""
         return Done(f"{count(len(mover.moved), 'guest')} on {params['host']}{gone}")
 
     def undo(self, params: Params) -> None:
@@ -372,7 +373,7 @@ class MoveGuests:
         guests += [Move(uuid, guest["name"], []) for uuid, guest in planned.items() if uuid not in there]
         mover = Mover(self.systems, params, lambda host: host != params["host"])
         mover.move(guests)
-        gone = f", {len(mover.gone)} deleted meanwhile" if mover.gone else ""
+        gone = f", {len(mover.gone)} deleted during the run" if mover.gone else ""
         return Done(f"{count(len(mover.moved), 'guest')} moved{gone}", {"moved": mover.moved})
 
     def undo(self, params: Params) -> None:
@@ -392,7 +393,7 @@ def settle(systems: Systems, guests: t.Iterable[t.Tuple[str, str, str]], params:
     def settled() -> t.Optional[str]:
         for uuid in [uuid for uuid, (name, host) in waiting.items() if settling.look(uuid, name, host)]:
             del waiting[uuid]
-        return None if waiting else "no move is left unfinished"
+        return None if waiting else "no move is unfinished"
 
     def lacking() -> str:
         return f"the moves of {', '.join(name for name, _host in waiting.values())}"
@@ -451,7 +452,9 @@ class HostEmpty:
             left[:] = _left(self.systems, params)
             return None if left else "no server, no row, no domain"
 
-        return Done(self.systems.wait(lambda: f"empty; there is {', '.join(left[:5])}", params["timeout"], seen))
+        return Done(
+            self.systems.wait(lambda: f"an empty host; it still has {', '.join(left[:5])}", params["timeout"], seen)
+        )
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""
@@ -464,13 +467,13 @@ def _left(systems: Systems, params: Params) -> t.List[str]:
         databases = nova.read_databases(systems.options, sorted({params["host"], params["node"]}))
     left = [f"server {server.name} ({server.id})" for server in servers]
     if databases.cells is None or any(cell.instances is None for cell in databases.cells):
-        raise StepError("the cell databases cannot be read: the host is not known to be empty")
+        raise StepError("the cell databases cannot be read: whether the host is empty is not known")
     for cell in databases.cells:
         rows = [row for row in cell.instances or [] if row.host == params["host"] and not row.deleted]
         left += [f"instance row {row.uuid} in cell {cell.name}" for row in rows]
     domains = systems.host.facts(systems.info_arguments).domains
     if domains is None:
-        raise StepError("libvirt cannot be read: the host is not known to be empty")
+        raise StepError("libvirt cannot be read: whether the host is empty is not known")
     return left + [f"domain {domain.name} ({domain.uuid}, {domain.state})" for domain in domains]
 
 
@@ -491,7 +494,9 @@ class DeleteService:
                     self.systems.url(f"cell:{params['cell']}"), params["service"], params["host"]
                 )
             if others:
-                raise StepError(f"not deleted, it would take compute nodes of others with it: {', '.join(others)}")
+                raise StepError(
+                    f"not deleted, the deletion would also delete compute nodes of others: {', '.join(others)}"
+                )
             # Reading may have taken long, and nothing brings the service back.
             self.systems.still_ours()
             with as_step_error():
@@ -503,7 +508,8 @@ class DeleteService:
         if not self._exists(params):
             raise StepError(
                 f"the compute service {params['service_id']} of {params['host']} was deleted, with its node, provider "
-                "and host mapping: there is no way back. Run the same command without rollback to go forward"
+                "and host mapping: a rollback is no longer possible. Run the same command without rollback to finish "
+                "the rename"
             )
 
     def _exists(self, params: Params) -> bool:
@@ -516,7 +522,9 @@ class DeleteService:
         with as_step_error():
             consumers = server_moves.provider_consumers(cloud, provider)
             if consumers:
-                raise StepError(f"resource provider {provider} is left, with allocations of {', '.join(consumers)}")
+                raise StepError(
+                    f"resource provider {provider} still exists, with allocations of {', '.join(consumers)}"
+                )
             if consumers is not None:
                 # Nova only logs where placement did not delete it.
                 server_moves.delete_provider(cloud, provider)
@@ -528,8 +536,8 @@ class DeleteService:
             for identity in members:
                 server_moves.leave_aggregate(cloud, identity, params["host"])
             if self._exists(params):
-                raise StepError(f"compute service {params['service_id']} is still there")
-        return "service, node, provider and memberships are gone"
+                raise StepError(f"compute service {params['service_id']} still exists")
+        return "service, node, provider and memberships are deleted"
 
 
 class Register:
@@ -543,7 +551,7 @@ class Register:
         service_id = self._service(params, memory)
         node = self._mapped(params)
         if node == params["old_node"]:
-            raise StepError(f"the host took up its old identity {node}: a compute_id file is left where Nova reads it")
+            raise StepError(f"the host started with its old identity {node}: Nova still reads a compute_id file of it")
         told = f"service {service_id}, node {node}: up and mapped"
         return Done(told, {"service_id": service_id, "provider": node})
 
@@ -598,8 +606,8 @@ class Register:
             return self.systems.wait(lambda: f"host {host} mapped to its cell", params["discover_timeout"], seen)
         except TimedOutError as error:
             raise DiscoveryError(
-                f"{error}. Run on a controller: nova-manage cell_v2 discover_hosts, then the same command again "
-                "(rename_discover_command and rename_discover_host do that from here)"
+                f"{error}. Run nova-manage cell_v2 discover_hosts on a controller, then the same command again (with "
+                "rename_discover_command and rename_discover_host the run does this itself)"
             ) from error
 
 
@@ -644,7 +652,7 @@ class JoinAggregates:
         if entry["uuid"] in (server_moves.provider_aggregates(cloud, provider) or []):
             return "joined"
         # Half done: Nova says "already has host" from now on, and zone-pinned guests find no valid host.
-        self.systems.remark(f"aggregate {entry['name']}: placement does not know it yet, joining again")
+        self.systems.remark(f"aggregate {entry['name']}: placement does not have the host yet, adding it again")
         server_moves.leave_aggregate(cloud, entry["id"], host)
         return None
 
@@ -699,11 +707,13 @@ class DrainAudit:
             raise StepError(f"after the rename:\n{findings_text(Checked(tuple(refused)))}")
         if checked.unchecked:
             said = findings_text(Checked(unchecked=checked.unchecked))
-            raise StepError(f"after the rename not every place of the name was read:\n{said}")
+            raise StepError(f"after the rename some places of the name were not read:\n{said}")
         told = tuple(item for item in checked.findings if item.severity != BLOCKER)
         if told:
             self.systems.remark(findings_text(Checked(told)))
-        return Done("the old name is gone; new service, node and provider; the aggregates and the zone are the same")
+        return Done(
+            "the old name is gone; service, node and provider are new; the aggregates and the zone are the same"
+        )
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""

@@ -86,7 +86,7 @@ class Pin:
                 raise StepError(str(error)) from error
             raise TakeBackError(f"{error}: nothing was moved") from error
         if outcome == zone_pin.GONE:
-            raise TakeBackError(f"server {params['name']} was deleted by its owner meanwhile")
+            raise TakeBackError(f"server {params['name']} was deleted by its owner during the run")
         return Done(f"pinned to {params['zone']}")
 
     def undo(self, params: Params) -> None:
@@ -113,13 +113,13 @@ def _give_back(systems: Systems, params: Params) -> str:
         outcome = _swap(systems, params, params["zone"], params["before"])
     except Conflict as error:
         # Somebody else has pinned it since: theirs is the last word.
-        systems.remark(f"its pin is left alone: {error}")
-        return "someone else changed its pin in the meantime: left alone"
+        systems.remark(f"its pin is left unchanged: {error}")
+        return "another user changed its pin during the run: left unchanged"
     except ApiError as error:
         raise StepError(str(error)) from error
     if outcome == zone_pin.GONE:
-        return "deleted by its owner meanwhile"
-    return f"its pin is {params['before'] or 'none'}, as it was"
+        return "deleted by its owner during the run"
+    return f"its pin is {params['before'] or 'none'}, as before"
 
 
 # --- the resize -----------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class _Server:
         with as_step_error():
             server = zones.get_server(self.systems.cloud, self.params["uuid"])
         if server is None or server.status in ("DELETED", "SOFT_DELETED"):
-            raise TakeBackError(f"server {self.params['name']} was deleted by its owner meanwhile")
+            raise TakeBackError(f"server {self.params['name']} was deleted by its owner during the run")
         return server
 
     def resized(self, server: ApiServer) -> bool:
@@ -189,12 +189,12 @@ class Resize:
         def seen(found: ApiServer) -> t.Optional[str]:
             if found.status == VERIFY:
                 if not server.wanted(found):
-                    raise TakeBackError(f"server {found.name} was resized to something else meanwhile, by its owner")
+                    raise TakeBackError(f"the owner of server {found.name} resized it to another flavor during the run")
                 return f"on {found.host}"
             if found.status == "ERROR":
                 raise TakeBackError(f"server {found.name} is in ERROR: {server.why()}")
             if server.wanted(found) and server.resized(found):
-                return f"on {found.host}, someone else has confirmed it already"
+                return f"on {found.host}, another user has confirmed it already"
             if asked[0]:
                 raise TakeBackError(f"Nova did not resize it: {server.why()}")
             if found.status not in AT_REST:
@@ -247,10 +247,10 @@ class Resize:
     @staticmethod
     def _told(server: _Server, found: ApiServer, reverted: bool) -> str:
         if found.status in AT_REST and server.resized(found):
-            return f"{found.name}: someone else confirmed its resize: it stays resized, on {found.host}"
+            return f"{found.name}: another user confirmed its resize: it stays resized, on {found.host}"
         if found.status in AT_REST:
             return f"{found.name}: {found.status} on {found.host}, {'reverted' if reverted else 'not resized'}"
-        return f"{found.name}: {found.status} on {found.host}: left as it is"
+        return f"{found.name}: {found.status} on {found.host}: left unchanged"
 
 
 class Compare:
@@ -266,9 +266,13 @@ class Compare:
             zone = zones.zone_of_host(self.systems.cloud, found.host)
         confirmed = found.status != VERIFY
         remedy = (
-            "Someone else confirmed it before it was compared, so it cannot be reverted: move it back."
+            "Move the server back: another user confirmed the resize before the run compared it, so the run cannot "
+            "revert it."
             if confirmed
-            else "It is reverted. Pin it (resize_strategy=pin_api or pin_db), or make room in its zone."
+            else (
+                "Pin the server (resize_strategy=pin_api or pin_db), or make room in its zone. The run has "
+                "reverted the resize."
+            )
         )
         stray = checks.landed(found, params["zone"], zone, remedy)
         if stray is not None:
@@ -300,7 +304,7 @@ class Confirm:
             if found.status not in AT_REST:
                 raise TakeBackError(f"server {found.name} is {found.status}: {server.why()}")
             if not server.wanted(found):
-                raise TakeBackError(f"server {found.name} was reverted by its owner meanwhile")
+                raise TakeBackError(f"the owner of server {found.name} reverted the resize during the run")
             return self._rested(params, found)
 
         return Done(server.wait(f"the confirmation of {params['name']}", seen))

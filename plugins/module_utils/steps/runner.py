@@ -151,7 +151,7 @@ class Runner:
             # Killed between the last write and the journal's way to the closed ones: nothing is left to do.
             return self._close(journal, journals.FINISHED)
         if journal["state"] != journals.OPEN:
-            raise StepError(f"operation {plan.operation_id} is {journal['state']}: only a rollback can resume it")
+            raise StepError(f"operation {plan.operation_id} is {journal['state']}: only a rollback can continue it")
         for number, step in enumerate(plan.steps, 1):
             if journal["steps"].get(step.name) == journals.DONE:
                 continue
@@ -159,10 +159,12 @@ class Runner:
                 journal = self._apply(journal, step, number, len(plan.steps))
             except StepError as error:
                 if error.changed_meanwhile and _only_quiet_steps(plan, journal):
-                    self.voice.end("changed meanwhile")
-                    self.voice.remark("nothing was renamed yet: everything is put back")
+                    self.voice.end("changed since it was read")
+                    self.voice.remark("nothing was renamed yet: the run restores everything")
                     self.backward(journal)
-                    raise StepError(f"{error}. Nothing was renamed; everything is as before. Run it again.") from error
+                    raise StepError(
+                        f"{error}. Nothing was renamed; everything is as before. Run the same command again."
+                    ) from error
                 raise
         return self._close(journal, journals.FINISHED)
 
@@ -187,8 +189,9 @@ class Runner:
         unknown = sorted({step.action for step in plan.steps if step.where != HOST} - set(self.actions))
         if unknown:
             raise StepError(
-                f"operation {plan.operation_id} was begun by another version of this collection, whose steps this one "
-                f"does not know ({', '.join(unknown)}): nothing was done. Use that version to end the operation"
+                f"operation {plan.operation_id} was begun by another version of this collection. This version does "
+                f"not have its steps ({', '.join(unknown)}): nothing was changed. Use that version to end the "
+                "operation"
             )
         return plan
 

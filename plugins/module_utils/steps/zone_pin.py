@@ -83,7 +83,8 @@ class Pins:
         known, found = self.read(uuid)
         if known and found != after:
             raise Conflict(
-                f"server {uuid} is pinned to {found} after it was pinned to {after}: something else writes it",
+                f"server {uuid} is pinned to {found} after this run pinned it to {after}: another writer changes the "
+                "pin",
                 expected=after,
                 found=found,
             )

@@ -194,7 +194,7 @@ def test_overrides_of_the_template_that_would_silence_the_surveys_are_refused(co
     standing = {"audit.yml": {"stackguard_overrides": []}}
     code, told = configure("http://127.0.0.1:1", nova_awx_extra_vars=standing)
     assert code != 0
-    assert "nova_awx_extra_vars sets stackguard_overrides" in told
+    assert "Remove stackguard_overrides from nova_awx_extra_vars" in told
     assert "Create the credential types" not in told
 
 

@@ -236,7 +236,7 @@ def test_not_enough_for_the_third_of_five():
         ({"room_mib": 1023}, "SG501", "1023 MiB of real memory left"),
         ({"zone": "az2"}, "SG512", "zone az2"),
         ({"storage": "local"}, "SG513", "rebuilt from its image"),
-        ({"storage": None}, "SG709", "where it keeps disks is not known"),
+        ({"storage": None}, "SG709", "where the host stores disks is not known"),
         ({"images": None}, "SG709", "were not read"),
         ({"asked": frozenset({"b"})}, "SG709", "were not read"),
         ({"images": frozenset()}, "SG504", "lacks a_disk"),
@@ -285,7 +285,7 @@ def test_affinity_goes_to_the_other_members_or_nowhere():
     assert places(seat([one], hosts, {"a": "dead", "m": "host1"})) == {"a": "host1"}
     alone = seat([one], hosts, {"a": "dead"})
     assert codes(alone) == {"a": "SG512"}
-    assert "its own host only" in planner.why_not(alone, "a", "host0")
+    assert "only on its own host" in planner.why_not(alone, "a", "host0")
 
 
 def test_soft_policies_are_followed_where_there_is_a_choice_and_forbid_nothing():
@@ -342,7 +342,7 @@ def test_overcommit_stretches_measured_memory_but_not_huge_pages():
 
 def test_a_host_that_aggregates_bar_is_never_taken_and_one_to_be_avoided_last():
     hosts = [host("host0", room=9000), host("host1", room=8000), host("host2", room=7000)]
-    some = guest(barred={"host0": "no aggregate of it has gpu"}, avoided={"host1": "kept for others"})
+    some = guest(barred={"host0": "none of its aggregates has gpu"}, avoided={"host1": "kept for others"})
     assert places(seat([some], hosts)) == {"a": "host2"}
     (place,) = seat([some], hosts[:2]).seats
     assert (place.host, "kept for others" in place.why) == ("host1", True)

@@ -208,6 +208,6 @@ def test_records_last_and_are_part_of_the_evidence(tmp_path):
 
 
 def test_a_text_under_another_name_is_refused(tmp_path):
-    with pytest.raises(facts.FactsError, match="not that of its SHA-256"):
+    with pytest.raises(facts.FactsError, match="does not match its SHA-256"):
         evidence.save_texts(str(tmp_path), {"../../escape": "x"})
     assert list(tmp_path.iterdir()) == []

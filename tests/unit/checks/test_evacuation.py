@@ -396,7 +396,7 @@ def test_a_host_that_answers_after_it_was_read_as_off_is_on():
     some = living(scene(alive=True)).asked(fence=FENCE)
     assert dead(some) == []
     (item,) = dead(some.at(1, read_at="2026-11-21T06:00:05+00:00"), HOST_WORD)
-    assert "it answered at" in item.evidence["alive"][0]
+    assert "the host answered at" in item.evidence["alive"][0]
     # A confirming command may say that a machine is cut off, which still answers.
     some = some.asked(fence=dataclasses.replace(FENCE, kind="command"))
     assert dead(some.at(1, read_at="2026-11-21T06:00:05+00:00")) == []
@@ -677,15 +677,15 @@ def test_a_server_whose_images_are_all_under_guard_is_sent():
     ("some", "reason"),
     [
         # D2: rbd_guard found no image of these servers in its pool, and succeeded.
-        (scene().images(GUARDED, fsid="other"), "was not seen in pool vms of cluster fsid"),
-        (scene().images(GUARDED, pool="other"), "was not seen"),
-        (scene().images(GUARDED, fsid=None), "was not seen"),
-        (scene().images(), "was not seen"),
+        (scene().images(GUARDED, fsid="other"), "was not found in pool vms of cluster fsid"),
+        (scene().images(GUARDED, pool="other"), "was not found"),
+        (scene().images(GUARDED, fsid=None), "was not found"),
+        (scene().images(), "was not found"),
         (scene().images(image(DISK)), "has no guard snapshot"),
         (scene().images(dataclasses.replace(GUARDED, snapshots=[facts.RbdSnapshot("stackguard-old")])), "has no guard"),
         (scene().images(dataclasses.replace(GUARDED, snapshots=None)), "were not read"),
         (scene().images(dataclasses.replace(GUARDED, id=None)), "were not read"),
-        (scene().images(dataclasses.replace(GUARDED, id="new")), "its id was"),
+        (scene().images(dataclasses.replace(GUARDED, id="new")), "the guarded id was"),
         (scene().at(2, rbd=listing(DISK)).at(3, rbd=listing(DISK)), "not opened"),
         (scene().images(GUARDED).at(2, rbd=disks(GUARDED, fsid="other")), "two places"),
     ],

@@ -193,7 +193,7 @@ def test_locks_that_do_not_agree_prove_no_address(spoil):
 def test_host_ip_may_be_on_the_list_and_covers_no_disk():
     """A management address proves nothing about Ceph, even where all other hosts use theirs."""
     answer = decided(scene())
-    assert answer.why == {OWN: "its host_ip, and the other hosts reach this cluster from theirs"}
+    assert answer.why == {OWN: "the host_ip of this host; the other hosts reach this cluster from theirs"}
     assert answer.proven == {}
     assert set(answer.uncovered) == {ONE, TWO}
     assert sorted(item.object.id for item in stands(scene())) == sorted([ONE, TWO])

@@ -193,7 +193,7 @@ def test_an_instance_with_something_in_progress_is_not_judged(code, flight):
     assert cloud.found == set()
     (left,) = cloud.checked.unchecked
     assert (left.code, left.object) == (code, GUEST)
-    assert "it looks wrong, but" in left.reason
+    assert "the link looks wrong, but" in left.reason
 
 
 def test_narrowed_to_hosts():

@@ -160,7 +160,7 @@ def test_another_seat_counts_what_was_promised_since():
     first = held.pop(ONE)
     seat, why = moves.seat_again(evidence, decision, REQUEST, ONE, held, {first.host: "refused"})
     assert seat is None
-    assert "it failed there" in why
+    assert "the server failed there" in why
     assert "MiB of real memory left" in why
     seat, _why = moves.seat_again(evidence, decision, REQUEST, ONE, {}, {first.host: "refused"})
     assert seat.host == ({"compute3", "compute5"} - {first.host}).pop()

@@ -137,7 +137,7 @@ def test_a_certificate_that_cannot_be_understood_is_not_a_good_one(monkeypatch):
     path = "/etc/pki/libvirt/servercert.pem"
     strange = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     ((where, why),) = undecided(with_certificate(strange), "SG314")
-    assert (where, why.startswith("it cannot be understood: ")) == (path, True)
+    assert (where, why.startswith("the certificate cannot be parsed: ")) == (path, True)
     monkeypatch.setattr(certificates, "CRYPTOGRAPHY", False)
     assert undecided(with_certificate(certificate("compute1")), "SG314") == [
         (path, "cryptography is not installed on the controller")

@@ -93,9 +93,7 @@ def test_what_was_not_tried_is_asked_for():
 def test_what_answered_is_proven_and_what_refused_is_closed():
     assert judged([answer()]).proven == {PAIR}
     found = judged([answer(error="Connection refused")])
-    assert found.closed == {
-        "compute3": "compute1 does not reach its libvirt at compute3 port 16509: Connection refused"
-    }
+    assert found.closed == {"compute3": "compute1 does not reach libvirt at compute3 port 16509: Connection refused"}
     assert not found.proven
 
 

@@ -48,7 +48,7 @@ def test_a_proof_of_just_now_is_good():
         ({"now": "yesterday"}, "not before now"),
         ({"host": "compute2"}, "the fence is of compute1"),
         ({"operation": "another"}, "is of operation 0123456789ab"),
-        ({"kind": "blocklist"}, "the fence was by power, blocklist is requested now"),
+        ({"kind": "blocklist"}, "the fence is of kind power, this run requests blocklist"),
         ({"proof": None}, "not fenced"),
     ],
 )
@@ -118,7 +118,7 @@ def test_an_attestation_is_good_for_the_host_that_it_names():
     word = Attestation("compute1", "Ada", "I have pulled its plugs")
     assert judged(word, kind="attested") is None
     assert judged(word, kind="attested", host="compute2") == "the fence is of compute1"
-    assert "the fence was by attested, power is requested now" in judged(word, kind="power")
+    assert "the fence is of kind attested, this run requests power" in judged(word, kind="power")
 
 
 @pytest.mark.parametrize(("person", "reason"), [("", "because"), ("Ada", ""), (" ", "because"), ("Ada", "  ")])

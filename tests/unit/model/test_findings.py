@@ -160,12 +160,12 @@ def test_overrides_may_be_typed_into_one_field(text, expected):
         ("SG110 : known", "must not be empty"),
         ("sg110 guest1: known", "not a finding code"),
         ("SG113 guest1: known", "absolute"),
-        ('[{"code": "SG110"', "begins like JSON and is none"),
-        ("{{ 7 * 6 }}", "begins like JSON and is none"),
+        ('[{"code": "SG110"', "begins like JSON, but does not parse"),
+        ("{{ 7 * 6 }}", "begins like JSON, but does not parse"),
         (json.dumps(DOMAIN), "a JSON list"),
         (json.dumps(["SG110"]), "exactly the keys"),
         (json.dumps([{**DOMAIN, "force": "yes"}]), "exactly the keys"),
-        (json.dumps([{**DOMAIN, "object": ["a", "b"]}]), "are text"),
+        (json.dumps([{**DOMAIN, "object": ["a", "b"]}]), "must be text"),
     ],
 )
 def test_text_that_is_no_override_is_refused_with_the_place(text, message):

@@ -1000,7 +1000,7 @@ class Scenario:
         world.sleep(100)
         given = {"fence": "blocklist", "partial": True, "servers": None, "blocklist_addresses": [], "refence": False}
         result = self.carry_out(self.run(self.options(DEAD, "resume", **given)))
-        if result["state"] == "refused" and "It lives" in result["msg"]:
+        if result["state"] == "refused" and "the host is alive" in result["msg"]:
             world.watch.bad("fenced-and-refused", result["msg"])
 
     @staticmethod

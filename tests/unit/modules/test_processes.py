@@ -92,7 +92,7 @@ def test_what_changed_meanwhile_is_left_as_it_is_wholly(host, names, spoiled):
     before = [(host.root / name).read_text() for name in ("ovs", "nova.conf")]
     answer, status = host.steps(step("apply", "host_names", names), {"op": "journal_list"})
     assert (status, answer["changed_meanwhile"], answer["results"]) == (1, True, []), answer
-    assert "nothing was changed here" in answer["msg"]
+    assert "nothing was changed on this host" in answer["msg"]
     assert [(host.root / name).read_text() for name in ("ovs", "nova.conf")] == before
 
 

@@ -70,8 +70,7 @@ def test_the_approved_plan_is_carried_out(request, kind):
     it = request.getfixturevalue(kind)
     value = it.planned()
     assert (
-        it.said[-1]
-        == f"To carry out this plan and no other: -e {'drain' if kind == 'drain' else 'migrate'}_expect_plan={value}"
+        it.said[-1] == f"To apply exactly this plan: -e {'drain' if kind == 'drain' else 'migrate'}_expect_plan={value}"
     )
     done = it.run(expect_plan=value)
     assert (done["state"], done["plan_sha256"]) == ("finished", value)

@@ -60,7 +60,7 @@ def test_the_guard_of_one_still_in_transit_stays(life):
     assert done["failed"]
     assert "run the same command again" in done["msg"]
     # On the lab: "evacuate_max_rounds rounds have passed The operation is open", and a workflow read "0 needs".
-    assert "rounds have passed; Nova may still be at guest2: their guards are kept. The" in done["msg"]
+    assert "rounds have passed; Nova may still be working on guest2: their guards remain. The" in done["msg"]
     assert done["ansible_stats"]["data"]["stackguard"]["message"] == done["msg"]
 
 
@@ -72,7 +72,7 @@ def test_the_guard_of_one_that_used_up_its_time_stays_and_its_operation_stays_op
     report = life.report()
     assert report["verdict"] == "block"
     assert TWO in str(report["findings"])
-    assert "Nova may still be at guest2: their guards are kept" in done["msg"]
+    assert "Nova may still be working on guest2: their guards remain" in done["msg"]
     # Its destination has been started again: Nova ends it.
     life.nova.servers[TWO].update(task=None, host="compute3")
     done = life.run()
@@ -145,7 +145,7 @@ def test_a_guard_that_no_host_reaches_any_more_names_its_cluster_and_pool(life):
     for action in ("apply", "abort", "abort"):
         done = life.run(action=action)
         assert (done["failed"], life.guarded(), life.open() is not None) == (True, BOTH, True)
-        assert "No host that answers reaches pool vms of Ceph cluster fsid: bring one back first" in done["msg"]
+        assert "Bring a host back first that reaches pool vms of Ceph cluster fsid" in done["msg"]
     life.change = lambda some: some
     done = life.run(action="abort")
     assert (done["failed"], life.guarded(), life.open()) == (False, [], None)

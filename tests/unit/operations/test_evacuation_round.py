@@ -271,7 +271,7 @@ def test_a_server_that_failed_goes_elsewhere_or_stays_and_is_named():
     second = world.round(first.tried)
     assert second.outcomes == []
     assert (second.again, set(second.left)) == (False, {ONE})
-    assert "it failed there in this run" in second.left[ONE]
+    assert "the server failed there in this run" in second.left[ONE]
     assert states(second) == {TWO: ("compute3", "verified")}
     assert len(world.nova.asked) == 2, "it is not sent to the same host again"
 
@@ -282,7 +282,7 @@ def test_a_server_that_never_ends_is_waited_for_once_and_keeps_no_other():
     world.nova.servers[ONE].update(task="rebuilding", left=10**9, target="compute3")
     first = world.round(sent=[in_transit()])
     assert {entry.uuid: entry.outcome for entry in first.outcomes} == {ONE: "unknown", TWO: "arrived"}
-    assert "Nova may still be at it" in first.tried[ONE]["(under way)"]
+    assert "Nova may still be working on it" in first.tried[ONE]["(under way)"]
     last = world.round(first.tried)
     assert (last.again, last.outcomes) == (False, [])
     assert set(last.left) == {ONE}
@@ -421,7 +421,7 @@ def test_ports_that_can_not_be_read_are_reported_and_lose_no_outcome():
 def test_servers_that_can_not_be_read_are_not_taken_for_gone():
     world = World()
     world.change = lambda some: some.having(some.cloud.cloud(servers=None))
-    with pytest.raises(ApiError, match="who is still there"):
+    with pytest.raises(ApiError, match="which servers are still there"):
         world.round()
     assert world.nova.asked == []
 
@@ -436,7 +436,7 @@ def test_servers_that_can_not_be_read_are_not_taken_for_gone():
         ({"at": "2026-11-21T06:30:00+00:00"}, "not before now"),
         ({"host": "compute2"}, "the fence is of compute2"),
         ({"operation_id": "another"}, "of operation another"),
-        ({"kind": "command"}, "the fence was by command"),
+        ({"kind": "command"}, "the fence is of kind command"),
     ],
 )
 def test_no_server_is_sent_by_a_proof_that_is_old_or_of_another_fence(change, said):
@@ -488,7 +488,7 @@ def test_a_server_whose_guard_was_not_made_in_this_run_is_not_sent():
     world = World()
     done = world.round(guarded={TWO})
     assert world.nova.asked == [(TWO, "compute3")]
-    assert "not made in this run" in done.left[ONE]
+    assert "did not make its guard snapshots" in done.left[ONE]
 
 
 def test_servers_without_an_image_in_ceph_are_sent_without_a_guard():

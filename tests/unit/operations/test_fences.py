@@ -140,7 +140,7 @@ def two_systems(**states):
 def test_the_off_of_another_node_of_the_same_enclosure_is_no_proof():
     """D7: node2 was off, node1 (ours) was on: proof."""
     answer = two_systems(node1="On", node2="Off")
-    with pytest.raises(ProofError, match="2 power states are in the answer, exactly one is needed"):
+    with pytest.raises(ProofError, match="the answer has 2 power states, exactly one is needed"):
         power(answer, answer)
 
 

@@ -108,7 +108,7 @@ def test_a_run_of_another_controller_is_taken_over_only_where_the_operator_says_
 
 def test_a_second_opening_for_the_same_host_is_refused(run_of):
     opened(run_of(10**8))
-    with pytest.raises(StackguardError, match="open already"):
+    with pytest.raises(StackguardError, match="already open"):
         opened(run_of(10**8 + 1), operation="another")
     assert only(run_of(1))["operation_id"] == "0123456789ab"
 
@@ -161,10 +161,10 @@ def test_what_has_ended_can_be_opened_again_to_be_taken_back(run_of):
     first = opened(run_of(10**8))
     first.close(journals.FINISHED, "ended")
     (closed,) = lifecycle.closed_journals(first.run, "evacuate")
-    again = Book.reopen(run_of(10**8 + 1), closed, journals.ROLLING_BACK, "rollback begins")
+    again = Book.reopen(run_of(10**8 + 1), closed, journals.ROLLING_BACK, "rollback started")
     assert (only(again.run)["state"], only(again.run)["run"]["pid"]) == ("rolling-back", 10**8 + 1)
-    with pytest.raises(StackguardError, match="open already"):
-        Book.reopen(run_of(10**8 + 2), closed, journals.ROLLING_BACK, "rollback begins")
+    with pytest.raises(StackguardError, match="already open"):
+        Book.reopen(run_of(10**8 + 2), closed, journals.ROLLING_BACK, "rollback started")
 
 
 def test_what_steps_have_noted_is_read_again_and_kept(run_of):
@@ -189,7 +189,7 @@ def test_files_beside_the_journal_are_written_by_the_run_that_has_the_operation(
             write()
     assert second.call([{**batch, "op": "batch_read"}])[0]["rows"] == ["a"]
     second.close(journals.FINISHED, "ended")
-    with pytest.raises(StackguardError, match="not open any more"):
+    with pytest.raises(StackguardError, match="no longer open"):
         second.read_again()
 
 

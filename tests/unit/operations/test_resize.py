@@ -194,7 +194,7 @@ def test_pins_that_cannot_be_read_are_refused(state):
 def test_pins_that_cannot_be_read_are_refused_also_where_that_was_passed_and_the_report_says_so(state):
     nova = Nova(max_microversion=(2, 95))
     word = [findings.Override("SG709", WEB, "a trial")]
-    with pytest.raises(resize_run.Refused, match="what is not read cannot be overridden") as caught:
+    with pytest.raises(resize_run.Refused, match="an override cannot replace facts that were not read") as caught:
         resize(nova, state, overrides=word)
     report = caught.value.data["report"]
     assert (report["verdict"], report["counts"]["overridden"]) == ("block", 1)

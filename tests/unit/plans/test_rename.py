@@ -214,7 +214,7 @@ def test_without_neutrons_database_ports_follow_an_agent_that_registers_anew(som
     ("change", "reason"),
     [
         ({"agent_type": "DHCP agent"}, "DHCP agent would not register under the new name"),
-        ({"alive": False}, "nothing would bind"),
+        ({"alive": False}, "no agent would bind"),
     ],
 )
 def test_agents_that_would_not_register_anew_need_neutrons_database_whatever_was_overridden(change, reason):
@@ -223,7 +223,7 @@ def test_agents_that_would_not_register_anew_need_neutrons_database_whatever_was
     request = dataclasses.replace(some.request, has_neutron_db=False)
     with pytest.raises(PlanError, match=reason):
         rename.plan(cloud.bundle, request)
-    with pytest.raises(PlanError, match="nothing would bind"):
+    with pytest.raises(PlanError, match="no agent would bind"):
         without_database(some, agent_units=("none",))
 
 
@@ -234,7 +234,7 @@ def test_agents_of_ovn_cannot_follow_whatever_was_overridden(kind, has_neutron_d
     some = fleet(l2_agents=l2_agents)
     request = dataclasses.replace(some.request, has_neutron_db=has_neutron_db)
     one = builders.agent(1, some.old, kind, "ovn-controller")
-    with pytest.raises(PlanError, match=f"{kind}: agents of OVN are no rows .* rename_strategy=drain"):
+    with pytest.raises(PlanError, match=f"{kind}: OVN agents have no rows .* rename_strategy=drain"):
         rename.plan(some.cloud.add("agents", one).bundle, request)
     elsewhere = some.cloud.add("agents", builders.agent(2, some.names(2).host, kind, "ovn-controller"))
     assert rename.plan(elsewhere.bundle, some.request).steps

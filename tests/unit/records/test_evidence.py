@@ -133,7 +133,7 @@ def test_what_cannot_be_understood_is_refused(tmp_path, relative, content, messa
 
 def test_an_empty_directory_is_no_evidence(tmp_path):
     for directory in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(facts.FactsError, match="no evidence was found there"):
+        with pytest.raises(facts.FactsError, match="no evidence found"):
             evidence.load_dir(str(directory))
 
 

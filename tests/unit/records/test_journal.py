@@ -124,7 +124,7 @@ def test_an_opening_that_dies_can_be_done_again_unless_it_was_done(fresh):
             journals.open_new(directory, new(operation="op2"))
             assert journals.read(directory, "rename") == new(operation="op2")
         else:
-            with pytest.raises(JournalError, match="open already"):
+            with pytest.raises(JournalError, match="already open"):
                 journals.open_new(directory, new(operation="op2"))
 
     every_kill(lambda place: journals.open_new(place, new()), fresh, judge)
@@ -206,7 +206,7 @@ def test_marks_are_of_the_open_operation_alone(directory):
 @pytest.mark.parametrize("state", [journals.OPEN, journals.ROLLING_BACK])
 def test_what_is_not_final_is_not_closed(directory, state):
     journals.open_new(directory, new())
-    with pytest.raises(JournalError, match="not to be closed"):
+    with pytest.raises(JournalError, match="the run cannot close it"):
         journals.close(directory, new(state))
     assert journals.read(directory, "rename") == new()
 

@@ -116,7 +116,7 @@ def settled(cloud):
 def test_guests_are_locked_for_the_operation_and_an_owners_lock_is_left_alone(monkeypatch):
     cloud = Cloud(monkeypatch, free={}, owned={"lock": "mine, do not touch"})
     done = guest_requests.LockGuests(cloud.systems()).apply(LOCK, {})
-    assert done.remark == "1 guest locked, 1 locked by others left alone"
+    assert done.remark == "1 guest locked, 1 locked by others left unchanged"
     assert cloud.guests["free"].reason == REASON
     assert cloud.guests["owned"].reason == "mine, do not touch"
     after = guest_requests.UnlockGuests(cloud.systems()).apply(LOCK, {"lock_guests": done.memory})
@@ -160,7 +160,7 @@ def test_a_guest_that_no_list_shows_is_locked_and_unlocked_all_the_same(monkeypa
 def test_a_lock_that_nova_does_not_keep_is_no_lock(monkeypatch):
     cloud = Cloud(monkeypatch, one={}, two={})
     cloud.slippery = {"two"}
-    with pytest.raises(StepError, match=r"not locked, though Nova accepted it: two \(uuid-two\)"):
+    with pytest.raises(StepError, match=r"not locked, although Nova accepted the lock: two \(uuid-two\)"):
         guest_requests.LockGuests(cloud.systems()).apply(LOCK, {})
 
 
@@ -302,7 +302,7 @@ def test_a_guest_that_was_evacuated_meanwhile_keeps_nova_compute_stopped(monkeyp
         step = guest_requests.NoEvacuation(cloud.systems(*words))
         return step.apply({"hosts": HOSTS}, {}) if way == "apply" else step.undo({"hosts": HOSTS})
 
-    with pytest.raises(StepError, match="would destroy the domain here"):
+    with pytest.raises(StepError, match="would destroy this domain"):
         look()
     done = look(Override("SG509", "m-7", "it runs there, and not here"))
     assert done is None or done.memory["passed"] == [["SG509", "m-7"]]

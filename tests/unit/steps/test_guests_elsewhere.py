@@ -90,7 +90,7 @@ def test_a_guest_that_lives_elsewhere_stops_the_rollback_with_the_way_to_leave_i
 def test_named_its_row_is_left_the_others_go_back_and_it_is_noted(cloud):
     done = rename.CellRows(systems(cloud, OVERRIDE)).undo(CELL)
     assert (cloud.rows, cloud.passed) == (["s", HERE], (GONE,))
-    assert done.remark == f"2 rows changed; left where they are: {GONE}"
+    assert done.remark == f"2 rows changed; left on their hosts: {GONE}"
     assert done.memory["passed"] == [["SG125", GONE]]
     assert "SG125" in cloud.said[0]
 

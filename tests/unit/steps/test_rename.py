@@ -62,7 +62,7 @@ class FakeCloud:
         if (status, reason) == (self.status, self.reason):
             return
         if (self.status, self.reason) != leaving:
-            raise Conflict("someone has changed the compute service")
+            raise Conflict("was changed by another user")
         told = status != self.status
         self.status, self.reason = status, reason
         self.puts.append(status)
@@ -99,7 +99,7 @@ def test_a_service_that_a_colleague_disabled_meanwhile_is_not_enabled(monkeypatc
     # The run ended with success, and the scheduler sent servers to a host whose disk was failing.
     cloud = FakeCloud(monkeypatch)
     cloud.reason = "bad disk, do not use"
-    with pytest.raises(StepError, match="someone has changed") as raised:
+    with pytest.raises(StepError, match="was changed by another user") as raised:
         rename.ServiceStatus(cloud.systems()).apply(ENABLE, {})
     assert raised.value.changed_meanwhile
     assert (cloud.status, cloud.reason, cloud.puts) == ("disabled", "bad disk, do not use", [])
@@ -330,7 +330,7 @@ class Services:
 def test_an_error_that_healed_does_not_close_the_way_forward(monkeypatch):
     cloud = Services(monkeypatch, LoggingHost(UPDATING, DETERMINED))
     done = rename.ComputeUp(cloud.systems).apply(UP, {"stop_compute": MARK})
-    assert "determined its node" in done.remark
+    assert "determined its compute node" in done.remark
     assert cloud.now >= 90, "a pass without it was waited for"
 
 
@@ -374,7 +374,7 @@ def test_a_refusal_whose_cause_was_repaired_does_not_refuse_for_ever(monkeypatch
     host.on_restart = (DETERMINED,)
     later = rename.ComputeUp(cloud.systems)
     later.again(UP, {"stop_compute": MARK})
-    assert "determined its node" in later.apply(UP, {"stop_compute": MARK}).remark
+    assert "determined its compute node" in later.apply(UP, {"stop_compute": MARK}).remark
     assert host.restarts == 1
 
 
@@ -453,7 +453,7 @@ def settled_step(host, *overrides):
 
 def test_a_guest_that_its_owner_rebooted_before_the_lock_puts_everything_back():
     first, host = with_first(pid=4711, pid_start=1)
-    with pytest.raises(StepError, match="not what was read a moment ago") as raised:
+    with pytest.raises(StepError, match="have changed since they were read") as raised:
         settled_step(host)
     assert raised.value.changed_meanwhile
     assert first.uuid in str(raised.value)
@@ -542,5 +542,5 @@ def test_a_place_that_was_not_read_at_the_end_keeps_the_service_disabled(monkeyp
     """It said "the old name is gone" of ports, agents and providers that the API had not answered for."""
     cloud = builders.healthy()
     assert last_look(monkeypatch, cloud).remark.startswith("the old name is gone")
-    with pytest.raises(StepError, match="not every place of the name was read"):
+    with pytest.raises(StepError, match="some places of the name were not read"):
         last_look(monkeypatch, types.SimpleNamespace(bundle=without(cloud, part), rows=cloud.rows))

@@ -330,7 +330,7 @@ class Telling(FakeAction):
 
     def undo(self, params):
         super().undo(params)
-        return steps.Done("left where they are: u1", {"findings": ["SG125"]})
+        return steps.Done("left on their hosts: u1", {"findings": ["SG125"]})
 
 
 def test_what_a_step_tells_of_its_being_taken_back_is_in_the_journal():
@@ -345,6 +345,6 @@ def test_what_a_step_tells_of_its_being_taken_back_is_in_the_journal():
     ended = runner.backward(journal)
     assert ended["memory"]["rows"] == {"findings": ["SG125"]}
     assert [entry.get("text") for entry in ended["history"] if entry.get("step_state") == journals.UNDONE] == [
-        "left where they are: u1"
+        "left on their hosts: u1"
     ]
     assert world.closed[0]["memory"] == ended["memory"]

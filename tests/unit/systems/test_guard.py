@@ -238,7 +238,7 @@ def test_addresses_are_let_in_again():
     ("said", "told"),
     [
         # Recorded from Ceph 16, with a user of profile rbd.
-        ("osd blocklist: error -13: access denied", "let an administrator do ceph osd blocklist rm 192.0.2.11:0/0"),
+        ("osd blocklist: error -13: access denied", "have an administrator run ceph osd blocklist rm 192.0.2.11:0/0"),
         ("ceph osd blocklist rm: exit status 13: Error EACCES: access denied", "allow command"),
         ("osd blocklist: no answer within 30 s", "no answer within 30 s$"),
     ],
@@ -298,7 +298,7 @@ def test_an_image_that_is_replaced_while_guards_are_made_is_no_success(monkeypat
         return make(image, snapshot)
 
     monkeypatch.setattr(there, "create_snapshot", replaced)
-    with pytest.raises(CephError, match="replaced in the meantime"):
+    with pytest.raises(CephError, match="replaced since it was read"):
         guard_snapshots.guard(there, "op1", [TWO], {f"{TWO}_disk": f"id-{TWO}_disk"})
 
 
@@ -335,7 +335,7 @@ def test_a_guard_that_is_there_after_it_was_removed_is_an_error(monkeypatch):
     there = pool()
     there.snapshots[f"{ONE}_disk"] = ["stackguard-op1"]
     monkeypatch.setattr(there, "remove_snapshot", lambda _image, _snapshot: True)
-    with pytest.raises(CephError, match="it is there after it was removed"):
+    with pytest.raises(CephError, match="it still exists after it was removed"):
         guard_snapshots.unguard(there, "op1", [ONE])
 
 

@@ -369,7 +369,7 @@ def test_what_systemd_itself_has_is_passed_on_where_the_unit_says_so(monkeypatch
 )
 def test_a_file_that_sets_it_in_a_way_not_understood_is_unread(tmp_path, text):
     (tmp_path / "x").write_text(text)
-    with pytest.raises(units.HostError, match=f"how it sets {HOST} is not understood"):
+    with pytest.raises(units.HostError, match=f"the value of {HOST} cannot be parsed"):
         started_with(Systemd(files=[[str(tmp_path / "x"), False]]))
     # Of no concern where it is another variable.
     (tmp_path / "x").write_text(text.replace(HOST, "OTHER"))
@@ -388,7 +388,7 @@ def test_what_cannot_be_read_of_a_units_environment_is_not_none(tmp_path, monkey
         (refused, "Access denied"),
         (missing, "not installed"),
         (lambda argv, _timeout: subprocess.CompletedProcess(argv, 0, b"as 0\n", b""), "not understood"),
-        (lambda argv, _timeout: subprocess.CompletedProcess(argv, 0, b"", b""), "answered otherwise"),
+        (lambda argv, _timeout: subprocess.CompletedProcess(argv, 0, b"", b""), "the answer has other properties"),
     ):
         with pytest.raises(units.HostError, match=word):
             unit_environment.next_start("nova-compute.service", "loaded", [HOST], run)
@@ -543,7 +543,7 @@ def test_kolla_where_only_its_file_exists(conf, monkeypatch, tmp_path):
         loaded = nova_compute.load((), (), run)
         assert (loaded.kolla, loaded.config.files) == (True, [str(conf)])
     monkeypatch.setattr(nova_compute, "KOLLA_CONF", str(tmp_path / "nowhere"))
-    with pytest.raises(nova_compute.ReadError, match="runs in a container: say with nova_conf_files"):
+    with pytest.raises(nova_compute.ReadError, match="runs in a container: set nova_conf_files"):
         nova_compute.load((), (), service(["nova-compute"], pid=1, same_root=False))
     with pytest.raises(nova_compute.ReadError, match=r"no nova\.conf was found"):
         nova_compute.load((), (), service())
@@ -812,7 +812,7 @@ def test_host_of_the_network_agents(shown, tmp_path, monkeypatch):
     other.write_text("[DEFAULT]\nhost = b\n")
     shown["units"]["neutron-l3-agent.service"] = agent_unit(common, other)
     with pytest.raises(
-        network_agent.ReadError, match=r"configured with different names: .*neutron.conf: a; .*other.ini: b"
+        network_agent.ReadError, match=r"have different names in their configuration: .*neutron.conf: a; .*other.ini: b"
     ):
         network_agent.agent_host(host.AGENT_UNITS)
 

@@ -65,7 +65,7 @@ def test_edit_again_and_take_back(tmp_path, kind):
 
 def test_what_was_changed_meanwhile_stops_all(tmp_path):
     first, second = made(tmp_path / "a"), made(tmp_path / "b", BEFORE.replace(b"old", b"odd"))
-    with pytest.raises(line_edits.EditError, match=r"b/hosts line 2 is not what was read") as caught:
+    with pytest.raises(line_edits.EditError, match=r"b/hosts line 2 has changed since it was read") as caught:
         line_edits.apply(changes(first) + changes(second), str(tmp_path))
     assert first.read_bytes() == BEFORE
     assert "odd" not in str(caught.value)

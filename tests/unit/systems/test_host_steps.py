@@ -124,7 +124,7 @@ def spoil_external(world):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (spoil_hosts, "hosts line 2 is not what was read"),
+        (spoil_hosts, "hosts line 2 has changed since it was read"),
         (spoil_kernel, "the kernel's host name is somebody, neither old nor new"),
         (spoil_static, "the static host name is somebody, neither old nor new"),
         (spoil_external, "external_ids:hostname is None, not old"),
@@ -167,7 +167,7 @@ def test_a_host_that_keeps_its_own_name(world):
 
 
 def test_verify_names_the_lines_that_are_left(world):
-    with pytest.raises(steps.HostStepError, match=r"lines that are not as wanted: .*hosts:2.*nova.conf:2"):
+    with pytest.raises(steps.HostStepError, match=r"lines that differ from the expected ones: .*hosts:2.*nova.conf:2"):
         world.action.verify(world.params)
 
 
@@ -213,7 +213,7 @@ def test_guests(monkeypatch, now, differences):
     if differences:
         with pytest.raises(steps.HostStepError) as caught:
             action.verify(params)
-        assert str(caught.value) == "guests are not what they were: " + "; ".join(differences)
+        assert str(caught.value) == "guests have changed: " + "; ".join(differences)
     else:
         assert action.verify({**params, "strict": True})["remark"] == "2 guests unchanged"
 
@@ -269,7 +269,7 @@ def test_the_first_failure_ends_it(runner):
     assert len(outcome.results) == 2
     assert outcome.changed
     again = runner.run([{"op": "journal_open", "journal": JOURNAL}])
-    assert again.error.endswith("an operation is open already")
+    assert again.error.endswith("an operation is already open")
     assert again.error.startswith("request 1 (journal_open): ")
 
 
@@ -365,7 +365,7 @@ def test_domains_are_ended_and_a_second_time_nothing_is_left_to_do(ending):
 
 def test_a_process_that_was_not_planned_for_ends_nothing(ending):
     ending.params["domains"][1]["pid"] = 5
-    with pytest.raises(steps.HostStepError, match="nothing was ended") as caught:
+    with pytest.raises(steps.HostStepError, match="no domain was ended") as caught:
         steps.EndDomains().apply(ending.params)
     assert caught.value.changed_meanwhile
     assert ending.ended == []
@@ -375,10 +375,10 @@ def test_a_qemu_that_libvirt_does_not_know_any_more_is_still_there(ending):
     action = steps.EndDomains()
     ending.stays = {ending.params["domains"][0]["uuid"]}
     action.apply(ending.params)
-    with pytest.raises(steps.HostStepError, match="still here"):
+    with pytest.raises(steps.HostStepError, match="still on this host"):
         action.verify(ending.params)
 
 
 def test_the_end_of_a_domain_is_not_taken_back(ending):
-    with pytest.raises(steps.HostStepError, match="not brought back"):
+    with pytest.raises(steps.HostStepError, match="not restored"):
         steps.EndDomains().undo(ending.params)

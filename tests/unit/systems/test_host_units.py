@@ -62,7 +62,7 @@ def test_stop_and_start(tmp_path, monkeypatch, ends_as):
     world = World(tmp_path, monkeypatch, None, ends_as=ends_as)
     assert world.stop.is_done(world.params) == {"done": False}
     world.stop.apply(world.params)
-    assert world.stop.verify(world.params)["remark"].startswith("stopped and kept from starting")
+    assert world.stop.verify(world.params)["remark"].startswith("stopped and masked")
     assert world.stop.is_done(world.params) == {"done": True}
     assert [unit.masked for unit in world.systemd.units.values()] == [True, False]
     for name in NAMES:
@@ -112,7 +112,7 @@ def test_a_stop_that_takes_too_long_is_told(tmp_path, monkeypatch):
 
 
 def test_verify_finds_a_unit_that_runs_or_may_run(world):
-    with pytest.raises(steps.HostStepError, match=r"nova-compute.service is not kept from starting"):
+    with pytest.raises(steps.HostStepError, match=r"nova-compute.service is not masked"):
         world.stop.verify(world.params)
     world.stop.apply(world.params)
     world.systemd.units[NAMES[0]].pid = 1

@@ -153,7 +153,7 @@ def test_where_ansible_reaches_a_container_nothing_is_said_of_the_host(proc, eng
     link = os.path.join(proc.root, "self", "ns", "uts")
     os.unlink(link)
     os.symlink("uts:[1]", link)
-    with pytest.raises(ReadError, match="does it reach a container"):
+    with pytest.raises(ReadError, match="does not connect to a container"):
         read(proc.root)
     os.unlink(link)
     with pytest.raises(ReadError, match="No such file"):

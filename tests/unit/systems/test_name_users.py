@@ -248,7 +248,7 @@ def test_a_certificate_file_without_a_certificate_is_told(host):
     parts = Parts()
     assert name_users.certificates(None, parts, host.root) == []
     (entry,) = parts.unread
-    assert entry.reason == "/etc/pki/qemu/server-cert.pem: there is no certificate in PEM format in it"
+    assert entry.reason == "/etc/pki/qemu/server-cert.pem: the file has no certificate in PEM format"
 
 
 def test_a_unit_that_is_masked_does_not_start_at_the_next_boot(host):

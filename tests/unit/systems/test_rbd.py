@@ -791,7 +791,7 @@ def test_an_answer_that_proves_neither_is_no_right(monkeypatch):
     with rbd.connect(library()) as ceph:
         rights = ceph.rights()
     assert rights.add is None
-    assert "took an address that is none" in rights.reason
+    assert "returned an invalid address" in rights.reason
 
 
 DENIED = {"exit": 13, "said": "Error EACCES: access denied"}

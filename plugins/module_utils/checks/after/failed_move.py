@@ -81,12 +81,12 @@ def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optio
     if server.task_state is not None:
         return f"a task is in progress: {server.task_state}"
     if was != "ACTIVE":
-        return f"it was {was or 'in a state that was not noted'} before"
+        return f"it was {was or 'in an unrecorded state'} before"
     index = Index(bundle)
     if not index.migrations_read:
-        return "whether a migration of it is under way was not read"
+        return "whether the server is being migrated was not read"
     moving = [row.status for _place, row in index.migrations if row.instance_uuid == server.id and in_progress(row)]
-    return f"a migration of it is {moving[0]}" if moving else None
+    return f"one of its migrations is {moving[0]}" if moving else None
 
 
 def told(state: FailedServer) -> Finding:
@@ -104,7 +104,7 @@ def told(state: FailedServer) -> Finding:
 def restored(uuid: str, name: str, host: t.Optional[str]) -> Finding:
     """SG711 as a warning: it was ERROR, and was made ACTIVE."""
     evidence = {"Nova said": "ERROR after a failed move", "its QEMU ran on": host, "done": "made ACTIVE again"}
-    remedy = f"Nothing is to be done for it. See why its move failed: openstack server event list {uuid}"
+    remedy = f"The server needs no action. To see why its move failed: openstack server event list {uuid}"
     return finding(CODE, Subject("instance", uuid, name, host), evidence, remedy, WARNING)
 
 
@@ -117,20 +117,26 @@ def _remedy(state: FailedServer) -> str:
     active = f"openstack server set --state active {uuid}"
     if state.unread:
         hosts = ", ".join(state.unread)
-        return f"Where its QEMU runs is not known: do not reboot it. Make {hosts} readable, then run it again."
+        return (
+            f"Do not reboot the server: it is not known where its QEMU runs. Make {hosts} readable, then run "
+            "the same command again."
+        )
     if not state.runs:
         return f"Its QEMU runs nowhere. Start it again: openstack server reboot --hard {uuid}"
     if len(state.runs) > 1:
         both = " and ".join(state.runs)
-        return f"It has a QEMU on {both}: do not reboot it. Look on both: virsh domstate --reason {uuid}"
+        return f"Do not reboot the server: it has a QEMU on {both}. On both hosts, run virsh domstate --reason {uuid}"
     if LOST in state.runs.values():
         (lost,) = state.runs
-        return f"Its QEMU runs on {lost}, and libvirt does not show it: do not reboot it. Look there: pgrep -af {uuid}"
+        return (
+            f"Do not reboot the server: its QEMU runs on {lost}, and libvirt does not show it. Check on that "
+            f"host: pgrep -af {uuid}"
+        )
     if not state.at_home:
         (other,) = state.runs
         return (
-            f"Nova has it on {host}, its QEMU runs on {other}. Shut it down on {other} (virsh shutdown {uuid}), then: "
-            f"openstack server reboot --hard {uuid}"
+            f"Nova has the server on {host}, its QEMU runs on {other}. Shut it down on {other} (virsh shutdown "
+            f"{uuid}), then: openstack server reboot --hard {uuid}"
         )
     if state.runs[str(host)] not in EXECUTES:
         return f"Its QEMU is {state.runs[str(host)]} on {host}: {active}; openstack server pause {uuid}"

@@ -53,42 +53,45 @@ def changed(before: t.Sequence[Before], facts: HostFacts, boot_id: t.Optional[st
         there = now.pop(str(old["uuid"]), None)
         if there is None:
             subject = Subject("domain", str(old["uuid"]), str(old["name"]), facts.inventory_name)
-            remedy = "Find out how it was undefined. Its disks and its database row are untouched."
+            remedy = "Find out how the domain was undefined. Its disks and its database row are untouched."
             yield _finding(subject, {"before": old["state"], "now": "no such domain"}, remedy, strict)
         else:
             yield from _one(old, there, facts, rebooted, strict)
     for there in now.values():
-        remedy = "Find out how it was defined: nova-compute did not run."
+        remedy = "Find out how the domain was defined: nova-compute was stopped."
         yield _finding(domain_subject(there, facts), {"before": "no such domain", "now": there.state}, remedy, strict)
 
 
 def _one(old: Before, there: Domain, facts: HostFacts, rebooted: bool, strict: bool) -> Items:
     subject = domain_subject(there, facts)
     ran, runs = old["pid"] is not None or old["state"] in RUNNING, _runs(there)
-    since = {"host": "it rebooted since"} if rebooted else {}
+    since = {"host": "the guest rebooted since the plan was made"} if rebooted else {}
     if ran and not runs:
         evidence = {"before": old["state"], "now": there.state, **since}
-        why = "the host rebooted" if rebooted else "it ended by itself, or was ended on the host"
-        remedy = f"Start it when nova-compute runs, if its owner wants it to run: openstack server start {there.uuid}"
+        why = "the host rebooted" if rebooted else "the guest stopped, or was stopped on the host"
+        remedy = (
+            "Start the guest once nova-compute runs, if its owner wants it running: openstack server start "
+            f"{there.uuid}"
+        )
         yield _finding(subject, {**evidence, "why": why}, remedy, strict=False)
         return
     if runs and there.pid is None:
         evidence = {"not read": "process", "state": there.state}
-        remedy = "Make its pid file below /run/libvirt/qemu readable, and run the same command again."
+        remedy = "Make the guest's pid file below /run/libvirt/qemu readable, then run the same command again."
         yield finding("SG709", subject, evidence, remedy)
         return
     same_process = (there.pid, there.pid_start) == (old["pid"], old["pid_start"])
     if not same_process:
         evidence = {"process before": old["pid"], "process now": there.pid, **since}
-        remedy = "Find out how it was started: nova-compute did not run."
-        yield _finding(subject, evidence, "It runs again." if rebooted else remedy, strict and not rebooted)
+        remedy = "Find out how the process was started: nova-compute was stopped."
+        yield _finding(subject, evidence, "The guest runs again." if rebooted else remedy, strict and not rebooted)
         return
     if there.name != old["name"] or there.xml_digest != old["xml_digest"]:
         evidence = {"definition before": [old["name"], old["xml_digest"]], "now": [there.name, there.xml_digest]}
-        yield _finding(subject, evidence, f"Compare it: virsh dumpxml {there.uuid}", strict)
+        yield _finding(subject, evidence, f"Compare the definition: virsh dumpxml {there.uuid}", strict)
     if there.state != old["state"]:
         evidence = {"before": old["state"], "now": there.state}
-        yield _finding(subject, evidence, f"Look at it: virsh domstate --reason {there.uuid}", strict=False)
+        yield _finding(subject, evidence, f"Check the domain: virsh domstate --reason {there.uuid}", strict=False)
 
 
 def _runs(there: t.Optional[Domain]) -> bool:
@@ -100,8 +103,8 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     subject = domain_subject(there, facts) if there else Subject("domain", uuid, None, facts.inventory_name)
     evidence = {"libvirt": there.state if there else "no such domain", "QEMU process": pid}
     remedy = (
-        f"Its QEMU (process {pid}) runs and writes its disks; Nova would start it a second time. Find out why libvirt "
-        "has lost it. End the process only if the guest may be off."
+        f"QEMU process {pid} of the guest runs and writes its disks; Nova would start a second one. Find out why "
+        "libvirt lost the process. End it only if the guest may be off."
     )
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 

@@ -39,8 +39,9 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
         subject = Subject("instance", uuid, host=mine[0].host)
         if states.get(uuid, OFF[0]) not in OFF:
             remedy = (
-                "Two domains of one guest write one disk. Find out which one is right (rbd status, virsh domstate on "
-                f"both hosts) and end the other. Here: virsh destroy {uuid}. Then run the same command again."
+                "Two domains of one guest write one disk. Find out which domain is the valid one (rbd status, virsh "
+                f"domstate on both hosts) and destroy the other. On this host: virsh destroy {uuid}. Then run the "
+                "same command again."
             )
             seen = {"lives on": mine[0].host, "domain here": states[uuid]}
             yield finding("SG108", Subject("domain", uuid, host=mine[0].host), seen, remedy)
@@ -50,8 +51,8 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
             "ports there": sorted(entry.port for entry in mine if entry.port),
         }
         remedy = (
-            "An administrator evacuated or migrated it while the operation was open. To leave it there, name it in "
-            "stackguard_overrides with this code, its uuid and your reason, and roll back again: its row and its ports "
-            "are left as they are."
+            "An administrator evacuated or migrated it while the operation was open. To leave the server there, add "
+            "an override with this code, its uuid and your reason to stackguard_overrides, then roll back again. The "
+            "rollback leaves its row and ports unchanged."
         )
         yield finding("SG125", subject, evidence, remedy)

@@ -26,7 +26,7 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
         if guest.task_state is not None:
             evidence = {"task_state": guest.task_state, "asked for": _told(asked.get(guest.uuid, ()))}
             remedy = (
-                "No nova-compute has this request. Give the server its state back, and run the same command again: "
+                "Reset the server's state, then run the same command again; no nova-compute has this request: "
                 f"openstack server set --state active {guest.uuid}"
             )
             yield finding("SG701", _subject(guest), evidence, remedy)
@@ -34,8 +34,8 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
             if not entry.ended and guest.task_state is None:
                 evidence = {"action": entry.action, "started": entry.started, "request": entry.request_id}
                 remedy = (
-                    "Ask its owner to send the request again. An image that stays queued: openstack image delete. The "
-                    f"request: openstack server event show {guest.uuid} {entry.request_id}"
+                    "Ask its owner to send the request again. Delete an image that stays queued (openstack image "
+                    f"delete). To see the request: openstack server event show {guest.uuid} {entry.request_id}"
                 )
                 yield finding("SG121", _subject(guest), evidence, remedy)
 
@@ -48,7 +48,7 @@ def unlocked(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     """SG122: guests that were unlocked while the operation was open, and not by it."""
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
-        remedy = f"See what was done with it meanwhile: openstack server event list {guest.uuid}"
+        remedy = f"Check what happened to the server since then: openstack server event list {guest.uuid}"
         yield finding("SG122", _subject(guest), evidence, remedy)
 
 
@@ -58,7 +58,7 @@ def bare_locks(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
         evidence = {"locked": guest.locked, "reason": guest.reason}
         remedy = (
             f"openstack server unlock {guest.uuid}, unless its owner locked it (openstack server event list "
-            f"{guest.uuid}): the run was killed while it locked guests, and did not note which."
+            f"{guest.uuid}): the run was killed while it locked guests, before it recorded which."
         )
         yield finding("SG122", _subject(guest), evidence, remedy)
 
@@ -83,7 +83,10 @@ def evacuated(databases: DatabaseFacts, hosts: t.Sequence[str]) -> t.Iterator[Fi
 
 
 def _unread(host: str, part: str, why: str) -> Finding:
-    remedy = "Make it readable, and run the same command again: an evacuation record there would end guests here."
+    remedy = (
+        "Make the cell readable, then run the same command again: an evacuation record in it would destroy "
+        "guests on this host."
+    )
     return finding("SG709", Subject("host", host), {"not read": part, "reason": why}, remedy)
 
 
@@ -95,8 +98,8 @@ def _evacuation(row: MigrationRow) -> Finding:
         "destination": row.dest_compute,
     }
     remedy = (
-        "Its start would destroy the domain here. See where the guest runs and who writes its disks; then name the "
-        "migration in stackguard_overrides and run the same command again."
+        "Do not start nova-compute: it would destroy this domain. Find out where the guest runs and which client "
+        "writes its disks; then override this finding for the migration and run the same command again."
     )
     subject = Subject("migration", row.uuid or str(row.id), row.instance_uuid, row.source_compute)
     return finding("SG509", subject, evidence, remedy)
@@ -106,7 +109,10 @@ def unnoted(guests: t.Sequence[GuestState], known: t.Optional[t.Mapping[str, t.A
     """SG121: guests whose newest action was not noted before nova-compute stopped."""
     for guest in guests:
         if known is None or guest.uuid not in known:
-            why = "its newest action was not noted before nova-compute stopped: whether a request was lost is not known"
+            why = (
+                "whether a request was lost is not known: the server's newest action was not recorded before "
+                "nova-compute stopped"
+            )
             yield Unchecked("SG121", f"{guest.name} ({guest.uuid})", why)
 
 
@@ -114,8 +120,9 @@ def queues(names: t.Iterable[str]) -> t.Iterator[Unchecked]:
     """SG307: queues that may hold requests of before; a host that gets the name would execute them."""
     for name in names:
         why = (
-            f"RabbitMQ was not asked whether requests wait for {name}: whichever host has that name executes them. "
-            f"Look: {look(name)}. Without consumers, delete each: rabbitmqctl delete_queue compute.{name}"
+            f"whether requests wait for {name} is not known: RabbitMQ was not read, and whichever host has that name "
+            f"executes them. List the queues: {look(name)}. Delete each one without consumers: rabbitmqctl "
+            f"delete_queue compute.{name}"
         )
         yield Unchecked("SG307", f"compute.{name}", why)
 

@@ -23,9 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalo
 
 #: The domain of a server that was deleted while the operation was open.
 DELETED_SINCE = "SG110"
-ROLL_BACK = (
-    "Do not restart anything on the host. Look at the evidence, then run rename_host with rename_action=rollback."
-)
+ROLL_BACK = "Do not restart anything on the host. Check the evidence, then run rename_host with rename_action=rollback."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +85,7 @@ def unread(bundle: Bundle, expected: RenamedHost) -> t.List[Unchecked]:
         parts.append("instances of every cell")
     host = bundle.hosts.get(expected.inventory_name)
     if host is None or calls_itself(host) is None or host.libvirt is None:
-        parts.append(f"what {expected.inventory_name} and its libvirt call the host")
+        parts.append(f"the names that {expected.inventory_name} and its libvirt report")
     return [*found, *(Unchecked("SG301", expected.new_host, f"not read: {part}") for part in parts)]
 
 
@@ -112,8 +110,9 @@ def deleted_since(bundle: Bundle, expected: RenamedHost, checked: Checked) -> Ch
         if row.deleted and row.id in expected.instance_ids and row.host in hosts
     }
     remedy = (
-        "virsh list --all, after running_deleted_instance_poll_interval seconds: nova-compute ends this domain, "
-        "unless its running_deleted_instance_action is noop or log. Then end it: virsh destroy and undefine."
+        "Check with virsh list --all after running_deleted_instance_poll_interval seconds: nova-compute destroys "
+        "this domain, unless running_deleted_instance_action is noop or log. In that case destroy and undefine it "
+        "(virsh destroy, virsh undefine)."
     )
     return Checked(
         tuple(
@@ -149,7 +148,7 @@ def _same_rows(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]:
             "SG301",
             Subject("instance", str(missing), host=expected.new_host),
             {"store": "instances", "seen": "no live row on the new name"},
-            "See whether its owner deleted it during the rename (openstack server event list).",
+            "Check whether the owner deleted the server during the rename (openstack server event list).",
             "warning",
         )
 
@@ -168,5 +167,8 @@ def _same_provider(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]
         )
         if gone or changed:
             evidence = {"allocations gone": gone, "allocations changed": changed}
-            remedy = "See whether their owners deleted or resized them during the rename."
+            remedy = (
+                "Check whether the owners deleted or resized the servers during the rename (openstack server "
+                "event list)."
+            )
             yield finding("SG112", subject, evidence, remedy, "warning")

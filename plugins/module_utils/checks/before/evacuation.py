@@ -98,7 +98,9 @@ def preflight(
     leaving = guests(bundle, about, request)
     if unread or leaving is None:
         evidence = {"not read": unread or ["servers"]}
-        item = finding("SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run it again.")
+        item = finding(
+            "SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run the same command again."
+        )
         return EvacuationDecision(Checked((item,)), Seating([], []))
     if not leaving:
         # Nobody is to be sent: nothing will be touched, so that nothing needs to be proven, but that there is nobody.
@@ -150,7 +152,9 @@ def death(
     leaving = guests(bundle, about, request)
     if leaving is None or about.targets is None:
         evidence = {"not read": ["servers" if leaving is None else "services"]}
-        item = finding("SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run it again.")
+        item = finding(
+            "SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run the same command again."
+        )
         return Checked((item,))
     known = clients.identify(bundle, about, leaving, request, None, elsewhere)
     return gather(
@@ -188,7 +192,7 @@ def _options(bundle: Bundle, request: EvacuationRequest, fence: t.Optional[str])
         major, _dot, minor = (offered or "0.0").partition(".")
         if (int(major), int(minor)) < STOPPED:
             evidence = {"microversion": offered, "needed": "2.95"}
-            remedy = "This Nova cannot leave servers stopped: use evacuate_target_state=keep."
+            remedy = "Use evacuate_target_state=keep: this Nova cannot leave servers stopped."
             yield finding("SG705", Subject("host", request.host), evidence, remedy)
 
 
@@ -199,13 +203,15 @@ def _known(bundle: Bundle, request: EvacuationRequest, leaving: t.Sequence[Guest
     there = {guest.uuid for guest in leaving}
     for uuid in request.servers or ():
         if uuid not in there:
-            yield finding("SG710", Subject("instance", uuid), {"host": request.host}, "It is not there: leave it out.")
+            yield finding(
+                "SG710", Subject("instance", uuid), {"host": request.host}, "Leave the server out: it does not exist."
+            )
 
 
 def unknown(host: str, known: t.Sequence[str]) -> Items:
     """SG119: no such host."""
     if host not in known:
-        remedy = "Name it as openstack compute service list does."
+        remedy = "Use the host name that openstack compute service list shows."
         yield finding("SG119", Subject("host", host), {"services": sorted(known)[:20]}, remedy)
 
 
@@ -225,7 +231,7 @@ def held(about: EvacuationFacts, host: str, mine: t.Container[str] = ()) -> Item
     for target in about.targets or []:
         reason = target.disabled_reason or ""
         if target.host == host and reason.startswith(OURS) and reason not in mine:
-            remedy = "Wait for it, or resume it where its journal is (stackguard_state_host)."
+            remedy = "Wait for that operation, or resume it where its journal is (stackguard_state_host)."
             yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
 
 
@@ -235,7 +241,8 @@ def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:
         if target.host == request.host and target.state == "up" and not target.forced_down:
             evidence = {"state": target.state, "status": target.status, "forced_down": target.forced_down}
             remedy = (
-                "Wait until it is down (service_down_time, usually 60 s), or see whether this is the host you mean."
+                "Wait until the service is down (service_down_time, usually 60 s), and verify that you named the "
+                "right host."
             )
             yield finding("SG510", Subject("host", request.host), evidence, remedy)
 
@@ -281,7 +288,9 @@ def _blast(about: EvacuationFacts, request: EvacuationRequest) -> Items:
             "evacuate_max_hosts": request.max_hosts,
             "evacuate_max_share": request.max_share,
         }
-        remedy = "Check the network and the control plane first. If all of them are dead, raise evacuate_max_hosts."
+        remedy = (
+            "Check the network and the control plane first. If all of these hosts are dead, raise evacuate_max_hosts."
+        )
         severity = BLOCKER if request.fence is None else WARNING
         yield finding("SG514", Subject("host", request.host), evidence, remedy, severity)
 
@@ -310,7 +319,7 @@ def _moving(bundle: Bundle, leaving: t.Sequence[Guest], overrides: t.Sequence[Ov
             continue
         words = (row.uuid, str(row.id), uuid, names[uuid])
         if not any(entry.code == code and entry.object in words for entry in overrides):
-            text = f"migration {row.uuid or row.id} ({row.migration_type}) of it is {row.status}"
+            text = f"its migration {row.uuid or row.id} ({row.migration_type}) is {row.status}"
             found.setdefault(uuid, Reason(code, text))
     return found
 
@@ -321,24 +330,24 @@ def _only_moving(problems: t.Sequence[Reason]) -> bool:
 
 def _way_out(row: MigrationRow) -> str:
     """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
-    leave = "Leave the server out (evacuate_partial=true): it stays, recoverable."
-    by_name = f"or override this finding by name: object {row.uuid or row.id} in stackguard_overrides."
+    leave = "Leave the server out (evacuate_partial=true): it stays on the dead host and can be recovered."
+    by_name = f"or override this finding: object {row.uuid or row.id} in stackguard_overrides."
     if row.status == "finished":
         return (
-            f"Have the resize confirmed where {row.dest_compute} lives (openstack server resize confirm "
-            f"{row.instance_uuid}). A revert ends on {row.source_compute}, and never while that is dead. {leave}"
+            f"Confirm the resize while {row.dest_compute} is up (openstack server resize confirm "
+            f"{row.instance_uuid}). A revert cannot finish while {row.source_compute} is dead. {leave}"
         )
     if row.migration_type != "evacuation":
         return (
-            f"A host of it is dead, so that it may never end. {leave} Else verify that no domain of the server runs on "
-            f"{row.dest_compute} (virsh list --all), {by_name}"
+            f"{leave} A host of this migration is dead, so the migration may never end. Otherwise verify that no "
+            f"domain of the server runs on {row.dest_compute} (virsh list --all), {by_name}"
         )
     return (
-        f"Wait for its end. Where nova-compute of {row.dest_compute} died or was restarted since, it never ends: fence "
-        "that host if it does not answer, else end the server's domain there if there is one (virsh list --all, virsh "
-        "destroy). Remove what placement still counts for the server there (openstack resource provider allocation "
-        f"unset --provider UUID_OF_ITS_PROVIDER {row.instance_uuid}). Give the server back its state (openstack server "
-        f"set --state active {row.instance_uuid}), run again and override this finding by name."
+        f"Wait until the migration ends. It never ends if nova-compute of {row.dest_compute} died or restarted since. "
+        "In that case fence the host if it does not answer; if it answers, destroy the server's domain there (virsh "
+        "list --all, virsh destroy). Remove the server's allocation there (openstack resource provider allocation "
+        f"unset --provider UUID_OF_ITS_PROVIDER {row.instance_uuid}). Reset the server's state (openstack server set "
+        f"--state active {row.instance_uuid}), run again and override this finding."
     )
 
 
@@ -371,7 +380,10 @@ def _fence(
     yield from (item for item in found if not isinstance(item, Finding) or item.code != "SG506")
     domains = storage.live_domains(bundle, request, leaving)
     if domains:
-        remedy = "It lives: no override passes this. Drain it (drain_host), or end what runs there, then run it again."
+        remedy = (
+            "Drain the host (drain_host), or stop its guests, then run the same command again. No override is "
+            "possible: the host is alive."
+        )
         yield finding("SG506", Subject("host", request.host), {storage.ALIVE: domains}, remedy)
     elif of_addresses(kind):
         yield from storage.bare(leaving, planned.uncovered)
@@ -385,7 +397,7 @@ def _looked(bundle: Bundle, leaving: t.Sequence[Guest]) -> Items:
     for guest in leaving:
         if guest.images and not everything and guest.uuid not in asked:
             evidence = {"images": list(guest.images)}
-            remedy = "Let at least one host with Ceph access be read."
+            remedy = "Make at least one host with Ceph access readable."
             yield finding("SG709", Subject("instance", guest.uuid, guest.name), evidence, remedy)
 
 

@@ -30,9 +30,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 
 #: Parts of what an evacuation asks the APIs without which somebody could be forgotten, or memory promised twice.
 NEEDED = {
-    "migrations": "what others have sent, and where, is not known: memory could be promised twice",
-    "transit": "what others have sent, and how large it is, is not known: memory could be promised twice",
-    "unlisted": "whether the list of servers is complete is not known",
+    "migrations": "where other operations have sent servers is not known: memory could be promised twice",
+    "transit": "which servers other operations have sent, and their size, is not known: memory could be promised twice",
+    "unlisted": "whether the server list is complete is not known",
 }
 #: Parts that only say more, to the code that cannot be decided without them.
 WANTED = {
@@ -82,20 +82,24 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for part in sorted(NEEDED):
         if part in reasons and getattr(about, part) is None:
             evidence = {"not read": f"{part}: {reasons[part]}", "so": NEEDED[part]}
-            yield finding("SG709", subject, evidence, "Make the APIs answer, then run it again.")
+            yield finding("SG709", subject, evidence, "Make the APIs answer, then run the same command again.")
     for uuid, said in sorted((about.unlisted or {}).items()):
         remedy = (
-            f"Find out who it is: openstack server show {uuid}; openstack resource provider allocation show {uuid}. "
-            "Make its cell answer. If no server is left in it (nova-manage placement audit), override it by name."
+            f"Find out which server this is: openstack server show {uuid}; openstack resource provider allocation "
+            f"show {uuid}. Make its cell answer. If no such server exists (nova-manage placement audit), override the "
+            "finding."
         )
         evidence = {"placement": "it holds resources of this host", "Nova says": said}
         yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)
     if request.host in (about.cells_down or ()):
-        remedy = "Its cell does not answer: make its database and message queue answer, then run it again."
+        remedy = "Make the database and message queue of the server's cell answer, then run the same command again."
         yield finding("SG709", subject, {"cell": "does not answer"}, remedy)
     for uuid, name in sorted((about.soft_deleted or {}).items()):
-        evidence = {"status": "SOFT_DELETED", "lost": "it stays on the dead host, with its disks in the pool"}
-        remedy = f"Give it back first if anybody may want it (openstack server restore {uuid}), or let Nova reclaim it."
+        evidence = {"status": "SOFT_DELETED", "lost": "the server stays on the dead host, with its disks in the pool"}
+        remedy = (
+            f"Restore the server first if its owner may want it (openstack server restore {uuid}), or let Nova "
+            "reclaim it."
+        )
         yield finding("SG519", Subject("instance", uuid, name, request.host), evidence, remedy)
 
 
@@ -121,19 +125,22 @@ def _losses(server: ApiServer, guest: Guest, about: EvacuationFacts, request: Ev
     if not lost:
         return
     evidence: t.Dict[str, t.Any] = {"lost": lost, "power state before": guest.power or "not known"}
-    remedy = "Say so to its owner, or leave it out (evacuate_servers)."
+    remedy = "Inform the owner, or leave the server out (evacuate_servers)."
     if reset is not None:
         evidence["reset"] = list(reset.needed)
-        remedy = "Its state is reset once the host is proven dead. Take it out of evacuate_reset_states to leave it."
+        remedy = (
+            "Remove the state from evacuate_reset_states to leave the server out. Otherwise the run resets the "
+            "server's state once the host is proven dead."
+        )
     yield finding("SG519", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
 
 def _unread(server: ApiServer, about: EvacuationFacts) -> Items:
     """Parts that were read, but not of this server."""
     if about.image_properties is not None and server.id not in about.image_properties:
-        yield Unchecked("SG519", server.id, "the properties of its image were not read (UEFI, virtual TPM)")
+        yield Unchecked("SG519", server.id, "the image properties were not read (UEFI, virtual TPM)")
     if about.shares is not None and server.id not in about.shares:
-        yield Unchecked("SG710", server.id, "its shares were not read")
+        yield Unchecked("SG710", server.id, "the server's shares were not read")
 
 
 def _service(server: ApiServer) -> Items:
@@ -141,8 +148,8 @@ def _service(server: ApiServer) -> Items:
     if server_state.amphora(server):
         evidence = {"made by": "Octavia", "project": server.project_id}
         remedy = (
-            "Octavia's health manager replaces it by itself. Leave it out (evacuate_servers), and let it: "
-            f"openstack loadbalancer amphora list --compute-id {server.id}; openstack loadbalancer amphora failover ID."
+            "Leave the amphora out (evacuate_servers): Octavia's health manager replaces it. Check with openstack "
+            f"loadbalancer amphora list --compute-id {server.id}; openstack loadbalancer amphora failover ID."
         )
         yield finding("SG520", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
@@ -154,7 +161,10 @@ def last_resort(leaving: t.Sequence[Guest], seating: Seating, host: str) -> Item
         guest = guests.get(seat.uuid)
         if guest is not None and seat.host in guest.avoided:
             evidence = {"host": seat.host, "the scheduler may refuse it": guest.avoided[seat.host]}
-            remedy = "Make room on a host that its aggregates allow. Refused, it is in ERROR until a host takes it."
+            remedy = (
+                "Make room on a host that its aggregates allow. If the scheduler refuses, the server stays in "
+                "ERROR until a host takes it."
+            )
             yield finding("SG512", Subject("instance", guest.uuid, guest.name, host), evidence, remedy, WARNING)
 
 
@@ -174,8 +184,8 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
         yield Unchecked("SG708", request.host, "the service catalogue was not read")
     elif MASAKARI in cloud.catalog:
         remedy = (
-            "Pause it, or both evacuate: openstack segment host update --on_maintenance true SEGMENT HOST; and back "
-            "afterwards."
+            "Pause Masakari, or both will evacuate: openstack segment host update --on_maintenance true SEGMENT "
+            "HOST. Set it back to false afterwards."
         )
         yield finding("SG708", subject, {"catalogue": MASAKARI}, remedy)
     for target in about.targets or []:
@@ -185,8 +195,14 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
         words = reason.casefold()
         if any(word in words for word in AUTOMATION):
             ended = any(word in words for word in ENDED) and "detected" not in words
-            remedy = "Wait until it has ended, or stop it for this host; then run it again."
+            remedy = (
+                "Wait until Masakari has finished with this host, or stop it for this host; then run the same "
+                "command again."
+            )
             if ended:
-                remedy = "It has ended here, and left servers behind. Verify that it does not begin again."
+                remedy = (
+                    "Verify that Masakari does not start on this host again: its recovery has ended and left "
+                    "servers behind."
+                )
             evidence = {"disabled_reason": reason}
             yield finding("SG708", subject, evidence, remedy, INFO if ended else BLOCKER)

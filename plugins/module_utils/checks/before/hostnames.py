@@ -40,33 +40,33 @@ UNRESOLVABLE = ("invalid", "localhost")
 def problems(name: str) -> t.List[str]:
     """Return everything that is wrong with a name; an empty list: nothing."""
     if not name:
-        return ["it is empty"]
+        return ["the name is empty"]
     found = []
     if parse_address(name) is not None:
-        found.append("it is an address")
+        found.append("the name is an IP address")
     if name.casefold() in _EVERY_MACHINE:
-        found.append("it is every machine's own name")
+        found.append("every machine has this name")
     if name.endswith("."):
-        found.append("it ends with a dot")
+        found.append("the name ends with a dot")
     if len(name) > NAME_MAX:
-        found.append(f"it has {len(name)} characters, at most {NAME_MAX} are allowed")
+        found.append(f"the name has {len(name)} characters, at most {NAME_MAX} are allowed")
     if not any(character in string.ascii_letters for character in name):
-        found.append("it has no letter")
+        found.append("the name has no letter")
     labels = name.rstrip(".").split(".")
     return found + [problem for label in labels for problem in _label_problems(label)]
 
 
 def _label_problems(label: str) -> t.Iterator[str]:
     if not label:
-        yield "a part of it is empty"
+        yield "a label of the name is empty"
         return
     if len(label) > LABEL_MAX:
-        yield f"its part {label[:16]}... has {len(label)} characters, at most {LABEL_MAX} are allowed"
+        yield f"label {label[:16]}... has {len(label)} characters, at most {LABEL_MAX} are allowed"
     strange = sorted(set(label) - _ALLOWED)
     if strange:
         yield f"{' '.join(repr(character) for character in strange)} is not allowed in a host name"
     if label.startswith("-") or label.endswith("-"):
-        yield f"its part {label} begins or ends with a hyphen"
+        yield f"label {label} begins or ends with a hyphen"
 
 
 def never_resolves(name: str) -> bool:

@@ -79,7 +79,7 @@ NO_SERVER = "SG710"
 #: Hosts that a reason names.
 SHOWN = 10
 
-_MAKE_READABLE = "Make what is named readable, then run it again: nothing is guessed."
+_MAKE_READABLE = "Make the items named above readable, then run the same command again."
 
 
 def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
@@ -87,10 +87,13 @@ def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
     return collections.defaultdict(
         lambda: "Bring another compute host of its zone up and enable it, or make room there. Nothing was moved.",
         {
-            "SG501": f"Free memory on a host of its zone or add one; or leave it where it is ({partial}).",
-            "SG503": "Give a host of its zone more free huge pages of that size on one NUMA node.",
+            "SG501": (
+                "Free memory on a host of the server's zone, or add a host; or leave the server where it is "
+                f"({partial})."
+            ),
+            "SG503": "Free more huge pages of that size on one NUMA node of a host in the server's zone.",
             "SG709": _MAKE_READABLE,
-            "SG710": "Bring it to a state that Nova moves servers in.",
+            "SG710": "Bring the server to a state in which Nova can move it.",
         },
     )
 
@@ -247,7 +250,7 @@ def _guest(server: ApiServer, evidence: Evidence, request: MigrationRequest) -> 
     found = guest_of(server, zone, needs, evidence.about)
     problems = list(found.problems)
     if method_of(server.status, request) is None:
-        problems.append(Reason("SG710", f"it is {server.status}"))
+        problems.append(Reason("SG710", f"the server is {server.status}"))
     return dataclasses.replace(found, source=server.host, problems=tuple(problems))
 
 
@@ -259,7 +262,11 @@ def _of_servers(
 ) -> Items:
     facts = evidence.zones
     for uuid in evidence.missing:
-        remedy = "It is not there: leave it out." if request.drain_host is None else "It is not on this host."
+        remedy = (
+            "Leave the server out: it does not exist."
+            if request.drain_host is None
+            else "The server is not on this host."
+        )
         yield finding(NO_SERVER, Subject("instance", uuid), {"server": "not found"}, remedy)
     movable = statuses(request)
     for server in servers:
@@ -272,7 +279,12 @@ def _of_servers(
                 yield item
         if server.host is not None and zones.zone_of(facts, server.host) is None:
             seen = {"host": server.host, "zones of its host": _zones_of(facts, server.host)}
-            yield finding("SG709", zones.subject_of(server), seen, "Its host must be in one zone, and be read.")
+            yield finding(
+                "SG709",
+                zones.subject_of(server),
+                seen,
+                "Put the server's host into exactly one zone, and make it readable.",
+            )
     waiting = {server.id for server in servers if server.id not in ours}
     yield from evacuation.migrations(evidence.bundle, waiting)
 
@@ -283,7 +295,9 @@ def _zones_of(facts: ZoneFacts, host: str) -> t.List[str]:
 
 def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], request: MigrationRequest) -> Items:
     if server.host is None:
-        yield finding("SG710", zones.subject_of(server), {"host": None}, "It is on no host: there is nothing to move.")
+        yield finding(
+            "SG710", zones.subject_of(server), {"host": None}, "The server is on no host: there is nothing to move."
+        )
         return
     if server.status == "ERROR":
         # Those that a move may have left so: the host itself says more than Nova's status.
@@ -334,7 +348,9 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
         service = services.get(host)
         if service is not None and (service.state != "up" or service.forced_down):
             seen = {"state": service.state, "status": service.status, "forced_down": service.forced_down}
-            remedy = "nova-compute must be up to send its guests away. A dead host is evacuated (evacuate_host)."
+            remedy = (
+                "Start nova-compute: it has to send its guests away. If the host is dead, run evacuate_host instead."
+            )
             yield finding("SG704", Subject("service", service.id, host=host), seen, remedy, BLOCKER)
     # All zones of a host in two of them.
     matter = {str(zone) for host in sources for zone in (zones.zone_of(facts, host), *_zones_of(facts, host)) if zone}
@@ -345,10 +361,10 @@ def _coming(bundle: Bundle, host: str) -> Items:
     """SG702: what is on its way to the host. SG703: what may still come back to it."""
     for place, row in Index(bundle).migrations:
         if in_progress(row) and row.dest_compute == host:
-            remedy = "Wait for its end: it would arrive while the host is emptied."
+            remedy = "Wait until the migration ends: the server would arrive while the run empties the host."
             yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
         elif not row.deleted and row.status == "finished" and row.source_compute == host:
-            remedy = "Its owner may revert it: it would come back. Have it confirmed or reverted."
+            remedy = "Have the owner confirm or revert the resize: a revert would bring the server back to this host."
             yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy, WARNING)
 
 
@@ -374,8 +390,8 @@ def unlisted(
 def not_listed(uuid: str, host: str) -> Finding:
     """SG709: a cell that does not answer is not "no server"."""
     remedy = (
-        "Its cell does not answer, or an old move left this behind; if no such server exists, pass it by its id: "
-        f"openstack resource provider allocation show {uuid}"
+        "Make the server's cell answer. If the server no longer exists (an old move left this allocation), override "
+        f"the finding with its id: openstack resource provider allocation show {uuid}"
     )
     return finding(
         "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy
@@ -407,7 +423,7 @@ def reached(
 def unreached(found: reachability.Reach) -> t.List[Unchecked]:
     """Return the pairs of which nothing is known: servers are sent there one by one."""
     return [
-        Unchecked("SG406", dest, f"whether {source} reaches the libvirt of {dest} is not known: {why}")
+        Unchecked("SG406", dest, f"whether {source} reaches libvirt on {dest} is not known: {why}")
         for (source, dest), why in sorted(found.unknown.items())
     ]
 
@@ -430,7 +446,7 @@ def seat_again(
     """
     guests = {guest.uuid: guest for guest in decision.guests}
     if uuid not in guests:
-        return None, "it was not among those for which a host was looked for"
+        return None, "the run did not look for a host for this server"
     others = [entry for entry in evidence.sent if entry.uuid != uuid]
     sent = others + [
         Sent(seat.uuid, seat.host, guests[seat.uuid].memory_mib, guests[seat.uuid].cells) for seat in held.values()
@@ -456,6 +472,7 @@ def why_not(entry: Unseated) -> str:
 def stayed(uuid: str, name: str, host: t.Optional[str], why: str) -> Finding:
     """SG512: a server that is still where it was when all had ended."""
     remedy = (
-        f"Repair what keeps it there, then run the same command again. Its events: openstack server event list {uuid}"
+        "Repair the cause named above, then run the same command again. The server's events: openstack server event "
+        f"list {uuid}"
     )
     return finding("SG512", Subject("instance", uuid, name, host), {"stays, for": why}, remedy)

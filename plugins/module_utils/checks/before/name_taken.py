@@ -25,7 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalo
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.host_itself import unasked
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import WantedName
 
-_CHOOSE = "Choose another name, or remove what has it: nothing may have the new name before the rename."
+_CHOOSE = "Choose another name, or remove the object that has this name: the new name must be free before the rename."
 
 
 def check(index: Index, request: WantedName) -> Items:
@@ -52,7 +52,10 @@ def _evacuations(index: Index, request: WantedName) -> Items:
     """
     for place, row in index.migrations:
         if open_evacuation(row) and request.wants(row.source_compute):
-            remedy = "Choose another name: under this one nova-compute would destroy these instances' domains here."
+            remedy = (
+                "Choose another name: nova-compute under this name would destroy the domains of these "
+                "instances on this host."
+            )
             evidence = {"rule": "_destroy_evacuated_instances", **migration_evidence(row, place)}
             yield finding("SG113", migration_subject(row), evidence, remedy)
 
@@ -72,5 +75,5 @@ def _deleted(index: Index, request: WantedName) -> Items:
 
 
 def _harmless(subject: Subject, cell: str) -> Item:
-    remedy = "Nothing to do: a soft-deleted row. Old evacuation records of that name would be reported as SG113."
+    remedy = "No action is needed: this row is soft-deleted. Old evacuation records of that name are reported as SG113."
     return finding("SG310", subject, {"read from": f"cell {cell}", "soft-deleted": True}, remedy, INFO)

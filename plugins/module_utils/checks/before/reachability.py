@@ -83,7 +83,7 @@ def endpoint(source: t.Optional[NovaConf], dest: t.Optional[NovaConf], name: str
     # libvirt takes TLS where a remote URI names no transport.
     transport = parts.scheme.partition("+")[2] or "tls"
     if not host or transport not in PORTS:
-        return f"the transport of [libvirt] live_migration_uri is not known here: {transport}"
+        return f"the transport of [libvirt] live_migration_uri is unknown: {transport}"
     return Endpoint(host, port or PORTS[transport], certain=transport not in _SSH or port is not None)
 
 
@@ -114,11 +114,11 @@ def reach(
             else:
                 unknown[source, dest] = f"{where.address} port {where.port} was not tried"
         elif entry.get("untried"):
-            unknown[source, dest] = f"{source} could not be asked: {entry['untried']}"
+            unknown[source, dest] = f"the connection from {source} could not be tested: {entry['untried']}"
         elif entry.get("error") is None:
             proven.add((source, dest))
         elif where.certain:
-            told = f"{source} does not reach its libvirt at {where.address} port {where.port}: {entry['error']}"
+            told = f"{source} does not reach libvirt at {where.address} port {where.port}: {entry['error']}"
             closed.setdefault(dest, told)
         else:
             unknown[source, dest] = f"{where.address} port {where.port} by ssh: {entry['error']}"

@@ -31,18 +31,19 @@ def _check(case: Case, host: HostFacts) -> Items:
     if after is None:
         return
     if tried is None or tried.hostname is None or tried.name != (after.os or host.kernel_hostname):
-        reason = "it was not tried" if tried is None else tried.reason or f"it was tried for {tried.name}"
+        reason = "the name was not tested" if tried is None else tried.reason or f"{tried.name} was tested instead"
         remedy = (
-            "It needs root on the host, and a kernel with UTS and mount namespaces. Remove the reason, run it again."
+            "Fix the cause shown above, then run the same command again. The test needs root on the host, and a "
+            "kernel with UTS and mount namespaces."
         )
-        yield missing(case, "rehearsal", f"what libvirt would call the host is not known: {reason}", remedy)
+        yield missing(case, "rehearsal", f"the name that libvirt would use for the host is not known: {reason}", remedy)
         return
     undecided = [*tried.undecided, *_no_control(host, tried)]
     if tried.hostname != after.hypervisor_hostname:
         yield _otherwise(case, tried, undecided)
     elif undecided and not case.in_place:
         # The proof comes behind the point of no return.
-        remedy = f"Let /etc/hosts answer for {tried.name} first ('files' before all else in nsswitch.conf)."
+        remedy = f"Make /etc/hosts answer for {tried.name} first ('files' before all else in nsswitch.conf)."
         yield _told(case, tried, {"undecided": undecided}, remedy)
     elif undecided:
         yield Unchecked("SG124", case.request.inventory_name, "; ".join(undecided))
@@ -52,15 +53,15 @@ def _no_control(host: HostFacts, tried: Rehearsal) -> t.List[str]:
     """The same question of the host as it is must give what libvirt says now: else it is not libvirt's."""
     if host.libvirt is None or tried.now == host.libvirt.hostname:
         return []
-    return [f"libvirt calls the host {host.libvirt.hostname} now, and the resolver says {tried.now}"]
+    return [f"libvirt calls the host {host.libvirt.hostname}, and the resolver returns {tried.now}"]
 
 
 def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     planned = case.after.hypervisor_hostname if case.after else None
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
     remedy = (
-        f"Is {tried.hostname} what it is to be called? Then rename_hypervisor_hostname={tried.hostname}. Else let the "
-        f"canonical name of {tried.name}, the first one of its line in /etc/hosts or its name in DNS, be {planned}."
+        f"Set rename_hypervisor_hostname={tried.hostname} if the host shall have that name. Otherwise make {planned} "
+        f"the canonical name of {tried.name}: the first name of its line in /etc/hosts, or its name in DNS."
     )
     return _told(case, tried, evidence, remedy)
 

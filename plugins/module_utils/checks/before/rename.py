@@ -202,18 +202,20 @@ def once(checked: Checked) -> Checked:
 
 def _evidence(case: Case) -> Items:
     if case.host is None:
-        reason = case.bundle.unreachable.get(case.request.inventory_name, "no facts of this host in the evidence")
+        reason = case.bundle.unreachable.get(case.request.inventory_name, "the evidence has no facts of this host")
         yield finding(
             "SG114",
             case.subject,
             {"reason": reason},
-            "Reach the host with Ansible: a rename reads and changes its files.",
+            "Make the host reachable for Ansible: a rename reads and changes files on it.",
         )
     for part, reason in [*_host_gaps(case), *_database_gaps(case), *_cloud_gaps(case)]:
         yield missing(case, part, reason)
 
 
-def missing(case: Case, part: str, reason: str, remedy: str = "Repair what the reason names, then run again.") -> Item:
+def missing(
+    case: Case, part: str, reason: str, remedy: str = "Fix the cause shown, then run the same command again."
+) -> Item:
     subject = Subject("host", f"{case.request.inventory_name}:{part}", part, case.old)
     return finding("SG709", subject, {"part": part, "reason": reason}, remedy)
 
@@ -231,7 +233,7 @@ def _host_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
     if case.host.resolutions is not None and case.request.rename_to not in {
         entry.name for entry in case.host.resolutions
     }:
-        yield "resolutions", f"the host was not asked what {case.request.rename_to} resolves to"
+        yield "resolutions", f"what {case.request.rename_to} resolves to on the host was not read"
 
 
 def _database_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
@@ -275,7 +277,7 @@ def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> 
         # What no host can be called is not sent to an API: SG118, and SG310 is undecided.
         asked_for = where != "cloud" or not input_rules.problems({"name": name}, "host")
         if asked_for and scope and not any(same_name(name, entry) for entry in scope):
-            yield where, f"not asked for {name}: say it with rename_hypervisor_hostname, or read everything"
+            yield where, f"{name} was not read: set rename_hypervisor_hostname, or read everything"
 
 
 def _cloud_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
@@ -292,7 +294,7 @@ def _cloud_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
         if part.startswith(("services.", "servers.")):
             yield f"cloud.{part}", reason
     if case.provider is not None and case.provider.allocations is None and case.in_place:
-        yield "cloud.providers.allocations", "the allocations of the host's provider were not read"
+        yield "cloud.providers.allocations", "the allocations of the host's resource provider were not read"
     yield from _scope_gaps(case, "cloud", cloud.scope, True)
 
 
@@ -305,7 +307,7 @@ def _new_name(case: Case) -> Items:
     subject = Subject("host", new, host=case.old)
     wrong = hostnames.problems(new)
     if new == case.old:
-        wrong.append("it is the name that the host has")
+        wrong.append("this is the host's current name")
     extra = case.request.hypervisor_hostname
     if extra is not None:
         wrong += [f"rename_hypervisor_hostname {extra}: {problem}" for problem in hostnames.problems(extra)]
@@ -316,12 +318,12 @@ def _new_name(case: Case) -> Items:
         remedy = "Choose a host name of letters, digits, hyphens and dots that no host has."
         yield finding("SG118", subject, {"name": new, "wrong": wrong}, remedy)
     if input_rules.problems({"rename_to": new}, "host"):
-        yield Unchecked("SG310", new, "the APIs were not asked for it: no host can be called that")
+        yield Unchecked("SG310", new, "the APIs were not searched for this name: no host can have it")
     if new != new.lower() and not wrong:
-        remedy = "Choose lower case: DNS and MySQL ignore case, Nova and placement do not."
-        yield finding("SG118", subject, {"name": new, "wrong": ["it has capital letters"]}, remedy, WARNING)
+        remedy = "Choose a name in lower case: DNS and MySQL ignore case, Nova and placement do not."
+        yield finding("SG118", subject, {"name": new, "wrong": ["the name has capital letters"]}, remedy, WARNING)
     if hostnames.never_resolves(new):
-        remedy = "Choose a name that can resolve: .invalid and .localhost are reserved for those that never do."
+        remedy = "Choose a name that can resolve: names below .invalid and .localhost never do."
         yield finding("SG111", subject, {"name": new}, remedy, BLOCKER)
 
 
@@ -376,7 +378,7 @@ def _host_itself(case: Case) -> Items:
     own = conf_host(case.host)
     if own is not None and own != case.old:
         evidence = {"CONF.host": own, "rename_from": case.old, "differ only in case": same_name(own, case.old)}
-        remedy = "Say with rename_from what nova-compute on this host calls itself, or name the right inventory host."
+        remedy = "Set rename_from to the name that nova-compute on this host uses, or name the right inventory host."
         yield finding("SG106", case.subject, evidence, remedy)
     for item in identity.duplicates(case.index):
         # Where another host was not read, or not wholly, it is not known whether it is this one's double.
@@ -397,14 +399,14 @@ def _name_spaces(case: Case) -> Items:
         if entry.own:
             evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
             remedy = (
-                "It would keep the old name until its container is created again, or its unit starts without "
-                "ProtectHostname=. A rename of such a host is not supported yet: keep its name, or let it share the "
-                "host's (UTS namespace of the host), see docs/guides/deployments.md."
+                "Keep the host's name, or let the service share it (UTS namespace of the host), see "
+                "docs/guides/deployments.md. This service keeps the old name until its container is created again, "
+                "or until its unit starts without ProtectHostname=. The collection cannot rename such a host yet."
             )
             yield finding("SG123", subject, evidence, remedy)
         elif entry.own is None and not _no_agent(case, entry):
-            reason = f"whether {entry.service} goes by the host's own name is not known ({entry.what}): {entry.reason}"
-            remedy = "Start it, or let the engine of its container answer, then run the same command again."
+            reason = f"whether {entry.service} uses the host's own name is not known ({entry.what}): {entry.reason}"
+            remedy = "Start the service, or make its container engine answer, then run the same command again."
             yield missing(case, f"host name of {entry.service}", reason, remedy)
 
 
@@ -435,7 +437,7 @@ def _no_peers(case: Case) -> Items:
     """An inventory pattern that matches nothing is no error to Ansible: then nothing was compared."""
     if not {*case.bundle.hosts, *case.bundle.unreachable} - {case.request.inventory_name}:
         for code in ("SG107", "SG310"):
-            yield Unchecked(code, "other compute hosts", "none was read: does rename_peers name them?")
+            yield Unchecked(code, "other compute hosts", "no other compute host was read: check rename_peers")
 
 
 def _duplicate_node_name(case: Case) -> Items:
@@ -450,11 +452,12 @@ def _duplicate_node_name(case: Case) -> Items:
             "SG205",
             Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host),
             {"read from": f"cell {cell.name}", "host": row.host, "also": str(case.node.uuid) if case.node else None},
-            "Keep the node whose uuid is in the host's compute_id file; the other must lose its allocations first.",
+            "Keep the node whose uuid is in the host's compute_id file. Remove the allocations of the other node "
+            "first.",
         )
     scopes = [name for cell in case.index.cells or [] for name in cell.scope]
     if name is not None and scopes and not any(same_name(name, entry) for entry in scopes):
-        yield Unchecked("SG205", name, "the databases were not asked for other compute nodes of this name")
+        yield Unchecked("SG205", name, "the databases were not searched for other compute nodes of this name")
 
 
 def _home(case: Case) -> Items:
@@ -464,7 +467,7 @@ def _home(case: Case) -> Items:
         return  # SG709
     if not case.nodes and not case.services:
         alike = sorted({str(name) for name in index.services_by_host if same_name(name, case.old)})
-        remedy = "Say with rename_from the compute service's host (openstack compute service list)."
+        remedy = "Set rename_from to the host of the compute service (openstack compute service list)."
         yield finding("SG119", case.subject, {"looked for": case.old, "called alike": alike}, remedy)
         return
     yield from _too_many(case)
@@ -474,14 +477,14 @@ def _home(case: Case) -> Items:
     if not case.services:
         for cell, row in case.nodes:
             subject = Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host)
-            remedy = "Start nova-compute under the old name, or find out which service is its own."
+            remedy = "Start nova-compute under the old name, or find out which service belongs to it."
             yield finding("SG204", subject, {"read from": f"cell {cell.name}", "host": row.host}, remedy)
     if case.node is not None and case.service is not None:
         yield from _one_home(case, case.service)
 
 
 def _too_many(case: Case) -> Items:
-    remedy = "Keep the one that the host's compute_id file names; rename only after the others are gone."
+    remedy = "Keep the node that the host's compute_id file names. Remove the others before the rename."
     if len(case.nodes) > 1 or len(case.services) > 1:
         evidence = {
             "compute nodes": [[cell.name, row.uuid, row.hypervisor_hostname] for cell, row in case.nodes],
@@ -516,13 +519,18 @@ def _one_home(case: Case, service: ServiceRow) -> Items:
     (node_cell, _node), (service_cell, _service) = case.nodes[0], case.services[0]
     if node_cell is not service_cell:
         evidence: t.Dict[str, t.Any] = {"compute node": node_cell.name, "service": service_cell.name}
-        yield finding("SG205", case.subject, evidence, "One host is one cell's: remove what is in the wrong one.")
+        yield finding(
+            "SG205", case.subject, evidence, "Remove the host's rows from the wrong cell: a host belongs to one cell."
+        )
     databases, shown = case.bundle.databases, case.index.api_services
     if databases is not None and databases.api is not None and databases.api.host_mappings is not None:
         yield from identity.unmapped(case.index, service)
     if shown is not None and not any(entry.id == service.uuid and entry.binary == COMPUTE for entry in shown):
         evidence = {"service": service.uuid, "compute API": [entry.id for entry in shown if entry.host == case.old]}
-        remedy = "The API does not show this service: are database and API of the same cloud, is its cell mapped?"
+        remedy = (
+            "Check that the database and the API belong to the same cloud, and that the cell is mapped: the "
+            "API does not show this service."
+        )
         yield finding("SG301", Subject("service", str(service.uuid), host=service.host), evidence, remedy)
 
 
@@ -536,11 +544,14 @@ def _release(case: Case) -> Items:
             "nova package": case.host.nova_version,
             "service": case.service.version if case.service else None,
         }
-        remedy = "Find out which Nova runs on this host: a rename depends on it."
+        remedy = "Find out which Nova release runs on this host: the rename depends on it."
         yield finding("SG705", Subject("host", case.request.inventory_name, host=case.old), evidence, remedy)
     elif case.in_place and not set(known) & set(releases.RENAME_IN_PLACE):
         evidence = {"release": list(known), "in place from": min(releases.RENAME_IN_PLACE)}
-        remedy = "Use rename_strategy=drain: this release knows its node by name only, so it cannot be kept."
+        remedy = (
+            "Use rename_strategy=drain: this release finds its compute node by name only, so a rename in place "
+            "would lose the node."
+        )
         yield finding("SG705", case.subject, evidence, remedy)
 
 
@@ -557,13 +568,13 @@ def _links(case: Case) -> Items:
         other = [row.host for entry, row in case.index.services if entry is cell and row.id == node.service_id]
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
-        remedy = "Repair the link first (repair_links): deleting the other service would take this node with it."
+        remedy = "Repair the link first (repair_links): deleting the other service would delete this node too."
         # Narrowed, another host's service was not read: what may be another's is taken for it.
         yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)
     for _cell, row in case.index.instances_by_host.get(case.old, []):
         if row.compute_id is not None and row.compute_id != node.id:
             evidence = {"compute_id": row.compute_id, "node of its host": node.id, "host": row.host}
-            remedy = "Find where its domain runs, and repair the link first (repair_links)."
+            remedy = "Find out where the domain of the instance runs, and repair the link first (repair_links)."
             yield finding("SG214", instance_subject(row), evidence, remedy)
 
 
@@ -577,16 +588,18 @@ def _network(case: Case) -> Items:
             yield from _l2_agent(case, agent)
         elif agent.agent_type in OVN_AGENTS:
             remedy = "Use rename_strategy=drain: no override makes a rename in place possible here."
-            why = "OVN: its agents are no rows to rename, and ports bind only to a chassis of the host's new name"
+            why = "OVN: its agents have no rows to rename, and ports bind only to a chassis of the host's new name"
             yield agent_item(agent, why, remedy)
         elif is_distributed(agent):
             yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED)
         else:
-            remedy = "Move its networks and routers away and delete the agent first, or use rename_strategy=drain."
-            why = "a network node's agent: its names live in places that a rename does not reach"
+            remedy = (
+                "Move the agent's networks and routers away and delete the agent first, or use rename_strategy=drain."
+            )
+            why = "agent of a network node: a rename does not cover the places that store its name"
             yield agent_item(agent, why, remedy)
         if not agent.alive:
-            remedy = "Bring it up first: without a live agent of the new name every port's binding fails."
+            remedy = "Start the agent first: without a live agent of the new name, every port binding fails."
             yield agent_item(agent, "not alive", remedy)
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
         yield from agent_on_host(case, case.host)
@@ -616,19 +629,22 @@ def is_distributed(agent: ApiAgent) -> bool:
 
 def _l2_agent(case: Case, agent: ApiAgent) -> Items:
     if is_distributed(agent):
-        yield agent_item(agent, DISTRIBUTED, "Use rename_strategy=drain: there the agent registers again.")
+        yield agent_item(agent, DISTRIBUTED, "Use rename_strategy=drain: the agent then registers again.")
     if not case.request.has_neutron_db:
         why = (
-            "without neutron's database the agent's record cannot be renamed: it registers again. The guests are cut "
-            "off from its first synchronisation until their ports are bound to the new name (some seconds)"
+            "without neutron's database the run cannot rename the agent's record, and the agent registers again. The "
+            "guests are cut off from its first synchronisation until their ports are bound to the new name (some "
+            "seconds)"
         )
-        yield agent_item(agent, why, "Give neutron_db_url (grants on agents); or accept that interruption by override.")
+        yield agent_item(
+            agent, why, "Set neutron_db_url (with grants on agents), or accept that interruption by an override."
+        )
         return
     databases = case.bundle.databases
     rows = databases.neutron.agents if databases and databases.neutron else None
     if rows is not None and not any(row.id == agent.id and row.host == case.old for row in rows):
-        remedy = "Are neutron_db_url and the network API of the same cloud?"
-        yield agent_item(agent, "neutron's database has no such agent of the old name", remedy)
+        remedy = "Check that neutron_db_url and the network API belong to the same cloud."
+        yield agent_item(agent, "neutron's database has no such agent under the old name", remedy)
 
 
 def agent_on_host(case: Case, host: HostFacts) -> Items:
@@ -638,13 +654,13 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
     evidence: t.Dict[str, t.Any]
     if host.neutron_host is not None and host.neutron_host != case.old:
         evidence = {"host= of the agent": host.neutron_host, "CONF.host": case.old}
-        yield finding("SG305", subject, evidence, "Give Nova and the agent one name: ports bind to Nova's.")
+        yield finding("SG305", subject, evidence, "Give Nova and the agent the same host name: ports bind to Nova's.")
     elif host.neutron_host is None and after is not None and after.os != after.host:
         evidence = {"host= of the agent": None, "it would call itself": after.os or host.kernel_hostname}
         yield finding("SG305", subject, evidence, f"Set host={case.old} in the agent's configuration first.")
     if host.units is not None and not _loaded(host.units, case.request.agent_units):
-        reason = "an L2 agent is registered for this host, and no unit of it was found"
-        remedy = "Name its unit with rename_agent_units: without one it would run on under the old name."
+        reason = "this host has a registered L2 agent, and no systemd unit of it was found"
+        remedy = "Set rename_agent_units to the agent's unit: otherwise the agent keeps running under the old name."
         yield missing(case, "agent unit", reason, remedy)
 
 
@@ -659,11 +675,17 @@ def _ports(case: Case) -> Items:
             yield from subport_items(case, port)
         elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
-            remedy = "Move what owns it to another host: its identity follows from the host's name (DHCP, routers)."
+            remedy = (
+                "Move the owner of this port to another host: its identity follows from the host's name (DHCP, "
+                "routers)."
+            )
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
         elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
-            remedy = "It is bound to the new name with the others. Find out whether its server lives elsewhere."
+            remedy = (
+                "Find out whether the port's server lives elsewhere. The run binds the port to the new name "
+                "with the others."
+            )
             subject = Subject("port", port.id, host=port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)
 
@@ -680,7 +702,9 @@ def subport_items(case: Case, port: ApiPort) -> Items:
         "trunk": port.device_id,
         "parent": {entry.id: entry.binding_host_id for entry in parents},
     }
-    remedy = "A subport is where its trunk's parent port is. Find the trunk's server (openstack network trunk show)."
+    remedy = (
+        "Find the trunk's server (openstack network trunk show). A subport is bound where the trunk's parent port is."
+    )
     yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
 
@@ -696,7 +720,7 @@ def _routed(case: Case, port: ApiPort) -> Items:
     found = sorted(set(routed) & set(port.subnets))
     if found:
         evidence = {"subnets of a segment": found, "device": port.device_id}
-        remedy = "It is on a routed provider network, whose segments know hosts by name. Use rename_strategy=drain."
+        remedy = "Use rename_strategy=drain: the port is on a routed provider network, whose segments store host names."
         yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
 
@@ -718,8 +742,13 @@ def _guest_ports(case: Case) -> Items:
     guests = {row.uuid for _cell, row in case.index.instances_by_host.get(case.old, [])}
     unasked = sorted(guests - set(cloud.port_devices)) if cloud.scope else []
     if unasked:
-        reason = f"ports of {len(unasked)} of the host's {len(guests)} servers were not asked for: {unasked[0]}, ..."
-        yield missing(case, "cloud.ports.devices", reason, "Read the APIs and the databases again, together.")
+        reason = f"the ports of {len(unasked)} of the host's {len(guests)} servers were not read: {unasked[0]}, ..."
+        yield missing(
+            case,
+            "cloud.ports.devices",
+            reason,
+            "Run the same command again: the APIs and the databases must be read together.",
+        )
     for port in cloud.ports:
         if port.device_id not in guests or not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             continue
@@ -731,7 +760,9 @@ def _guest_ports(case: Case) -> Items:
                 "binding:vif_type": port.binding_vif_type,
                 "instances.host": case.old,
             }
-            remedy = "Set its binding:host_id to the guest's host again: a rename moves only ports bound to that."
+            remedy = (
+                "Set the port's binding:host_id back to the guest's host: a rename moves only ports bound to that host."
+            )
             yield finding("SG306", subject, evidence, remedy)
 
 
@@ -743,8 +774,8 @@ def _derived_providers(case: Case, children: t.Sequence[ResourceProvider]) -> It
     for child in children:
         evidence = {"child": child.name, "made by": "neutron, with a uuid of the host's name"}
         remedy = (
-            "Ports with guaranteed bandwidth or packet rates would fail under the new name. Use "
-            "rename_strategy=drain, or take resource_provider_bandwidths out of the agent and delete the provider."
+            "Use rename_strategy=drain, or remove resource_provider_bandwidths from the agent's configuration and "
+            "delete the provider. Otherwise ports with guaranteed bandwidth or packet rates fail under the new name."
         )
         yield finding(
             "SG304", Subject("resource_provider", child.uuid, child.name, case.old), evidence, remedy, BLOCKER
@@ -759,7 +790,10 @@ def _child_providers(case: Case) -> Items:
     if children:
         subject = Subject("resource_provider", children[0].root_provider_uuid or "", host=case.old)
         evidence = {"children": sorted(child.name for child in children)}
-        remedy = "They are renamed too. Compare them after the rename: PCI and vGPU devices are looked up by name."
+        remedy = (
+            "Compare these providers after the rename, which renames them too: Nova looks up PCI and vGPU "
+            "devices by name."
+        )
         yield finding("SG304", subject, evidence, remedy)
 
 
@@ -777,7 +811,7 @@ def _grants(case: Case) -> Items:
     tried = {(grant.database, grant.table) for grant in databases.grants if grant.action == "update"}
     for database, table in _needed_updates(case):
         if (database, table) not in tried:
-            yield missing(case, f"grants.{database}.{table}", "whether it may be updated was not tried")
+            yield missing(case, f"grants.{database}.{table}", "the run did not test whether it may update the columns")
 
 
 def _lock(case: Case) -> Items:
@@ -787,12 +821,12 @@ def _lock(case: Case) -> Items:
         return  # SG709, or a drain of which nothing was tried
     if databases.lock is None:
         reasons = {entry.part: entry.reason for entry in databases.unread}
-        yield missing(case, "lock", reasons.get("lock", "whether a lock can be taken was not tried"))
+        yield missing(case, "lock", reasons.get("lock", "the run did not test whether it can take a lock"))
     elif databases.lock.scope != LOCK_EXCLUSIVE:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
         remedy = (
-            "Nothing is to be done where every run uses this version: the journal's host lets one run work. A run of "
-            "version 0.1 is not kept out."
+            "No action is needed if every run uses this version: the journal on the host prevents a second run. It "
+            "does not stop a run of version 0.1."
         )
         yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
 
@@ -826,13 +860,16 @@ def unit_items(case: Case, host: HostFacts) -> Items:
     found = _loaded(host.units, case.request.compute_units)
     if not found:
         reason = "no systemd unit of nova-compute was found"
-        remedy = "Give rename_stop_command and rename_start_command (and mask, unmask): containers, for example."
+        remedy = (
+            "Set rename_stop_command and rename_start_command (and the ones for mask and unmask), for "
+            "containers for example."
+        )
         yield missing(case, "compute unit", reason, remedy)
     for unit in found:
         if unit.active_state != "active" or unit.blocked or unit.load_state == "masked":
             subject = Subject("service", unit.name, host=case.old)
             evidence = dataclasses.asdict(unit)
-            remedy = "Start it under the old name and see it up: never begin with a service that is not sound."
+            remedy = "Start nova-compute under the old name and wait until it is up."
             yield finding("SG704", subject, evidence, remedy, BLOCKER)
 
 
@@ -847,10 +884,10 @@ def configuration_items(case: Case, host: HostFacts) -> Items:
     if host.nova_conf is not None and host.nova_conf.host is not None:
         lines += [(line, case.old) for line in host.nova_conf.host_lines]
         if _BY_ENVIRONMENT in (host.nova_conf.environment or []):
-            why = f"the environment of nova-compute sets {_BY_ENVIRONMENT}: it goes before every file"
+            why = f"the environment of nova-compute sets {_BY_ENVIRONMENT}, which takes precedence over every file"
             yield _line(case, _BY_ENVIRONMENT, why)
         elif not host.nova_conf.host_lines:
-            yield _line(case, "nova.conf", "host is set, but no line was found that sets it")
+            yield _line(case, "nova.conf", "host is set, but no line that sets it was found")
     if case.agents:
         lines += [(line, host.neutron_host or "") for line in host.neutron_host_lines]
     for line, old in lines:
@@ -862,5 +899,5 @@ def configuration_items(case: Case, host: HostFacts) -> Items:
 
 def _line(case: Case, where: str, why: str) -> Item:
     subject = Subject("host", f"{case.request.inventory_name}:{where}", where, case.old)
-    remedy = "Let one plain line host = NAME set it, in a file of this host."
+    remedy = "Set it with one plain line host = NAME, in a file of this host only."
     return finding("SG312", subject, {"where": where, "why": why}, remedy, BLOCKER)

@@ -27,7 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agen
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_ports
 
-GO_ON = "Look at the evidence, repair it, then run the same command again to resume."
+GO_ON = "Check the evidence, repair the cause, then run the same command again to resume."
 
 
 # --- before ---------------------------------------------------------------------------------------------------
@@ -63,8 +63,8 @@ def _agents(case: rename.Case) -> Items:
     """SG305, SG306: agents and ports that a drain does not take along would keep the old name in neutron."""
     for agent in case.agents:
         if agent.agent_type not in L2_AGENTS and agent.agent_type not in OVN_AGENTS:
-            why = "a network node's agent: it would go on under the old name"
-            remedy = "Move its networks and routers away, then stop the agent and delete its record."
+            why = "agent of a network node: it would keep running under the old name"
+            remedy = "Move the agent's networks and routers away, then stop the agent and delete its record."
             if rename.is_distributed(agent):
                 why, remedy = rename.DISTRIBUTED, rename.DRAIN_DISTRIBUTED
             yield rename.agent_item(agent, why, remedy)
@@ -77,7 +77,7 @@ def _agents(case: rename.Case) -> Items:
             yield from rename.subport_items(case, port)
         elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
-            remedy = "Move what owns it to another host: only guests are moved by a drain."
+            remedy = "Move the owner of this port to another host: a drain moves only guests."
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
 
@@ -95,7 +95,13 @@ def can_drain(
     ]
     if cloud is None or missing:
         evidence = {"not read": missing or ["the APIs"]}
-        return Checked((finding("SG709", Subject("host", host), evidence, "Make the APIs answer, then run it again."),))
+        return Checked(
+            (
+                finding(
+                    "SG709", Subject("host", host), evidence, "Make the APIs answer, then run the same command again."
+                ),
+            )
+        )
     servers = placement.guests_of(cloud, host) or []
     found = [item for server in servers for item in _state(server)]
     found += _room(cloud, servers, targets, host, request.rename_to)
@@ -118,11 +124,11 @@ def _state(server: ApiServer) -> t.Iterator[Finding]:
     subject = Subject("instance", server.id, server.name, server.host)
     evidence = {"status": server.status, "task_state": server.task_state}
     if server.status == "VERIFY_RESIZE":
-        yield finding("SG703", subject, evidence, "Have its owner confirm or revert the resize.")
+        yield finding("SG703", subject, evidence, "Have the server's owner confirm or revert the resize.")
     elif server.task_state is not None:
-        yield finding("SG701", subject, evidence, "Wait until its task is over.")
+        yield finding("SG701", subject, evidence, "Wait until the server's task ends.")
     elif server.status not in placement.METHODS:
-        remedy = "Bring it to ACTIVE, PAUSED or SHUTOFF, shelve it off the host, or delete it."
+        remedy = "Bring the server to ACTIVE, PAUSED or SHUTOFF, shelve and offload it, or delete it."
         yield finding("SG710", subject, evidence, remedy)
 
 
@@ -162,7 +168,7 @@ def _disks(bundle: Bundle, request: RenameRequest, servers: t.Sequence[ApiServer
     if conf is None or conf.images_type == "rbd" or not servers:
         return []
     evidence = {"images_type": conf.images_type, "instances_path": conf.instances_path, "servers": len(servers)}
-    remedy = "Unless every guest boots from a volume, disks are copied over the network (block migration): plan for it."
+    remedy = "Plan for block migration: disks are copied over the network, unless every guest boots from a volume."
     return [finding("SG513", Subject("host", request.rename_from), evidence, remedy, WARNING)]
 
 
@@ -172,7 +178,7 @@ def _zones(cloud: CloudFacts, host: str) -> t.List[Finding]:
     )
     if len(zones) < 2:
         return []
-    remedy = "Take the host out of the aggregates of all zones but one."
+    remedy = "Remove the host from the aggregates of all zones but one."
     return [finding("SG403", Subject("host", host), {"zones": zones}, remedy)]
 
 
@@ -185,9 +191,9 @@ def _return(
     subject = Subject("service", service.id, host=host)
     evidence = {"status": service.status, "state": service.state, "disabled_reason": service.disabled_reason}
     if service.state != "up" or service.forced_down:
-        return [finding("SG704", subject, evidence, "Bring nova-compute up: it has to send its guests away.", BLOCKER)]
+        return [finding("SG704", subject, evidence, "Start nova-compute: it has to send its guests away.", BLOCKER)]
     if options.bring_back and service.status != "enabled":
-        remedy = "Enable the service first, or leave the guests where they go (rename_drain_return=false)."
+        remedy = "Enable the service first, or leave the guests on their new hosts (rename_drain_return=false)."
         return [finding("SG704", subject, evidence, remedy, BLOCKER)]
     return []
 
@@ -263,5 +269,5 @@ def _landed(expected: ReplacedHost, zones: t.Mapping[str, t.Optional[str]]) -> t
         # None: deleted by its owner meanwhile.
         if zones.get(uuid) not in (None, expected.zone):
             evidence = {"zone": zones[uuid], "expected": expected.zone}
-            remedy = "Its owner or another operator moved it: see its events (openstack server event list)."
+            remedy = "Check the server's events (openstack server event list): its owner or another operator moved it."
             yield finding("SG407", Subject("instance", uuid), evidence, remedy, WARNING)

@@ -60,26 +60,30 @@ def choose(
     if holds:
         return Choice(PINNED, f"it is pinned to its zone {pin} already")
     if strategy == VERIFY:
-        return Choice(VERIFY, "it was asked for: where it lands is compared, and a stray is reverted")
+        return Choice(VERIFY, "by request: the run compares where the server lands, and reverts a stray")
     if not zone_carried:
-        why = "no aggregate carries the zone of its host, so that no pin can hold it there"
-        return Choice(VERIFY, f"{why}: where it lands is compared") if strategy == "auto" else Choice(None, why)
-    problems = {BY_API: _not_by_api(offered, pin), BY_DB: None if has_database else "no nova_api_db_url is given"}
+        why = "no aggregate has the zone of its host, so no pin can keep the server in it"
+        return (
+            Choice(VERIFY, f"{why}: the run compares where the server lands")
+            if strategy == "auto"
+            else Choice(None, why)
+        )
+    problems = {BY_API: _not_by_api(offered, pin), BY_DB: None if has_database else "nova_api_db_url is not set"}
     if strategy in problems:
         problem = problems[strategy]
-        return Choice(None, problem) if problem else Choice(strategy, "it was asked for")
+        return Choice(None, problem) if problem else Choice(strategy, "by request")
     if problems[BY_API] is None:
         return Choice(BY_API, f"this Nova offers microversion {offered}, which pins by API")
     if problems[BY_DB] is None:
-        return Choice(BY_DB, f"{problems[BY_API]}, and the API database is given")
-    return Choice(VERIFY, f"{problems[BY_API]}, and {problems[BY_DB]}: where it lands is compared")
+        return Choice(BY_DB, f"{problems[BY_API]}, and nova_api_db_url is set")
+    return Choice(VERIFY, f"{problems[BY_API]}, and {problems[BY_DB]}: the run compares where the server lands")
 
 
 def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[str]:
     if not by_api(offered):
         return f"this Nova offers microversion {offered}, a pin by API needs {PIN_API}"
     if pin is not None:
-        return f"its pin to {pin} holds it nowhere, and the API could not give it back"
+        return f"the pin to {pin} has no effect, and the API could not restore it"
     return None
 
 
@@ -112,7 +116,7 @@ def preflight(facts: ZoneFacts, request: ResizeRequest) -> ResizeDecision:
     )
     if choice.method is None:
         evidence = {"strategy": request.strategy, "why not": choice.why}
-        remedy = "Use resize_strategy=auto, or give what is missing."
+        remedy = "Use resize_strategy=auto, or set the missing option."
         items.append(finding("SG705", zones.subject_of(server), evidence, remedy))
     return ResizeDecision(gather(items), server, zone, pin, choice)
 
@@ -122,11 +126,19 @@ def _unread(facts: ZoneFacts, server: ApiServer) -> Finding:
     if facts.pins is not None and server.id not in facts.pins:
         missing.append("pins")
     evidence = {"not read": missing, "reasons": [f"{entry.part}: {entry.reason}" for entry in facts.unread]}
-    remedy = "Make it readable. The pin is in the API from microversion 2.96 on; below it, give nova_api_db_url."
+    remedy = (
+        "Make the server's pin readable. The API shows it from microversion 2.96 on; for an older Nova, set "
+        "nova_api_db_url."
+    )
     return finding("SG709", zones.subject_of(server), evidence, remedy)
 
 
 def _no_zone(facts: ZoneFacts, server: ApiServer) -> Finding:
     found = zones.zones_by_host(facts.aggregates or []).get(str(server.host), [])
     evidence = {"host": server.host, "zones of its host": found}
-    return finding("SG709", zones.subject_of(server), evidence, "Its host must be in one zone, and be read.")
+    return finding(
+        "SG709",
+        zones.subject_of(server),
+        evidence,
+        "Put the server's host into exactly one zone, and make it readable.",
+    )

@@ -66,10 +66,10 @@ def _on_host(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         if address not in loopback and not any(same_address(address, own) for own in host.addresses or [])
     }
     if loopback:
-        remedy = f"Let {new} resolve to one of {', '.join(host.addresses or [])}, on this host too (/etc/hosts)."
+        remedy = f"Make {new} resolve to one of {', '.join(host.addresses or [])}, on this host too (/etc/hosts)."
         yield _finding(host, new, {"resolves to": entry.addresses, "loopback": loopback}, remedy)
     if strange:
-        remedy = "Correct DNS or /etc/hosts, or choose another name: it leads to a machine that is not this one."
+        remedy = "Correct DNS or /etc/hosts, or choose another name: this name resolves to another machine."
         yield _finding(host, new, {"resolves to": entry.addresses, "not its own": strange}, remedy)
 
 
@@ -86,17 +86,26 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
     own = [line for line in lines if any(same_address(line.address, address) for address in host.addresses or [])]
     evidence: t.Dict[str, t.Any] = {"error": entry.error, f"/etc/hosts lines of {old}": [line.text for line in lines]}
     if own:
-        remedy = f"The rename puts {new} into that line. Other machines need it too: {own[0].address} {new}"
+        remedy = (
+            f"Add {own[0].address} {new} to DNS or to /etc/hosts of the other machines. The rename adds {new} "
+            "to this line on the host itself."
+        )
         yield _finding(host, new, evidence, remedy, WARNING)
     elif lines:
-        remedy = f"The rename puts {new} into that line, a loopback one as {old} has now. Others need DNS for it."
+        remedy = (
+            f"Add {new} to DNS for the other machines. The rename adds {new} to this line on the host itself; "
+            f"it is a loopback line, as {old} has now."
+        )
         yield _finding(host, new, evidence, remedy, WARNING)
     elif not (_of(host, old) or entry).addresses:
-        remedy = f"{old} does not resolve either, so nothing gets worse; live migration needs an address of its own."
+        remedy = (
+            f"Give the host an address of its own for live migration. {old} does not resolve either, so the "
+            "rename changes nothing here."
+        )
         yield _finding(host, new, {**evidence, "old name": "does not resolve either"}, remedy, WARNING)
     else:
         address = (host.addresses or ["ADDRESS"])[0]
-        remedy = f"Put {new} into DNS, or into /etc/hosts here and on every peer: {address} {new}"
+        remedy = f"Add {new} to DNS, or to /etc/hosts here and on every other host: {address} {new}"
         yield _finding(host, new, evidence, remedy)
 
 
@@ -123,18 +132,21 @@ def _on_peers(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         elif not entry.addresses:
             (lost if (_of(peer, old) or entry).addresses else unresolved).append(name)
     if wrong:
-        yield _peers(host, new, {"leads elsewhere on": wrong}, "Correct their DNS or /etc/hosts.", BLOCKER)
+        yield _peers(host, new, {"leads elsewhere on": wrong}, "Correct DNS or /etc/hosts on these hosts.", BLOCKER)
     by_name = host.nova_conf is None or host.nova_conf.live_migration_inbound_addr is None
     address = (host.addresses or ["ADDRESS"])[0]
     if lost:
-        remedy = f"Put this into their /etc/hosts, or {new} into DNS: {address} {new}"
+        remedy = f"Add {new} to DNS, or to /etc/hosts on these hosts: {address} {new}"
         evidence = {"unknown on": lost, "known there": old, "live migration goes by name": by_name}
         yield _peers(host, new, evidence, remedy, BLOCKER if by_name else WARNING)
     if unresolved:
-        remedy = f"Neither {old} nor {new} resolves there: nothing gets worse, but live migration by name cannot work."
+        remedy = (
+            f"Make {new} resolve on these hosts if they use live migration by name. Neither {old} nor {new} "
+            "resolves there, so the rename changes nothing."
+        )
         yield _peers(host, new, {"unknown on": unresolved}, remedy, WARNING)
     if unasked:
-        yield _peers(host, new, {"not asked": unasked}, f"See that {new} resolves there: {address} {new}", INFO)
+        yield _peers(host, new, {"not asked": unasked}, f"Make {new} resolve on these hosts: {address} {new}", INFO)
 
 
 def _peers(host: HostFacts, new: str, evidence: t.Mapping[str, t.Any], remedy: str, severity: str) -> Item:

@@ -76,7 +76,7 @@ DONE = "done"
 #: The code that is no reason against clearing, and never clear.
 DEAD_DISK = "SG517"
 _STOPPED = ("inactive", "failed")
-_AGAIN = "Make it readable, then run return_host again."
+_AGAIN = "Make the source readable, then run return_host again."
 
 #: A Ceph cluster's fsid and a pool.
 Home = t.Tuple[str, str]
@@ -212,7 +212,7 @@ def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.
         return [f"the Ceph cluster of {request.inventory_name}: {why}"]
     view = _views(bundle, request).get(place)
     if view is None:
-        return [f"Ceph cluster {place[0]}, pool {place[1]}: no other host that was read looks into it"]
+        return [f"Ceph cluster {place[0]}, pool {place[1]}: no other host that was read has access"]
     reasons = {entry.part: entry.reason for entry in view.rbd.unread}
     return [
         f"Ceph's {part}, as {view.name} sees it: {reasons.get(part, 'not read')}"
@@ -258,7 +258,7 @@ def _unreached(bundle: Bundle, request: ReturnRequest) -> Items:
     for record in _mine(request):
         for fsid in sorted(fsid for fsid, addresses in record.blocklisted.items() if addresses and fsid not in read):
             evidence = {"operation": record.operation_id, "addresses": record.blocklisted[fsid]}
-            remedy = "Name a host that reaches this Ceph cluster: return_host -e return_ceph_host=NAME,NAME"
+            remedy = "Name hosts that reach this Ceph cluster: return_host -e return_ceph_host=NAME,NAME"
             yield finding("SG709", Subject("service", fsid, "Ceph"), evidence, remedy)
         if record.addresses and not read:
             evidence = {"operation": record.operation_id, "addresses": record.addresses}
@@ -326,7 +326,7 @@ def _lifts(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.Iterat
         whose = dict.fromkeys(own, f"of {request.host}")
         for address, operation in _journaled(_mine(request), fsid).items():
             user = storage.owner(bundle, blocklists.entry_of(address))
-            now = f", {user} has it now" if user is not None else ""
+            now = f", {user} now has" if user is not None else ""
             whose.setdefault(address, f"listed by operation {operation}{now}")
         addresses = {
             address: why for address, why in sorted(whose.items()) if address in listed and address not in kept
@@ -395,8 +395,8 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                     "operation": record.operation_id,
                 }
                 remedy = (
-                    f"It is left on the list, since it fences {record.host}. End that evacuation, or bring that host "
-                    f"back: return_host -e return_host={record.host}"
+                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}: the entry "
+                    "fences that host and stays on the list."
                 )
                 severity = BLOCKER if address in own else WARNING
                 yield finding("SG515", Subject("host", address, host=record.host), evidence, remedy, severity)
@@ -406,7 +406,10 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
             if span is not None and covered and blocklists.whole(entry) is None:
                 evidence = {"cluster": fsid, "entry": entry.address, "addresses": covered, "until": entry.until}
                 command = blocklists.removal(entry, view.rbd.blocklist_word)
-                remedy = f"An administrator made it, and this host can not write: {command}"
+                remedy = (
+                    "Check with the administrator who made the entry, then remove it: this host cannot write "
+                    f"while it exists. {command}"
+                )
                 yield finding("SG515", Subject("host", str(span), host=request.host), evidence, remedy, BLOCKER)
 
 
@@ -442,7 +445,7 @@ def _about(index: Index, facts: HostFacts, request: ReturnRequest) -> Items:
         if record.open:
             evidence = {"operation": record.operation_id, "state": record.state, "started": record.started_at}
             remedy = (
-                f"Keep nova-compute stopped here. Bring the evacuation to its end: evacuate_host -e "
+                "Finish the evacuation, and keep nova-compute stopped here until then: evacuate_host -e "
                 f"evacuate_host={request.host} -e evacuate_action=resume (or abort)"
             )
             yield finding("SG706", Subject("host", request.host), evidence, remedy)
@@ -458,7 +461,7 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
     service = _service(bundle, request)
     subject = Subject("host", request.host)
     if service is None:
-        yield finding("SG119", subject, {}, "Name it as openstack compute service list does.")
+        yield finding("SG119", subject, {}, "Use the host name that openstack compute service list shows.")
         return
     reason = service.disabled_reason or ""
     seen = {"status": service.status, "disabled reason": reason or None, "forced down": service.forced_down}
@@ -467,14 +470,19 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
     elif reason.startswith(HELD) and not _has_journal(reason, request):
         # It may be open elsewhere, and need every entry that a run here would remove.
         remedy = (
-            "If its journal is lost, see that it has ended, and override SG707 for this host with your reason. "
-            "Otherwise run return_host with the journals of the controller that evacuated the host: "
-            f"return_host -e return_host={request.host} -e stackguard_state_host=NAME -e stackguard_state_dir=DIRECTORY"
+            "If the journal is lost, verify that the operation has ended, and override SG707 for this host with your "
+            "reason. Otherwise run return_host with the journals of the controller that evacuated the host: "
+            f"return_host -e return_host={request.host} -e stackguard_state_host=NAME -e "
+            "stackguard_state_dir=DIRECTORY"
         )
         yield finding("SG707", subject, {**seen, "journals": _operations(request)}, remedy)
     elif not reason.startswith(HELD) and (service.forced_down or service.status != "enabled"):
         yield finding(
-            "SG704", subject, seen, "No evacuation of this collection did that: it is left as it is.", WARNING
+            "SG704",
+            subject,
+            seen,
+            ("No action is needed: no evacuation of this collection did this, and return_host leaves it unchanged."),
+            WARNING,
         )
 
 
@@ -494,7 +502,10 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
         if clearing.lifts and unknown and fate.domain.state in RUNNING:
             addresses = sorted(address for lift in clearing.lifts for address in lift.addresses)
             evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
-            remedy = f"Without the entry it could write again. Find out what it is, or virsh destroy {fate.domain.name}"
+            remedy = (
+                f"Find out what this domain is, or run virsh destroy {fate.domain.name}: without the blocklist "
+                "entry it could write again."
+            )
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
 
@@ -503,8 +514,8 @@ def _lost(facts: HostFacts, request: ReturnRequest) -> Items:
     shown = {domain.uuid for domain in facts.domains or [] if domain.state in RUNNING}
     for uuid, pid in sorted((facts.qemu_processes or {}).items()):
         if uuid not in shown:
-            evidence = {"process": pid, "libvirt": "does not show that it runs"}
-            remedy = f"It writes, or could write again. Find out what it is, or end it: kill {pid}"
+            evidence = {"process": pid, "libvirt": "the guest does not show that it runs"}
+            remedy = f"Find out what this process is, or end it (kill {pid}): it writes, or could write again."
             yield finding("SG110", Subject("domain", uuid, host=request.host), evidence, remedy)
 
 
@@ -519,7 +530,7 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
         remedy = (
             "Stop and mask nova-compute, then run return_host again: systemctl mask --now nova-compute"
             if running
-            else "See that nova-compute is stopped (no unit of it was found), then override SG510 for this host."
+            else "Verify that nova-compute is stopped (no unit of it was found), then override SG510 for this host."
         )
         yield finding("SG510", host_subject(facts), evidence, remedy, BLOCKER)
 
@@ -541,13 +552,13 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
         subject, evidence = migration_subject(row), migration_evidence(row, place)
         if same_name(row.source_compute, request.host) and _has_arrived(index, row):
             remedy = (
-                "Nothing to do: its server has arrived, and runs or is stopped at the destination. The request was "
-                "lost and sent again, or nova-compute was restarted there. This host's nova-compute ends the record "
+                "No action is needed: the server has arrived, and runs or is stopped at the destination. The request "
+                "was lost and sent again, or nova-compute restarted there. This host's nova-compute ends the record "
                 "when it starts."
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:
-            remedy = "Wait until it has ended; one that never will is for the operator to end in Nova."
+            remedy = "Wait until the migration ends. If it never will, end it in Nova."
             yield finding("SG702", subject, evidence, remedy)
 
 
@@ -592,8 +603,8 @@ def _twice(
         if hosts or others:
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
             remedy = (
-                f"virsh destroy {domain.uuid} on the host whose QEMU is not the guest's, or end the other client. Then "
-                "verify that one watcher is left (rbd status POOL/IMAGE), and run return_host again."
+                f"Run virsh destroy {domain.uuid} on the host whose QEMU is not the valid one, or end the other "
+                "client. Then verify that one watcher is left (rbd status POOL/IMAGE), and run return_host again."
             )
             severity = None if hosts or own else WARNING
             yield finding("SG507", domain_subject(domain, facts), evidence, remedy, severity)
@@ -630,8 +641,8 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
         if dead:
             evidence = {"domain": [domain.name, domain.state], "watchers": dead}
             remedy = (
-                "Its disk is dead until a hard reboot. When nova-compute runs here: "
-                f"openstack server reboot --hard {domain.uuid}"
+                "Reboot the server hard once nova-compute runs here; its disk does not work until then: openstack "
+                f"server reboot --hard {domain.uuid}"
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 
@@ -645,8 +656,8 @@ def _deleted(index: Index, facts: HostFacts) -> t.Set[str]:
 def _disk_unread(source: str, domain: Domain, why: t.Sequence[str]) -> Finding:
     evidence = {"unread": list(why), "domain": [domain.name, domain.uuid, domain.state]}
     remedy = (
-        "Give the Ceph user of return_ceph_user the right to look at it (profile rbd), then run return_host again. Or "
-        "verify that the guest reads its disk, and override the code for this image."
+        "Give the Ceph user of return_ceph_user read access to the image (profile rbd), then run return_host again. "
+        "Or verify that the guest reads its disk, and override the code for this image."
     )
     return finding("SG709", Subject("image", source), evidence, remedy)
 
@@ -673,7 +684,7 @@ def _look(
     view = views.get(place) if place is not None else None
     if view is not None and pool == view.rbd.pool and name.startswith(f"{domain.uuid}_"):
         if view.rbd.instances and domain.uuid not in view.rbd.instances:
-            return None, "its images were not asked for"
+            return None, "the run did not read its images"
         return next((image for image in view.rbd.images or [] if image.name == name), None), None
     seen: t.Dict[t.Optional[str], t.List[RbdImage]] = {}
     for other in views.values():
@@ -685,7 +696,7 @@ def _look(
         return None, f"it is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
     for images in seen.values():
         return next((image for image in images if image.watchers is not None), images[0]), None
-    return None, "no host looked at it: it is not in Nova's pool"
+    return None, "no host read the image: it is not in Nova's pool"
 
 
 def _client(facts: HostFacts, ceph: str) -> bool:
@@ -703,7 +714,7 @@ def _ports(bundle: Bundle, request: ReturnRequest) -> Items:
         if port.binding_host_id == request.host and owner.startswith("compute:") and port.device_id not in here:
             evidence = {"server": port.device_id, "status": port.status}
             remedy = (
-                "Nova has its server elsewhere: bind it there (openstack port set --host), or reboot the server hard."
+                "Bind the port to the server's host in Nova (openstack port set --host), or reboot the server hard."
             )
             yield finding("SG511", Subject("port", port.id, host=request.host), evidence, remedy, WARNING)
 
@@ -715,7 +726,7 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
     here = {server.id for server in (cloud.servers if cloud else None) or [] if server.host == request.host}
     moves = {row.uuid for _place, row in index.migrations_by_host.get(name_key(request.host), [])}
     if not roots:
-        yield Unchecked("SG509", request.host, "its allocations: no compute node of it was listed")
+        yield Unchecked("SG509", request.host, "its allocations: its compute node was not listed")
     for provider in (cloud.providers if cloud else None) or []:
         if provider.uuid not in roots and provider.root_provider_uuid not in roots:
             continue
@@ -728,7 +739,10 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
             remedy = (
                 "The next start of nova-compute removes it."
                 if reaped
-                else "No open evacuation explains it: nova-manage placement audit names and removes orphans."
+                else (
+                    "Run nova-manage placement audit, which names and removes orphans: no open evacuation "
+                    "explains this allocation."
+                )
             )
             subject = Subject("instance", consumer, host=request.host)
             yield finding("SG509", subject, evidence, remedy, INFO if reaped else WARNING)

@@ -33,8 +33,8 @@ _NAMED = 20
 _VERSION = re.compile(r"\d+\.\d+")
 
 _KNOW = (
-    "Inform its owner before the next start: the guest finds its devices elsewhere. Machine types can be pinned: "
-    "nova-manage libvirt update_machine_type."
+    "Inform the owner before the next start: the guest finds its devices at other addresses. Machine types can be "
+    "pinned: nova-manage libvirt update_machine_type."
 )
 
 
@@ -56,7 +56,7 @@ def _host(bundle: Bundle, facts: HostFacts) -> Items:
         return
     if bundle.recorded is None:
         for code in ("SG601", "SG602", "SG604", "SG605", "SG607"):
-            yield Unchecked(code, facts.inventory_name, "no earlier record was asked for")
+            yield Unchecked(code, facts.inventory_name, "the run did not look for an earlier record")
     yield from _compared(facts.inventory_name, conf_host(facts), facts.definitions, bundle.recorded)
 
 
@@ -82,7 +82,7 @@ def _compared(
             strangers.append(guest.name)
     if strangers:
         named = {"guests": len(strangers), "named": strangers[:_NAMED]}
-        remedy = "Nothing: they are recorded now, and compared the next time."
+        remedy = "No action is needed: this run records the definitions, and the next run compares them."
         yield finding("SG607", Subject("host", inventory_name, host=host), named, remedy)
 
 
@@ -90,7 +90,10 @@ def _alone(guest: GuestDefinition, subject: Subject) -> Items:
     """SG603, SG606: what is told of a guest without a record."""
     now = guest.live or guest.inactive
     if now is not None and now.machine_type is not None and not _VERSION.search(now.machine_type):
-        remedy = "Pin one with a version: nova-manage libvirt update_machine_type; else an upgrade of QEMU changes it."
+        remedy = (
+            "Pin a versioned machine type: nova-manage libvirt update_machine_type. Otherwise an upgrade of "
+            "QEMU changes the machine type."
+        )
         yield finding("SG603", subject, {"machine type": now.machine_type}, remedy)
     if guest.live is not None and guest.inactive is not None:
         changes = changed(guest.live, guest.inactive)
@@ -114,7 +117,10 @@ def since(before: GuestDefinition, guest: GuestDefinition, subject: Subject) -> 
     if old.machine_type != now.machine_type:
         yield finding("SG604", subject, {**times, "machine type": [old.machine_type, now.machine_type]}, _KNOW)
     if old.cpu != now.cpu:
-        remedy = "Software bound to the processor may notice. Set cpu_models to one that all hosts of its zone have."
+        remedy = (
+            "Set cpu_models to one that all hosts of the zone have. Software bound to the processor may notice "
+            "the change."
+        )
         yield finding("SG605", subject, {**times, "cpu": [old.cpu, now.cpu]}, remedy)
 
 

@@ -49,10 +49,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.names import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
 #: The key of evidence that says that there is nothing to put on a list: no override makes an address.
-NOTHING = "to be put on the blocklist"
+NOTHING = "addresses for the blocklist"
 
 _NAME_THEM = "Name the host's addresses in Ceph's public network: evacuate_blocklist_addresses=[...]."
-_OTHER_FENCE = f"Fence the machine itself: evacuate_fence={either(OF_MACHINE)}."
+_OTHER_FENCE = f"Use a fence of the machine: evacuate_fence={either(OF_MACHINE)}."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +106,7 @@ def addresses(
         why = dict(own)
         like = clients.like_peers(bundle, about, request, fsid)
         if like is not None and like not in known.others:
-            why.setdefault(like, "its host_ip, and the other hosts reach this cluster from theirs")
+            why.setdefault(like, "the host_ip of this host; the other hosts reach this cluster from theirs")
         listed[fsid] = why
     # A daemon of a cluster is not shut out of any cluster: the same machine would lose both.
     daemons = {address: fsid for fsid, found in known.services.items() for address in found or ()}
@@ -178,9 +178,9 @@ def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: Known) -> 
         evidence = {"evacuate_blocklist_addresses": address}
         ip = plain(address)
         if ip is None:
-            yield finding("SG506", host, evidence, "This is no IP address: correct it.")
+            yield finding("SG506", host, evidence, "Correct the address: it is no IP address.")
         elif ip in known.others:
-            remedy = "Its owner would lose all its disks: name the dead host's addresses only."
+            remedy = "Name only addresses of the dead host: the owner of this address would lose all its disks."
             yield finding("SG506", host, {**evidence, "is of": known.others[ip]}, remedy)
 
 
@@ -194,7 +194,7 @@ def _hyperconverged(
             "is of": f"a monitor, manager, OSD or MDS of cluster {daemons[address]}",
             "would stop": "the daemons on this machine and every other Ceph client there, such as radosgw",
         }
-        remedy = f"It is never put on the blocklist. {_OTHER_FENCE}"
+        remedy = f"Remove the address: the run never puts it on the blocklist. {_OTHER_FENCE}"
         yield finding("SG506", Subject("host", request.host), evidence, remedy)
 
 
@@ -212,9 +212,9 @@ def _unread(
         if known.services.get(fsid) is None or (unread and strange and not request.infrastructure):
             evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
             remedy = (
-                "Name the addresses of managers and MDS (evacuate_ceph_infrastructure=[...]), or let the Ceph user "
-                'them: ceph auth caps client.NAME mon \'profile rbd, allow command "mgr dump", allow command '
-                "\"fs dump\"' osd 'AS IT IS'"
+                "Name the addresses of managers and MDS (evacuate_ceph_infrastructure=[...]), or give the Ceph user "
+                'the right to read them: ceph auth caps client.NAME mon \'profile rbd, allow command "mgr dump", '
+                "allow command \"fs dump\"' osd 'AS IT IS'"
             )
             yield finding("SG709", Subject("host", request.host), evidence, remedy)
 
@@ -267,7 +267,7 @@ def uncovered(
         places.update({name: images.get(name, []) for name in guest.images or () if name not in places})
         places.update({f"volume {name}": known.disks.places.get(name, []) for name in volumes.get(guest.uuid, [])})
         if guest.images is None:
-            found[guest.uuid] = "which disks it has was not read"
+            found[guest.uuid] = "which disks the host has was not read"
         for name, entries in sorted(places.items()):
             reason = _not_covered(guest, entries, known, own)
             if reason is not None:
@@ -282,23 +282,23 @@ def _not_covered(
     own: t.Mapping[str, t.Collection[str]],
 ) -> t.Optional[str]:
     if not entries:
-        return "it was seen in no Ceph cluster that was read"
+        return "no Ceph cluster that was read has listed the host as a client"
     for entry in entries:
         if entry.fsid is None:
             return "the id of its cluster was not read"
         if not own.get(entry.fsid):
-            lacking = f"no listed address was seen as this host's client of cluster {entry.fsid}"
+            lacking = f"no listed address belongs to a client of this host in cluster {entry.fsid}"
             seen = candidates(known, entry.fsid)
             return f"{lacking}; seen: {', '.join(seen)}; name it if it is the host's" if seen else lacking
         if entry.image.watchers is None or entry.image.locks is None:
-            return "who has it open was not read"
+            return "which clients have it open was not read"
         for client in clients.of_image(entry, guest.uuid):
             if known.is_own(client) and client.ip not in own[entry.fsid]:
-                return f"its {client.kind} at {client.address} is this host's, and not listed"
+                return f"its {client.kind} at {client.address} belongs to this host, and is not listed"
             # A running server's lock is its QEMU's: the host may reach Ceph from an address that is not known.
             writes = client.kind == clients.WATCHER or guest.status != "SHUTOFF"
             if writes and known.whose(client) is None and not known.is_own(client):
-                return f"its {client.kind} is held by {client.address or 'a client without address'}, not known"
+                return f"its {client.kind} belongs to {client.address or 'a client without address'}, which is unknown"
     return None
 
 
@@ -369,7 +369,7 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
 
 
 def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
-    remedy = f"See what it is and end it: rbd status {client.pool}/{client.image}."
+    remedy = f"Find out what the client is and end it: rbd status {client.pool}/{client.image}."
     if whose is None:
         remedy += " If it is the dead host itself, name its address: evacuate_blocklist_addresses=[...]."
     return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy)
@@ -377,7 +377,7 @@ def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
 
 def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
     place = f"{client.pool}/{client.image}"
-    remedy = f"Its holder has not the image open. See whether it was made by hand: rbd lock ls {place}"
+    remedy = f"Check whether an operator made the lock: rbd lock ls {place}. Its holder does not have the image open."
     return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy, WARNING)
 
 
@@ -396,7 +396,7 @@ def rights(bundle: Bundle, fsids: t.Iterable[str], fence_kind: t.Optional[str]) 
         elif not any(rbd.rights is not None and rbd.rights.remove for _facts, rbd in able):
             facts, rbd = able[0]
             evidence = {"cluster": fsid, "may add": True, "may remove": rbd.rights.remove if rbd.rights else None}
-            remedy = f"return_host will need another user, or this right now: {_caps(facts, rbd)}"
+            remedy = f"Give the user this right now, or return_host needs another user: {_caps(facts, rbd)}"
             yield finding("SG518", _reader(facts), evidence, remedy, WARNING)
 
 
@@ -414,7 +414,7 @@ def _lacking(fsid: str, views: t.Sequence[t.Tuple[HostFacts, RbdFacts]]) -> Find
     asked = [entry for entry in views if entry[1].rights is not None] or list(views)
     if not asked:
         evidence: t.Dict[str, t.Any] = {"cluster": fsid, "readers": []}
-        return finding("SG518", Subject("host", f"cluster {fsid}"), evidence, "Let a host of this cluster be read.")
+        return finding("SG518", Subject("host", f"cluster {fsid}"), evidence, "Make a host of this cluster readable.")
     facts, rbd = asked[0]
     evidence = {
         "cluster": fsid,
@@ -423,7 +423,7 @@ def _lacking(fsid: str, views: t.Sequence[t.Tuple[HostFacts, RbdFacts]]) -> Find
         "command": rbd.blocklist_word or "not read",
         "reason": rbd.rights.reason if rbd.rights else "not read",
     }
-    return finding("SG518", _reader(facts), evidence, f"Give the user the right: {_caps(facts, rbd)}", BLOCKER)
+    return finding("SG518", _reader(facts), evidence, f"Give the Ceph user this right: {_caps(facts, rbd)}", BLOCKER)
 
 
 def _reader(facts: HostFacts) -> Subject:

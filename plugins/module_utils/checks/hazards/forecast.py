@@ -202,21 +202,27 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         return
     if fate.exists and same_name(fate.lives, host):
         if fate.action != LEFT:
-            remedy = f"{_STOPPED} The instance lives here: its evacuation record must be completed first."
+            remedy = f"{_STOPPED} Complete the evacuation record first: the instance lives here."
             yield finding("SG113", subject, evidence, remedy)
         return
     if fate.domain.state in RUNNING and fate.exists:
-        remedy = f"{_STOPPED} Nova has this guest on {fate.lives}: destroy the domain here (its disks stay in Ceph)."
+        remedy = (
+            f"{_STOPPED} Then destroy the domain here: Nova has this guest on {fate.lives}, and its disks stay in Ceph."
+        )
         # SG509 where a start would end it: it is still a second writer until then.
         yield finding("SG108", subject, evidence, remedy)
     elif fate.exists:
-        remedy = "A definition without a process, of a guest that lives elsewhere: undefine it (virsh undefine)."
+        remedy = "Undefine the domain (virsh undefine): it has no process, and its guest lives elsewhere."
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.action in (DESTROYED, DESTROYED_WITH_DISKS):
-        remedy = "The server is deleted in Nova. Keep what is needed of its disks before nova-compute starts."
+        remedy = "Save what is needed of the server's disks before nova-compute starts: the server is deleted in Nova."
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.rule is None:
-        yield Unchecked("SG110", fate.domain.uuid, "no database row knows this domain: a start leaves it alone")
+        yield Unchecked(
+            "SG110",
+            fate.domain.uuid,
+            "no action is needed: no database row has this domain, so a start does not touch it",
+        )
 
 
 def _records(index: Index, host: str, domains: t.Container[str]) -> Items:
@@ -225,7 +231,7 @@ def _records(index: Index, host: str, domains: t.Container[str]) -> Items:
         finds = open_evacuation(row) and index.evacuated_from(place, row, host) is not False
         if finds and row.instance_uuid not in domains:
             evidence = {"read from": place, "migration": row.uuid or row.id, "status": row.status}
-            remedy = "Start nova-compute once; move no such server back before it has."
+            remedy = "Start nova-compute once. Do not move such a server back before that."
             yield finding("SG509", Subject("instance", row.instance_uuid or "", host=host), evidence, remedy, INFO)
 
 
@@ -575,7 +581,7 @@ class _Case:
                 continue
             if cloud is None or cloud.providers is None or cloud.scope:
                 what = f"whether node {node.hypervisor_hostname} has a resource provider"
-                return None, (f"not read: {what}: without one the start ends there",)
+                return None, (f"not read: {what}. Without a provider nova-compute ends at its start",)
             if not any(same_uuid(provider.uuid, node.uuid) for provider in cloud.providers):
                 return Refusal("delete_resource_provider", f"No such provider {node.uuid}", early=False), ()
         return None, ()

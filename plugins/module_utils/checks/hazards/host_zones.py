@@ -55,7 +55,7 @@ def _several(bundle: Bundle) -> Items:
         return
     for host, several in sorted(found.items()):
         if len(several) > 1:
-            remedy = "Take it out of the aggregates of all zones but one: openstack aggregate remove host."
+            remedy = "Remove the host from the aggregates of all zones but one: openstack aggregate remove host."
             yield finding("SG403", Subject("host", host, host=host), {"zones to aggregates": several}, remedy)
 
 
@@ -83,7 +83,10 @@ def _unread(cloud: t.Optional[CloudFacts]) -> t.Optional[str]:
         return "the API's servers, aggregates or services were not read"
     offered = cloud.compute_max_microversion
     if offered is None or releases.microversion_tuple(offered) < releases.microversion_tuple(PINS_SINCE):
-        return f"this Nova does not show pins (microversion {PINS_SINCE}, release 29): server_zone_pin reads them"
+        return (
+            f"this Nova does not show pins (microversion {PINS_SINCE}, release 29): the module server_zone_pin "
+            "reads them"
+        )
     return None
 
 

@@ -60,7 +60,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names
 IDENTITY_PARTS = ("compute_id_files", "nova_conf", "libvirt", "domains")
 #: vm_states in which an instance has no domain on its host, or perhaps none yet (nova/compute/vm_states.py).
 _NO_DOMAIN = ("building", "shelved_offloaded", "deleted")
-_LEAVE_STOPPED = "Keep nova-compute from starting (systemctl mask nova-compute) until it is clear who is right."
+_LEAVE_STOPPED = "Keep nova-compute stopped (systemctl mask nova-compute) until you know which host or record is right."
 
 
 def check(bundle: Bundle, elsewhere: t.Callable[[HostFacts], t.Container[str]] = lambda _facts: ()) -> Checked:
@@ -98,7 +98,7 @@ def host_items(index: Index, facts: HostFacts) -> Items:
 def _unreachable(bundle: Bundle) -> Items:
     for name in sorted(bundle.unreachable):
         evidence = {"reason": bundle.unreachable[name]}
-        yield finding("SG114", Subject("host", name), evidence, f"Reach {name} with Ansible, then run again.")
+        yield finding("SG114", Subject("host", name), evidence, f"Make {name} reachable for Ansible, then run again.")
 
 
 def unread_parts(facts: HostFacts, elsewhere: t.Container[str] = ()) -> Items:
@@ -110,7 +110,7 @@ def unread_parts(facts: HostFacts, elsewhere: t.Container[str] = ()) -> Items:
             "SG114",
             host_subject(facts),
             {"unread": missing},
-            "Repair what the reasons name (rights, python3-libvirt, paths), then run again.",
+            "Fix the causes shown (rights, python3-libvirt, paths), then run again.",
         )
     # An audit asks each host which Ceph it sees; one with local disks sees none.
     local = facts.nova_conf is not None and facts.nova_conf.images_type != "rbd"
@@ -131,7 +131,7 @@ def unsupported_driver(index: Index, facts: HostFacts) -> Items:
             "SG115",
             host_subject(facts),
             {"compute_driver": driver, "hypervisor_type": types},
-            "Leave this host out: only libvirt compute hosts are understood.",
+            "Leave this host out: the collection supports only compute hosts with libvirt.",
         )
 
 
@@ -152,7 +152,8 @@ def compute_id_files(index: Index, facts: HostFacts) -> Items:
                 "SG104",
                 subject,
                 {"path": entry.path, "error": entry.error},
-                f"Write the compute node's uuid into {entry.path}; take it from compute_nodes, never make a new one.",
+                f"Write the uuid of this host's compute node (from compute_nodes) into {entry.path}. Never create a "
+                "new uuid.",
             )
     uuids = {entry.path: entry.uuid for entry in every if entry.uuid}
     if len({uuid_key(value) for value in uuids.values()}) > 1:
@@ -160,7 +161,7 @@ def compute_id_files(index: Index, facts: HostFacts) -> Items:
             "SG103",
             subject,
             {"uuids": uuids},
-            "Find out which is the compute node's (compute_nodes.uuid) and correct the other copies.",
+            "Find out which uuid is the compute node's (compute_nodes.uuid) and correct the other copies.",
         )
     if not uuid_files(facts):
         yield from _missing_file(index, facts)
@@ -217,7 +218,8 @@ def compute_id_node(index: Index, facts: HostFacts) -> Items:
             "soft-deleted node of this uuid": uuid_key(uuid) in index.deleted_node_uuids,
             "read from": by_host[0].source,
         },
-        f"{_LEAVE_STOPPED} Then write the node's uuid into the file, if the instances agree that it is theirs.",
+        f"{_LEAVE_STOPPED} Then write the node's uuid into the file, if the instances confirm that the node belongs "
+        "to this host.",
     )
 
 
@@ -233,7 +235,7 @@ def duplicates(index: Index) -> Items:
         for kind, value in _identities(facts):
             keys[kind, value].append(facts)
         for what in _unread_identities(facts):
-            yield Unchecked("SG107", name, f"{what}: it may be another host's too")
+            yield Unchecked("SG107", name, f"{what}: another host may have it too")
     for name in sorted(index.bundle.unreachable):
         yield Unchecked("SG107", name, f"not compared with the other hosts: {index.bundle.unreachable[name]}")
     for (kind, value), owners in sorted(keys.items(), key=lambda item: item[0]):
@@ -243,7 +245,7 @@ def duplicates(index: Index) -> Items:
                 "SG107",
                 host_subject(facts),
                 {"identity": kind, "value": value, "also on": others},
-                f"Give all but one of these hosts a {kind} of its own before nova-compute starts on them.",
+                f"Give all but one of these hosts their own {kind} before nova-compute starts on them.",
             )
 
 
@@ -280,7 +282,7 @@ def hypervisor_hostname(index: Index, facts: HostFacts) -> Items:
         return
     node = index.node_of(facts)
     if node is None:
-        yield Unchecked("SG105", facts.inventory_name, "this host's compute node was not read or is not one")
+        yield Unchecked("SG105", facts.inventory_name, "this host's compute node was not read, or does not exist")
     elif node.hypervisor_hostname != facts.libvirt.hostname:
         yield finding(
             "SG105",
@@ -292,7 +294,7 @@ def hypervisor_hostname(index: Index, facts: HostFacts) -> Items:
                 "read from": node.source,
                 "host": facts.inventory_name,
             },
-            f"{_LEAVE_STOPPED} Give the host its old name back, or rename it with rename_host.",
+            f"{_LEAVE_STOPPED} Restore the host's old name, or rename the host with rename_host.",
         )
 
 
@@ -313,8 +315,8 @@ def service_host(index: Index, facts: HostFacts) -> Items:
                 "differ only in case": same_name(node.host, host),
                 "read from": node.source,
             },
-            f"{_LEAVE_STOPPED} Give the host its old name back (host= in nova.conf, or the host name), "
-            "or rename it with rename_host.",
+            f"{_LEAVE_STOPPED} Restore the host's old name (host= in nova.conf, or the host name), or rename the host "
+            "with rename_host.",
         )
     elif not index.cells_read("services") or not index.in_scope(host):
         if not any(row.host == host for row in index.api_services or []):
@@ -330,7 +332,7 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
             "SG106",
             host_subject(facts),
             {"CONF.host": host, "compute node": node.host if node else None, "services called alike": alike},
-            f"{_LEAVE_STOPPED} nova-compute would make a second service (facts of nova, 1.3).",
+            f"{_LEAVE_STOPPED} Correct the name first: nova-compute would create a second service.",
         )
         return
     if node is not None:
@@ -340,9 +342,10 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
         "SG119",
         host_subject(facts),
         {"CONF.host": host, "domains": running},
-        f"{_LEAVE_STOPPED} With guests here and no service, the host was renamed or its service was deleted."
+        f"{_LEAVE_STOPPED} Find out whether the host was renamed or its service was deleted: it has guests and no "
+        "service."
         if running
-        else "Start nova-compute and map the host, or leave it out of the inventory group.",
+        else "Start nova-compute and map the host, or remove it from the inventory group.",
         BLOCKER if running else WARNING,
     )
 
@@ -366,7 +369,7 @@ def provider(index: Index, facts: HostFacts) -> Items:
             "provider of that uuid": found.name if found else None,
             "other providers of that name": others,
         },
-        "Compare allocations with the host's instances; rename the provider of the node's uuid to the node's name.",
+        "Compare the allocations with the host's instances, then give the provider of the node's uuid the node's name.",
     )
 
 
@@ -386,7 +389,8 @@ def service_without_node(cell: CellFacts, row: ServiceRow) -> Item:
         "SG116",
         Subject("service", row.uuid or str(row.id), host=row.host),
         {"read from": f"cell {cell.name}", "service id": row.id, "host": row.host},
-        "Look for a compute node with another host's name (half a rename); otherwise start nova-compute there.",
+        "Find a compute node with another host's name (an unfinished rename); if there is none, start nova-compute "
+        "there.",
     )
 
 
@@ -472,8 +476,8 @@ def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
             "this host": host,
             "evacuations": [entry.status for entry in index.migrations_by_instance.get(domain.uuid, [])],
         },
-        "Two hosts may write this instance's disks: look at its watchers (rbd status) and stop the domain that "
-        "nova does not mean, before anything else.",
+        "Check the watchers of the disks (rbd status) and stop the domain on the host that Nova does not have the "
+        "instance on, before anything else: two hosts may write these disks.",
     )
 
 
@@ -482,17 +486,24 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
         yield Unchecked("SG110", domain.uuid, f"not every cell's instances were read, or not those of {host}")
         return
     if deleted:
-        why = "its row is deleted: nova-compute would destroy it with its disks (_cleanup_running_deleted_instances)"
+        why = (
+            "its row is deleted: nova-compute would destroy the domain with its disks "
+            "(_cleanup_running_deleted_instances)"
+        )
     elif index.narrowed:
         why = "no live row; the databases were read for some hosts and for this uuid only"
     else:
         why = "no live row in any cell"
-    made = "by Nova" if domain.nova_name or domain.nova_flavor else "not by Nova: it has no nova metadata"
+    made = (
+        "by Nova"
+        if domain.nova_name or domain.nova_flavor
+        else "Nova did not create it: the domain has no nova metadata"
+    )
     yield finding(
         "SG110",
         subject,
         {"why": why, "made": made, "state": domain.state, "name": domain.name},
-        "Find out whose it is. Nova neither counts nor manages it; move it away or undefine it once that is clear.",
+        "Find out who owns the domain, then move it away or undefine it. Nova does not count or manage it.",
     )
 
 
@@ -503,7 +514,7 @@ def _missing_domain(index: Index, cell: CellFacts, row: InstanceRow, host: str) 
         "SG109",
         instance_subject(row),
         {"read from": f"cell {cell.name}", "vm_state": row.vm_state, "host": row.host, "node": row.node},
-        "Look for its domain on the other hosts before anything else; a hard reboot makes a new one here.",
+        "Look for the instance's domain on the other hosts first: a hard reboot creates a new domain on this host.",
         # A build that failed leaves an instance in error and no domain.
         WARNING if row.vm_state == "error" else None,
     )
@@ -537,7 +548,7 @@ def forecast(index: Index, facts: HostFacts) -> Items:
                     "statuses": list(UNREAPED),
                     "domain": [domain.name, domain.state, domain.pid],
                 },
-                f"{_LEAVE_STOPPED} If the instance lives here, its evacuation record must be completed first.",
+                f"{_LEAVE_STOPPED} If the instance lives here, complete its evacuation record first.",
             )
     yield from _half_deleted(index, facts, host, local)
     yield from _orphaned_node(index, facts, host)
@@ -580,5 +591,5 @@ def _orphaned_node(index: Index, facts: HostFacts, host: str) -> Items:
                     "libvirt": facts.libvirt.hostname,
                     "compute node": node.hypervisor_hostname,
                 },
-                f"{_LEAVE_STOPPED} Give the host its old name back.",
+                f"{_LEAVE_STOPPED} Restore the host's old name.",
             )

@@ -94,7 +94,11 @@ def _undecided(index: Index) -> Items:
         for code in ("SG509", "SG702", "SG703"):
             yield Unchecked(code, "all", "the migrations were not read")
     if index.api_services is None:
-        yield Unchecked("SG704", "all", "the compute API's services were not read: the databases do not say up or down")
+        yield Unchecked(
+            "SG704",
+            "all",
+            "the services of the compute API were not read; the databases do not show whether a service is up",
+        )
 
 
 # --- instances and migrations ---------------------------------------------------------------------------------
@@ -107,7 +111,7 @@ def instance_task(row: InstanceRow, severity: str) -> Items:
         yield finding("SG701", instance_subject(row), evidence, _WAIT, severity)
 
 
-_WAIT = "Wait until it is over (openstack server event list), or reset a state that is stuck for good."
+_WAIT = "Wait until the task ends (openstack server event list), or reset the state if the task will never end."
 
 
 def _server_task(server: ApiServer, severity: str) -> Items:
@@ -123,19 +127,19 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
     subject = migration_subject(row)
     if open_evacuation(row):
         remedy = (
-            f"Start nova-compute once on {row.source_compute} under that name, after making sure that no evacuated "
-            "instance was moved back there: it destroys their domains and completes the record."
+            f"Verify that no evacuated instance was moved back to {row.source_compute}, then start nova-compute there "
+            "once under that name: it destroys the domains of evacuated instances and completes the record."
         )
         # A record that waits for its source is a trap whoever looks; the evacuation itself is in progress.
         yield finding("SG509", subject, evidence, remedy, BLOCKER if severity == BLOCKER else WARNING)
     elif in_progress(row):
-        yield finding("SG702", subject, evidence, "Wait until the migration has ended, or abort it.", severity)
+        yield finding("SG702", subject, evidence, "Wait until the migration ends, or abort it.", severity)
     elif row.status == FINISHED:
         yield _resized(subject, evidence, severity)
 
 
 def _resized(subject: Subject, evidence: t.Mapping[str, t.Any], severity: str) -> Item:
-    remedy = "Have its owner confirm or revert it: both act on the names in the migration record."
+    remedy = "Have the owner confirm or revert the resize: both use the names in the migration record."
     return finding("SG703", subject, evidence, remedy, severity)
 
 
@@ -156,13 +160,13 @@ def service_status(service: ApiService, severity: str) -> Items:
         "disabled_reason": service.disabled_reason,
     }
     if reason.startswith(OURS):
-        remedy = "Resume that operation or roll it back (rename_action=status reports where it stands)."
+        remedy = "Resume that operation or roll it back (rename_action=status shows its state)."
         yield finding("SG706", subject, evidence, remedy)
     if service.state != "up" or service.forced_down:
-        remedy = "Bring nova-compute up first: never begin with a service that is not sound."
+        remedy = "Start nova-compute first, and wait until it is up."
         yield finding("SG704", subject, evidence, remedy, severity)
     elif service.status != "enabled" and not reason.startswith(OURS):
-        remedy = "Ask who disabled it and why; its status is given back as it was."
+        remedy = "Ask who disabled the service and why; the run restores its status at the end."
         yield finding("SG704", subject, evidence, remedy, WARNING)
 
 
@@ -181,7 +185,7 @@ def open_operations(facts: HostFacts) -> Items:
                 "subject": entry.subject,
                 "started": entry.started_at,
             },
-            f"Carry operation {entry.operation_id} on or roll it back before anything else is done to this host.",
+            f"Resume operation {entry.operation_id}, or roll it back, before you do anything else to this host.",
         )
 
 
@@ -207,7 +211,8 @@ def release(index: Index) -> Items:
                 "SG705",
                 Subject("service", place),
                 {"found": sign, "releases known": list(releases.KNOWN)},
-                "Read only: use a version of this collection that knows this release before changing anything.",
+                "Use a version of this collection that knows this release before you change anything. Until then it "
+                "only reads.",
             )
     yield from _contradiction(signs)
 
@@ -219,7 +224,7 @@ def _contradiction(signs: t.Sequence[t.Tuple[str, t.Optional[str], t.Optional[re
             "SG705",
             Subject("service", "control plane"),
             {place: [sign, list(found or ())] for place, sign, found in signs},
-            "Finish the upgrade of databases and API first: they are not of one release.",
+            "Finish the upgrade of databases and API first: their releases differ.",
         )
 
 
@@ -239,7 +244,9 @@ def host_release(index: Index, facts: HostFacts, severity: str) -> Items:
         if running is None:
             yield _unknown(facts, seen)
         elif package is not None and package not in running:
-            remedy = "Restart nova-compute into the installed release first (or install the running one)."
+            remedy = (
+                "Restart nova-compute first, so that it runs the installed release (or install the release that runs)."
+            )
             yield finding("SG705", host_subject(facts), seen, remedy, severity)
         if schema is not None and package is not None and package > max(schema):
             remedy = "Upgrade the databases first: this nova-compute is newer than its cell."
@@ -261,10 +268,14 @@ def ha_automation(index: Index, facts: HostFacts) -> Items:
     if cloud is None or cloud.catalog is None:
         yield Unchecked("SG708", facts.inventory_name, "the service catalogue was not read")
     elif MASAKARI in cloud.catalog:
-        remedy = "Pause it: openstack segment host update --on_maintenance true SEGMENT HOST; and back afterwards."
+        remedy = (
+            "Pause Masakari for this host: openstack segment host update --on_maintenance true SEGMENT HOST. "
+            "Set it back to false afterwards."
+        )
         yield finding("SG708", host_subject(facts), {"catalogue": MASAKARI}, remedy)
     remedy = (
-        "Pause whatever evacuates or fences by itself (pacemaker, InstanceHA, own scripts): none of it can be seen."
+        "Pause all software that evacuates or fences automatically (pacemaker, InstanceHA, own scripts): the run "
+        "cannot see it."
     )
     seen = {"seen from here": "nothing of external high availability"}
     yield finding("SG708", host_subject(facts), seen, remedy, INFO)

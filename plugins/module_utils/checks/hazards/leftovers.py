@@ -91,7 +91,7 @@ def blocklist(index: Index) -> Items:
         yield Unchecked("SG515", fsid, "its OSD blocklist was not read")
     for record in index.bundle.operations or []:
         for fsid in sorted(set(record.blocklisted) - set(read)) if views else ():
-            yield Unchecked("SG515", fsid, f"not read, and operation {record.operation_id} listed addresses there")
+            yield Unchecked("SG515", fsid, f"not read, and operation {record.operation_id} put addresses on it")
     for fsid, rbd in sorted(read.items()):
         for entry in sorted(rbd.blocklist or [], key=lambda item: item.address):
             yield from _entry(index, fsid, rbd, entry)
@@ -116,7 +116,7 @@ def _entry(index: Index, fsid: str, rbd: RbdFacts, entry: BlocklistEntry) -> Ite
         "cluster": fsid,
         "entry": entry.address,
         "until": entry.until,
-        "address of": owners or "no host that is known",
+        "address of": owners or "no known host",
         "operations": [{"id": record.operation_id, "host": record.host, "state": record.state} for record in journals],
     }
     command = blocklists.removal(entry, rbd.blocklist_word)
@@ -129,11 +129,13 @@ def _way_out(
     owners: t.Sequence[str], living: t.Sequence[str], journals: t.Sequence[OperationRecord], command: str
 ) -> str:
     if living:
-        return f"{living[0]} lives, and Ceph refuses what it writes. Find out who listed it, then: {command}"
+        return (
+            f"Find out who made the entry, then remove it: {living[0]} is alive, and Ceph refuses its writes. {command}"
+        )
     hosts = sorted({record.host for record in journals if record.host} or set(owners))
     if hosts:
-        return f"If {hosts[0]} comes back, run return_host for it. If it never does: {command}"
-    return f"Find out who listed it. If nothing may write from there any more, keep it; else: {command}"
+        return f"Run return_host for {hosts[0]} if the host comes back. If it never does: {command}"
+    return f"Find out who made the entry. Keep it if nothing may write from that address any more; otherwise: {command}"
 
 
 def _journals(index: Index, fsid: str, address: str) -> t.List[OperationRecord]:
@@ -189,11 +191,13 @@ def holds(index: Index) -> Items:
             "journal": "none was found" if record is None else f"closed, {record.state}",
         }
         remedy = (
-            f"When it is back, run return_host for it. If it never comes back, delete its service: "
-            f"openstack compute service list --host {host}"
+            "Run return_host for the host once it is back. If it never comes back, delete its service: openstack "
+            f"compute service list --host {host}"
             if kind == EVACUATE
-            else "Verify that no run of this operation goes on elsewhere, then: "
-            f"openstack compute service set --enable {host} nova-compute"
+            else (
+                "Verify that no run of this operation is active elsewhere, then: openstack compute service set "
+                f"--enable {host} nova-compute"
+            )
         )
         yield finding("SG516", Subject("host", host), evidence, remedy)
 

@@ -203,7 +203,10 @@ class Links:
             return f"services and compute nodes of cell {cell.name} were not read"
         unread = [other.name for other in self.cells if other.compute_nodes is None]
         if unread or self.facts is None or self.facts.cells is None:
-            return f"compute nodes of {', '.join(unread) or 'every cell'} were not read: duplicates are not known"
+            return (
+                f"compute nodes of {', '.join(unread) or 'every cell'} were not read: whether there are "
+                "duplicates is not known"
+            )
         return None
 
     # --- witnesses
@@ -369,19 +372,19 @@ class Links:
             if flight:
                 return Verdict(None, flight, busy=True)
         if judge is None:
-            return uncertain("nothing that this collection could write would repair it")
+            return uncertain("the collection has no value to write that would repair it")
         refused = self.writable(wrong.cell)
         return uncertain(refused) if refused else judge(wrong)
 
     def _held(self, cell: CellLinks, host: t.Optional[str]) -> t.Optional[Verdict]:
         for service in self.compute_services.get((id(cell), host), []):
             if (service.disabled_reason or "").startswith(OURS):
-                return uncertain(f"an operation holds {host} ({service.disabled_reason}): end it first")
+                return uncertain(f"operation {service.disabled_reason} holds {host}: end the operation first")
         return None
 
     def _shared(self, cell: CellLinks, node: ComputeNodeRow) -> t.Optional[Verdict]:
         if self.groups.get((id(cell), node.id)):
-            return uncertain("the node shares its name with another one (SG205): settle that first")
+            return uncertain("another node has the same name (SG205): resolve that first")
         return None
 
     def _service_by_name(self, wrong: Wrong) -> Verdict:
@@ -401,7 +404,7 @@ class Links:
         holders = self.hosts_by_file.get(uuid_key(row.uuid), []) if row.uuid else []
         if len(holders) != 1:
             return uncertain(
-                f"not proven whose node it is: its uuid was found in the compute_id file of {len(holders)} hosts"
+                f"the owner of the node is not proven: its uuid is in the compute_id files of {len(holders)} hosts"
             )
         host = holders[0]
         own = conf_host(host)
@@ -421,7 +424,9 @@ class Links:
         if row.host is None:
             return self._no_host(wrong)
         if row.vm_state == SHELVED:
-            return uncertain("it is offloaded and still has a host (SG217): find out which is true first")
+            return uncertain(
+                "the instance is offloaded and still has a host (SG217): find out first which of them is true"
+            )
         node = self.node_of(cell, row.host, row.node)
         if node is None:
             return uncertain("its host and node name no live compute node (SG216)")
@@ -451,10 +456,13 @@ class Links:
                 return refused
             witness = self.witness(node)
             if witness is None or witness.domains is None:
-                return uncertain(f"not proven: the domains of {node.host} were not read, or not as that node's")
+                return uncertain(
+                    f"not proven: the domains of {node.host} were not read, or libvirt there has another name "
+                    "than the node"
+                )
         places = self.running_on(row.uuid)
         if len(places) != 1:
-            return uncertain(f"not proven: its domain was seen running on {len(places)} hosts")
+            return uncertain(f"not proven: the domain runs on {len(places)} hosts")
         return self._by_place(row, linked, named, places[0])
 
     def _by_place(self, row: LinkInstance, linked: ComputeNodeRow, named: ComputeNodeRow, place: HostFacts) -> Verdict:
@@ -471,10 +479,10 @@ class Links:
     def _no_host(self, wrong: Wrong) -> Verdict:
         row = wrong.row
         if row.vm_state not in WITHOUT_HOST:
-            return uncertain(f"it has no host, and yet it is {row.vm_state}")
+            return uncertain(f"the instance has no host, but is {row.vm_state}")
         places = [host.inventory_name for host, _state in self.domains.get(uuid_key(row.uuid), [])]
         if places:
-            return uncertain(f"it has no host, and yet there is a domain of it on {', '.join(places)}")
+            return uncertain(f"the instance has no host, but {', '.join(places)} has a domain of it")
         after = {"node": None, "compute_id": None} if wrong.cell.has_compute_id else {"node": None}
         return Verdict(after, f"{row.vm_state} and without a host, it is on no node")
 

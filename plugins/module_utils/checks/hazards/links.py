@@ -48,21 +48,23 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).
-_SERVICE_HEALS = "at the second periodic pass of a running nova-compute of this host (28 and newer); else never"
-_ID_HEALS = "at the next periodic pass of a running nova-compute of its host (28 and newer); else never"
+_SERVICE_HEALS = "at the second periodic pass of a running nova-compute of this host (28 and newer); otherwise never"
+_ID_HEALS = "at the next periodic pass of a running nova-compute of its host (28 and newer); otherwise never"
 HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
     "SG202": _SERVICE_HEALS,
     "SG203": _SERVICE_HEALS + ". Until then, deleting that service deletes this node",
-    "SG204": "when nova-compute starts on this host; else never",
+    "SG204": "when nova-compute starts on this host; otherwise never",
     "SG205": "never",
-    "SG206": "a missing provider at the next periodic pass of a running nova-compute; nothing else of it ever",
+    "SG206": "a missing provider at the next periodic pass of a running nova-compute; other differences never",
     "SG207": "when the instances do (SG213)",
     "SG211": _ID_HEALS,
     "SG212": _ID_HEALS,
     "SG213": _ID_HEALS + ", and only where a live node of its host and node exists",
-    "SG214": "nova-compute of the host in the names overwrites the id at its next pass, whether the names are right or "
-    "not; it logs 'Correcting compute_id'",
+    "SG214": (
+        "nova-compute of the host in the names overwrites the id at its next pass, even if the names are "
+        "wrong; it logs 'Correcting compute_id'"
+    ),
     "SG215": "never",
     "SG216": "never",
     "SG217": "never",
@@ -72,23 +74,36 @@ HEALS: t.Mapping[str, str] = {
 REMEDIES: t.Mapping[str, str] = {
     "SG201": "Start nova-compute there and wait for two periodic passes, or repair the link.",
     "SG202": "Start nova-compute there and wait for two periodic passes, or repair the link.",
-    "SG203": "Delete neither service. The host's compute_id file proves whose the node is: repair the link by it.",
-    "SG204": "Start nova-compute on this host, or find out under which name it runs now (rename_host).",
-    "SG205": "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "
-    "devices off the other before it is deleted.",
+    "SG203": (
+        "Delete neither service. Repair the link: the host's compute_id file proves which host the node belongs to."
+    ),
+    "SG204": "Start nova-compute on this host, or find out under which name it now runs (rename_host).",
+    "SG205": (
+        "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "
+        "devices from the other node to it; then delete the other node."
+    ),
     "SG206": "See SG102 for the file and SG112 for the provider.",
     "SG207": "Repair the instances that link it (SG213).",
     "SG211": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
     "SG212": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
     "SG213": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
-    "SG214": "Find out where its domain runs; stop nova-compute of the other host until it is repaired.",
-    "SG215": "Repair the link: an instance without a host is on no node.",
-    "SG216": "Half a rename, or a node that was deleted under its instances: find where its domain runs (SG301).",
-    "SG217": "Look for its domain on that host. Without one, the host is a leftover; with one, it was not offloaded.",
-    "SG221": "Wait until the migration has ended, or confirm or revert it; the link of a finished one can be repaired.",
-    "SG231": "Find the device among those of the host's live node; free it there before the deleted node is archived.",
+    "SG214": (
+        "Find out where the instance's domain runs. Keep nova-compute of the other host stopped until the link "
+        "is repaired."
+    ),
+    "SG215": "Repair the link: an instance without a host belongs to no node.",
+    "SG216": (
+        "Find out where the instance's domain runs (SG301): a rename did not finish, or the node was deleted "
+        "under its instances."
+    ),
+    "SG217": (
+        "Look for the instance's domain on that host. Without a domain, remove the host from the row; with a "
+        "domain, the instance was not offloaded."
+    ),
+    "SG221": "Wait until the migration ends, or confirm or revert it. Then repair the link.",
+    "SG231": "Find the device among those of the host's live node. Free it there before you archive the deleted node.",
 }
-RUN = "repair_links with repair_codes=[{}] does it."
+RUN = "Run repair_links with repair_codes=[{}] to repair it."
 
 
 def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
@@ -114,7 +129,7 @@ def item(wrong: Wrong, verdict: Verdict) -> t.Union[Finding, Unchecked]:
     """Return what a report says of one wrong link."""
     subject = subject_of(wrong)
     if verdict.busy:
-        return Unchecked(wrong.code, subject.id, f"it looks wrong, but {verdict.why}")
+        return Unchecked(wrong.code, subject.id, f"the link looks wrong, but {verdict.why}")
     evidence: t.Dict[str, t.Any] = {"read from": f"cell {wrong.cell.name}", **_evidence(wrong)}
     evidence["heals by itself"] = HEALS[wrong.code]
     remedy = REMEDIES[wrong.code]
@@ -230,13 +245,13 @@ def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = 
     if not left.wrong and not planned:
         said = ["no wrong link that was found remains" if unchecked else "no wrong link remains"]
     if left.codes:
-        said[0] += f" ({', '.join(left.codes)}; {left.asked} of the codes that were to be repaired)"
+        said[0] += f" ({', '.join(left.codes)}; {left.asked} with codes that this run had to repair)"
     if left.accepted:
-        said.append(f"{left.accepted} of them accepted by overrides")
+        said.append(f"overrides accept {left.accepted} of them")
     if left.in_flight:
-        said.append(f"{count(left.in_flight, 'instance')} not judged because something is in progress")
+        said.append(f"{count(left.in_flight, 'instance')} not judged: a task or migration is in progress")
     if left.unread:
-        said.append(f"not looked at: {', '.join(left.unread)}")
+        said.append(f"not read: {', '.join(left.unread)}")
     if unchecked:
         said.append(f"not decided everywhere (see report.json): {', '.join(unchecked)}")
     return "; ".join(said)
@@ -271,14 +286,14 @@ def _undecided_in(links: Links, cell: CellLinks) -> Items:
         release = f"Nova {' or '.join(map(str, known))}" if known else "this schema"
         for code in SINCE_28:
             yield Unchecked(code, place, f"{release} has no column compute_id: there is nothing to compare")
-        yield Unchecked("SG215", place, f"{release} has no column compute_id: only the node was looked at")
+        yield Unchecked("SG215", place, f"{release} has no column compute_id: only the node was compared")
     if cell.compute_nodes is not None and not links.since_28(cell):
-        reason = "before release 28 Nova leaves service_id NULL: only an id that is set was compared (SG202, SG203)"
+        reason = "before release 28 Nova leaves service_id NULL: only ids that are set were compared (SG202, SG203)"
         yield Unchecked("SG201", place, reason)
     for code, total in sorted(cell.totals.items()):
         more = total - len(_rows_of(cell, code))
         if more > 0:
-            yield Unchecked(code, place, f"{more} more rows were counted and not looked at")
+            yield Unchecked(code, place, f"{more} more rows were counted and not compared")
 
 
 def _codes_of(part: str) -> t.Sequence[str]:
@@ -324,5 +339,7 @@ def _revisions(links: Links) -> Items:
         if links.release(cell) is not None or cell.compute_nodes is None:
             continue
         evidence = {"schema revision": cell.revision, "unread": [entry.reason for entry in cell.unread]}
-        remedy = "Read only: nothing is repaired in this cell. Use a version of this collection that knows its Nova."
+        remedy = (
+            "Use a version of this collection that knows this Nova. Until then no run repairs anything in this cell."
+        )
         yield finding("SG705", Subject("host", f"cell:{cell.name}", cell.name), evidence, remedy)

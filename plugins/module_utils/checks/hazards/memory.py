@@ -28,23 +28,40 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 SHOWN = 10
 
 _REMEDIES = {
-    "SG501": "Free memory on a host of its zone or add one, send others first (evacuate_order), or leave it out "
-    "(evacuate_partial=true): it stays recoverable where it is.",
-    "SG503": "Give a host of its zone more free huge pages of that size on one NUMA node, or leave it out "
-    "(evacuate_partial=true).",
-    "SG504": "Find the missing image first (another pool, the trash: rbd trash ls). Evacuated without it, one failed "
-    "spawn deletes every image of the server.",
+    "SG501": (
+        "Free memory on a host of the server's zone or add a host, evacuate other servers first "
+        "(evacuate_order), or leave this one out (evacuate_partial=true): it stays on the dead host and can be "
+        "recovered."
+    ),
+    "SG503": (
+        "Free more huge pages of that size on one NUMA node of a host in the server's zone, or leave the "
+        "server out (evacuate_partial=true)."
+    ),
+    "SG504": (
+        "Find the missing image first (another pool, or the trash: rbd trash ls). Without the image, one "
+        "failed spawn deletes every image of the server."
+    ),
     "SG505": "Give the destination the pool and the Ceph configuration that the source has.",
     "SG512": "Bring another compute host of its zone up and enable it, or make room there.",
-    "SG513": "Its disk died with its host, or is still on it: bring the host back. An override by name lets it be "
-    "rebuilt from its image, with all its data gone.",
-    "SG701": "The host is dead, so that most tasks never end: evacuate_reset_states=[task] resets those once it is "
-    "proven dead. That of an evacuation, migration or deletion is not reset: see SG702.",
-    "SG709": "Make what is named readable, then run it again: nothing is guessed.",
-    "SG702": "A migration of it is open: see the migration's own remedy in docs/codes/SG702.md.",
-    "SG703": "Its resize waits for its owner: it stays on the dead host, where nothing is reverted until that is back.",
-    "SG710": "Nova evacuates ACTIVE, SHUTOFF and ERROR servers. PAUSED, SUSPENDED and RESCUE go with "
-    "evacuate_reset_states, at the loss that is named; leave the others out (evacuate_partial=true).",
+    "SG513": (
+        "Bring the host back: the server's disk is on it, or was lost with it. With an override Nova rebuilds "
+        "the server from its image, and all its data is lost."
+    ),
+    "SG701": (
+        "Set evacuate_reset_states=[task]: the run then resets such tasks once the host is proven dead. On a "
+        "dead host most tasks never end. The run never resets the task of an evacuation, migration or "
+        "deletion: see SG702."
+    ),
+    "SG709": "Make the items named above readable, then run the same command again.",
+    "SG702": "See docs/codes/SG702.md for the remedy: a migration of the server is open.",
+    "SG703": (
+        "Bring the host back to revert the resize. The resize waits for the owner, and the server stays on the "
+        "dead host."
+    ),
+    "SG710": (
+        "Nova evacuates ACTIVE, SHUTOFF and ERROR servers. Set evacuate_reset_states for PAUSED, SUSPENDED and "
+        "RESCUE servers, and accept the loss shown; leave servers in other states out (evacuate_partial=true)."
+    ),
 }
 
 
@@ -91,9 +108,10 @@ def _remedy(entry: Unseated, guest: Guest, hosts: t.Sequence[Destination]) -> st
     alone = guest.zone is not None and all(host.zone != guest.zone for host in hosts)
     if entry.code == "SG512" and alone:
         return (
-            f"No other host is in zone {guest.zone}: Nova would accept the request and turn the server to ERROR. Add "
-            "a host to the zone; or unpin the server, which is your decision: from release 34 by API (microversion "
-            '2.104, PUT /servers/ID {"server": {"pinned_availability_zone": null}}), before it in its request spec.'
+            f"Add a host to zone {guest.zone}, or decide to unpin the server. The zone has no other host: Nova would "
+            "accept the request and set the server to ERROR. To unpin it, use the API from release 34 on "
+            f'(microversion 2.104, PUT /servers/ID {{"server": {{"pinned_availability_zone": null}}}}), and its '
+            "request spec before that."
         )
     return _REMEDIES.get(entry.code, _REMEDIES["SG512"])
 
@@ -135,7 +153,8 @@ def _overcommitted(
     if running + coming + request.headroom_mib <= facts.memory.total_mib and request.overcommit <= 1.0:
         return None
     remedy = (
-        "Expect swapping or the kernel's killer once its guests use what they were promised: spread them afterwards."
+        "Spread the guests afterwards: the host may swap, or the OOM killer may strike, once guests use their full "
+        "memory."
     )
     return finding("SG502", Subject("host", host), evidence, remedy)
 
@@ -161,8 +180,8 @@ def crowded(bundle: Bundle) -> Items:
             "available MiB": facts.memory.available_mib,
         }
         if promised > facts.memory.total_mib - pages:
-            remedy = "Move guests away (openstack server migrate --live-migration), or expect swapping or the kernel's "
-            yield finding("SG502", host_subject(facts), evidence, remedy + "killer once they use what they have.")
+            remedy = "Move guests away (openstack server migrate --live-migration), or risk swapping and the OOM "
+            yield finding("SG502", host_subject(facts), evidence, remedy + "killer once guests use their full memory.")
 
 
 def _whole(pages: t.Sequence[HugePages]) -> t.List[HugePages]:

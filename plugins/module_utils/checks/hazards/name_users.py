@@ -40,44 +40,45 @@ class Consequence:
 CONSEQUENCES = {
     "ceph-osd": Consequence(
         BLOCKER,
-        "at its next start an OSD moves itself to a CRUSH bucket of the new name, outside the failure domains of the "
-        "old one: data moves through the whole cluster. cephadm no longer manages a host of another name",
+        "at its next start an OSD moves to a CRUSH bucket of the new name, outside the failure domains of the old "
+        "one: data moves through the whole cluster. cephadm no longer manages a host of another name",
         "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket in the same window (ceph osd "
         "crush rename-bucket); with cephadm, take the host out and add it under the new name.",
     ),
     "ceph-mon": Consequence(
         BLOCKER,
-        "a monitor is known by its name, which is the host's: under another one it does not start, or is a new member",
-        "Remove the monitor first, and make one under the new name afterwards.",
+        "a monitor's name is the host's name: under another one the monitor does not start, or is a new member",
+        "Remove the monitor first, and create one under the new name afterwards.",
     ),
     "ceph": Consequence(
         WARNING,
-        "daemons of Ceph are called after the host, and cephadm no longer manages a host of another name",
+        "the names of Ceph daemons contain the host's name, and cephadm no longer manages a host of another name",
         "Remove them first, and create them again afterwards; with cephadm, add the host under the new name.",
     ),
     "rabbitmq": Consequence(
         BLOCKER,
-        "a node is rabbit@HOST, and its data is kept under that name: under another one it starts empty, and the "
-        "cluster waits for the old one",
+        "a node is called rabbit@HOST and keeps its data under that name: under another name the node starts empty, "
+        "and the cluster waits for the old one",
         "Take the node out of its cluster first (rabbitmqctl forget_cluster_node), or keep the old name as NODENAME in "
         "rabbitmq-env.conf.",
     ),
     "galera": Consequence(
         BLOCKER,
-        "a member is called after the host unless wsrep_node_name says otherwise: donors and the cluster's address "
-        "list name it, and a member that they do not find makes the next start a full copy, or none",
+        "a member has the host's name unless wsrep_node_name is set: donors and the cluster's address list use that "
+        "name, and if they do not find it, the next start is a full copy or fails",
         "Set wsrep_node_name and name members by address, or take the member out of the cluster first.",
     ),
     "pacemaker": Consequence(
         BLOCKER,
-        "the cluster knows its members, constraints and fence devices by host name: under another one it is a "
-        "stranger, and what it ran may be fenced",
+        "the cluster identifies members, constraints and fence devices by host name: under another name the host is "
+        "unknown, and the cluster may fence what it ran",
         "Take the host out of the cluster first (pcs cluster node remove), and add it under the new name afterwards.",
     ),
     "cinder-volume": Consequence(
         BLOCKER,
-        "volumes belong to HOST@BACKEND: under another name the service is a new one, and nothing manages its volumes",
-        "Set backend_host to the old name (override this finding then), or use cinder-manage volume update_host.",
+        "volumes belong to HOST@BACKEND: under another name the service is a new one, and no service manages the "
+        "volumes",
+        "Set backend_host to the old name and override this finding, or run cinder-manage volume update_host.",
     ),
     "cinder-backup": Consequence(
         WARNING,
@@ -87,16 +88,17 @@ CONSEQUENCES = {
     "masakari": Consequence(
         WARNING,
         "its monitors send the host's name: Masakari rejects notifications of a name that no failover segment has",
-        "Stop them before the rename. Rename the host in its segment, then start them.",
+        "Stop the monitors before the rename. Rename the host in its segment, then start them.",
     ),
     "ceilometer": Consequence(
         WARNING,
-        "it asks Nova for the instances of its own host name: until it is started again it finds none",
-        "Restart it after the rename; correct host= where its configuration has it.",
+        "it asks Nova for the instances of its own host name: until its restart it finds none",
+        "Restart the service after the rename; correct host= if its configuration sets it.",
     ),
     "cyborg": Consequence(
         WARNING,
-        "devices and their resource providers are known by the host's name: they are created again beside the old ones",
+        "Cyborg identifies devices and their resource providers by the host's name: after the rename it creates them "
+        "again beside the old ones",
         "Unbind the accelerators first, and delete the devices of the old name afterwards.",
     ),
     "freeipa": Consequence(
@@ -106,14 +108,14 @@ CONSEQUENCES = {
     ),
     "puppet": Consequence(
         WARNING,
-        "its certificate's name follows the host's unless certname is set: the server no longer knows it, and an agent "
-        "that runs in the window may write the old names back",
-        "Stop it for the window. Set certname, or have a certificate signed for the new name.",
+        "the certificate's name is the host's unless certname is set: the server does not know the new name, and an "
+        "agent that runs during the rename may restore the old names",
+        "Stop the agent during the rename. Set certname, or have a certificate signed for the new name.",
     ),
     "salt": Consequence(
         WARNING,
-        "a minion that runs in the window may write the old names back; its id stays what /etc/salt/minion_id says",
-        "Stop it for the window, and correct its pillar and id before it is started.",
+        "a minion that runs during the rename may restore the old names; its id remains the one in /etc/salt/minion_id",
+        "Stop the minion during the rename, and correct its pillar and id before you start it.",
     ),
 }
 
@@ -150,9 +152,9 @@ def _options(subject: Subject, options: t.Sequence[str]) -> Items:
     if options:
         evidence = {
             "options of nova-compute with the old name": list(options),
-            "consequence": "they still lead to the old name: live migrations and consoles fail when DNS has it no more",
+            "consequence": "these options keep the old name: live migrations and consoles fail once DNS drops it",
         }
-        remedy = "Put an address or the new name there. nova-compute reads it at its next start."
+        remedy = "Set these options to an address or to the new name. nova-compute reads them at its next start."
         yield _configuration(subject, "nova.conf", evidence, remedy)
 
 
@@ -163,7 +165,7 @@ def _cloud_init(subject: Subject, told: t.Mapping[str, str]) -> Items:
         remedy = "Set manage_etc_hosts: false below /etc/cloud/cloud.cfg.d, or correct the data source first."
         yield _configuration(subject, "cloud-init", evidence, remedy)
     elif told and told.get("preserve_hostname") not in ("true", "yes", "on"):
-        evidence["consequence"] = "a changed data source sets the old host name again at the next boot"
+        evidence["consequence"] = "a changed data source restores the old host name at the next boot"
         remedy = "Set preserve_hostname: true below /etc/cloud/cloud.cfg.d."
         yield _configuration(subject, "cloud-init", evidence, remedy)
 
@@ -190,7 +192,7 @@ def _certificate(subject: Subject, certificate: Certificate, told: t.Optional[Pa
             "without the new name": stale,
             "consequence": "TLS connections to the new name fail: live migration, consoles, disks that are copied",
         }
-        remedy = f"Have it issued again with {after.host} beside the old name, before the rename."
+        remedy = f"Have the certificate issued again with {after.host} beside the old name, before the rename."
         about = Subject("host", f"{subject.id}:{certificate.path}", certificate.path, subject.host)
         yield finding("SG314", about, evidence, remedy)
 

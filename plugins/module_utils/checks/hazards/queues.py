@@ -33,9 +33,9 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
     if own is None or not own.consumers:
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
         remedy = (
-            "This RabbitMQ, or this virtual host of it, is not the one of the host's nova-compute, or nova-compute "
-            "does not run. Give the transport_url of the host's own cell as rename_rabbit_url, start nova-compute, or "
-            "leave rename_rabbit_url out."
+            "Set rename_rabbit_url to the transport_url of the host's own cell, start nova-compute, or leave "
+            "rename_rabbit_url out. This RabbitMQ or virtual host does not belong to the host's nova-compute, or "
+            "nova-compute does not run."
         )
         yield finding("SG316", Subject("host", old), evidence, remedy)
     for name in names_of(new):
@@ -50,24 +50,24 @@ def _counts(queue: Queue) -> t.Dict[str, t.Any]:
 
 def _remedy(queue: Queue) -> str:
     if queue.consumers:
-        return "A nova-compute answers under the new name already: find it and stop it, or choose another name."
+        return "Find the nova-compute that already answers under the new name and stop it, or choose another name."
     return (
-        "Requests of a host that once bore the name: nova-compute would execute them at its first start. "
-        f"Delete the queue with what is in it: rabbitmqctl delete_queue {queue.name}"
+        "Delete the queue with its messages. They are requests for an earlier host of that name, and nova-compute "
+        f"would execute them at its first start: rabbitmqctl delete_queue {queue.name}"
     )
 
 
 def not_asked(old: str, reason: str) -> Finding:
     """SG316: the broker was to be asked, and was not."""
-    remedy = "Do what the reason says, or leave rename_rabbit_url out: then the queues are not looked into."
+    remedy = "Fix the cause shown, or leave rename_rabbit_url out: the run then does not read the queues."
     return finding("SG316", Subject("host", old), {"reason": reason}, remedy)
 
 
 def without_access(new: str) -> Unchecked:
     """SG315 undecided: no broker was named."""
     why = (
-        "RabbitMQ was not asked (rename_rabbit_url): requests that wait for the new name would be executed at "
-        f"nova-compute's first start under it. Look: {look(new)}"
+        "RabbitMQ was not read (rename_rabbit_url is not set): nova-compute executes requests that wait for the new "
+        f"name at its first start under it. List the queues: {look(new)}"
     )
     return Unchecked("SG315", names_of(new)[0], why)
 
@@ -84,9 +84,9 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
             continue
         evidence = {"queue": request.queue, "method": request.method, "request": request.request_id}
         for uuid in request.instances or (None,):
-            remedy = "No nova-compute will execute it. Ask its owner to request it again."
+            remedy = "Ask the owner to send the request again: no nova-compute will execute it."
             if uuid is not None and request.request_id is not None:
-                remedy += f" To see it: openstack server event show {uuid} {request.request_id}"
+                remedy += f" To see the request: openstack server event show {uuid} {request.request_id}"
             subject = Subject("host", old) if uuid is None else Subject("instance", uuid, host=old)
             yield finding("SG121", subject, evidence, remedy)
 
@@ -94,13 +94,13 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
 def left(name: str, why: str) -> Finding:
     """SG307: a queue of a name that the host no longer bears was not removed."""
     remedy = (
-        "Whichever host gets the name executes what is in it. Where it has no consumers, delete it: "
-        f"rabbitmqctl delete_queue {name}"
+        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. Otherwise whichever host gets the "
+        "name executes its messages."
     )
     return finding("SG307", Subject("host", name), {"queue": name, "why it was left": why}, remedy, WARNING)
 
 
 def undecided(name: str, why: str) -> Unchecked:
     """SG307 undecided: a queue that could not be looked into is left as it is."""
-    told = f"{why}. It was left as it is. Where it has no consumers, delete it: rabbitmqctl delete_queue {name}"
+    told = f"{why}. The run left the queue unchanged. Delete it if it has no consumers: rabbitmqctl delete_queue {name}"
     return Unchecked("SG307", name, told)

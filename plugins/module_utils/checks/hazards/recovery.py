@@ -38,7 +38,7 @@ STARTED_AND_OFF = "started, and powered off again"
 REBOOTED = "rebooted hard"
 REBOOTED_SOFTLY = "rebooted"
 UNPAUSED = "unpaused"
-REVERTED = "taken back to before its unfinished resize"
+REVERTED = "rolled back to before its unfinished resize"
 ABORTED = "kept here, and its live migration aborted"
 LEFT = "left as it is"
 
@@ -48,8 +48,8 @@ RESUMED = "_resume_guests_state"
 SYNCED = "_sync_power_states"
 
 HALF_DELETED = (
-    "The server's owner deleted it, and its deletion did not end: a start ends it, with its disks. "
-    "Keep what is needed of its disks before nova-compute starts."
+    "Save what is needed of the server's disks before nova-compute starts. The owner deleted the server, and the "
+    "deletion did not finish: a start finishes it and deletes the disks."
 )
 
 #: From here on a reboot that had not begun is carried on with too where the guest is off (manager.py, _retry_reboot).
@@ -176,7 +176,7 @@ def _carried_on(task: t.Optional[str], around: Around) -> t.Optional[Recovery]:
     if task == "powering-on":
         return Recovery(REBOOTED if around.runs else STARTED, REDRIVEN)
     if task == "resize_migrating":
-        note = "where its record and the snapshot nova-resize are there; they were not read"
+        note = "if its record and the snapshot nova-resize exist; they were not read"
         return Recovery(REVERTED, REDRIVEN, note)
     if task == "migrating" and around.migrating:
         return Recovery(ABORTED, REDRIVEN)

@@ -66,17 +66,21 @@ GUARD = "stackguard-"
 ALIVE, SILENT, NO_PROOF = "alive", "the source answers, not read", "no proof"
 
 _FENCE = (
-    f"Fence it with proof: evacuate_fence={either(PROVABLE)}; or attest that it is dead "
+    f"Use a fence with proof: evacuate_fence={either(PROVABLE)}; or attest that the host is dead "
     "(evacuate_fence=attested, with an override of SG506 for this host and your reason)."
 )
-_LIVES = "It lives: no override passes this. Fence it (evacuate_fence), wait until its guests are gone, run again."
+_LIVES = (
+    "Fence the host (evacuate_fence), wait until its guests are gone, then run the same command again. No "
+    "override is possible: the host is alive."
+)
 _IS_ON = (
-    "Ceph drops the watchers of a machine that is off within 30 seconds. If this stays, the machine is on: "
-    "switch it off (ipmitool chassis power off), then run it again."
+    "Wait 30 seconds: Ceph drops the watchers of a machine that is off. If this finding stays, the machine is on: "
+    "switch it off (ipmitool chassis power off), then run the same command again."
 )
 _UNCOVERED = (
-    f"The blocklist does not cover this disk. Fence the machine itself (evacuate_fence={either(OF_MACHINE)}), name the "
-    "host's addresses in that cluster (evacuate_blocklist_addresses=[...]), or pass this finding by the server's name."
+    f"Use a fence of the machine (evacuate_fence={either(OF_MACHINE)}), name the host's addresses in that cluster "
+    "(evacuate_blocklist_addresses=[...]), or override this finding for the server. The blocklist does not cover "
+    "this disk."
 )
 
 
@@ -151,7 +155,9 @@ def _off(
             "reachable": source_facts(bundle, request) is not None,
             NO_PROOF if requested else "reason": refused,
         }
-        remedy = "Run it again: the fence is made, or read again." if requested else _FENCE
+        remedy = (
+            "Run the same command again: the run then makes the fence, or reads it back again." if requested else _FENCE
+        )
         yield finding("SG506", host, without, remedy)
     yield from silent(bundle, request)
 
@@ -174,7 +180,10 @@ def _refused_addresses(
             evidence = {"not covered": reason, "proof": proof.read, **({ALIVE: alive} if alive else {})}
             yield finding("SG506", subject, evidence, _LIVES if alive else _UNCOVERED)
         elif signs:
-            remedy = "Ceph ends the watch of a client that it refuses within 30 seconds. Wait, then run it again."
+            remedy = (
+                "Wait 30 seconds, then run the same command again: Ceph ends the watch of a refused client "
+                "within that time."
+            )
             yield finding("SG506", subject, {ALIVE: signs, "contradicts": proof.read}, remedy)
     if uncovered:
         yield from silent(bundle, request)
@@ -194,7 +203,10 @@ def silent(bundle: Bundle, request: EvacuationRequest) -> Items:
     if facts is not None and facts.domains is None and facts.qemu_processes is None:
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread if entry.part in _LIFE]
         evidence = {SILENT: reasons or ["domains", "qemu_processes"]}
-        remedy = "Make libvirt answer there (systemctl restart libvirtd), or switch the machine off, then run it again."
+        remedy = (
+            "Make libvirt answer on the host (systemctl restart libvirtd), or switch the machine off, then run "
+            "the same command again."
+        )
         yield finding("SG709", Subject("host", request.host), evidence, remedy)
 
 
@@ -219,8 +231,11 @@ def live_domains(bundle: Bundle, request: EvacuationRequest, guests: t.Sequence[
         if uuid not in known and (facts.domains is None or uuid in servers)
     }
     return [
-        *(f"domain {domain.name} ({domain.uuid}) is {domain.state} there" for domain in running),
-        *(f"a QEMU of {uuid} runs there (process {pid}), which libvirt does not show" for uuid, pid in lost.items()),
+        *(f"domain {domain.name} ({domain.uuid}) is {domain.state} on the host" for domain in running),
+        *(
+            f"a QEMU of {uuid} runs on the host (process {pid}), and libvirt does not show it"
+            for uuid, pid in lost.items()
+        ),
     ]
 
 
@@ -232,7 +247,7 @@ def _answered(bundle: Bundle, request: EvacuationRequest) -> t.List[str]:
     seconds = fence_proof.age(proof, facts.read_at)
     if seconds is None or seconds <= fence_proof.SKEW:
         return []
-    return [f"it answered at {facts.read_at}, after its power state was read at {proof.at}"]
+    return [f"the host answered at {facts.read_at}, after its power state was read at {proof.at}"]
 
 
 def own_watchers_by_server(known: Known) -> t.Dict[str, t.List[str]]:
@@ -258,7 +273,7 @@ def unread_watchers(known: Known) -> Items:
             if entry.image.watchers is None or entry.image.id is None:
                 reasons = sorted({item.reason for item in entry.image.unread}) or ["not read"]
                 evidence = {"unread": reasons, "seen by": list(entry.by)}
-                remedy = "Give the Ceph user the right to look at it (profile rbd), then run it again."
+                remedy = "Give the Ceph user read access to the image (profile rbd), then run the same command again."
                 yield finding("SG709", Subject("image", f"{entry.pool}/{name}"), evidence, remedy)
 
 
@@ -331,7 +346,9 @@ def _leftover_domains(bundle: Bundle, uuids: t.Container[str], source: str) -> I
 
 
 def _double(subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
-    remedy = "Find out which QEMU is the guest's, stop the other (virsh destroy), see that one watcher is left."
+    remedy = (
+        "Find out which QEMU is the valid one, stop the other (virsh destroy), and verify that one watcher is left."
+    )
     return finding("SG507", subject, evidence, remedy)
 
 
@@ -348,7 +365,7 @@ def watched_twice(index: Index) -> Items:
             if len(addresses) < 2:
                 continue
             if not index.migrations_read or index.migrations_by_instance.get(uuid):
-                yield Unchecked("SG507", subject.id, f"a migration may be why {', '.join(addresses)} have it open")
+                yield Unchecked("SG507", subject.id, f"a migration may explain why {', '.join(addresses)} have it open")
                 continue
             hosts = [owner(index.bundle, watcher.address) or watcher.address for watcher in entry.image.watchers]
             yield _double(subject, {"watchers": addresses, "hosts": sorted(hosts), "seen by": list(entry.by)})
@@ -366,12 +383,14 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
         found |= {entry.home for entry in at if entry.home is not None}
         if len(at) > 1:
             evidence = {"seen in": [[entry.fsid, entry.pool, list(entry.by)] for entry in at]}
-            remedy = "Find out which one is the server's disk. Never evacuate while two look alike."
+            remedy = "Find out which image is the server's disk. Never evacuate the server while two images look alike."
             yield finding("SG505", Subject("image", name), evidence, remedy)
         elif not at:
             by = sorted({host for entry in places for host in entry.by})
             unread = {"not read": "the id of its cluster", "seen by": by}
-            yield finding("SG709", Subject("image", name), unread, "Let a host read it: ceph fsid.")
+            yield finding(
+                "SG709", Subject("image", name), unread, "Make the cluster id readable for a host: ceph fsid."
+            )
     views = {
         name: (facts.rbd.fsid, facts.rbd.pool)
         for name, facts in by_nova_name(bundle).items()
@@ -381,7 +400,10 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
     for name, view in sorted(views.items()):
         if found and view not in found:
             known = {"cluster and pool": list(view), "the disks are in": sorted(map(list, found))}
-            remedy = "It is left out. Give it the pool and the Ceph configuration of the others to use it."
+            remedy = (
+                "Give the host the pool and the Ceph configuration of the other hosts to use it as a "
+                "destination. The run leaves the host out."
+            )
             yield finding("SG505", Subject("host", name), known, remedy, WARNING if others else BLOCKER)
 
 
@@ -429,16 +451,16 @@ def guarded(
 
 def _unguarded(places: t.Sequence[Seen], identity: str, home: t.Optional[Home], snapshot: str) -> t.Optional[str]:
     if home is None:
-        return "is in no known cluster and pool"
+        return "has no known cluster and pool"
     if len([entry for entry in places if entry.home is not None]) > 1:
-        return "was seen in two places"
+        return "was found in two places"
     image = next((entry.image for entry in places if entry.home == home), None)
     if image is None:
-        return f"was not seen in pool {home[1]} of cluster {home[0]}"
+        return f"was not found in pool {home[1]} of cluster {home[0]}"
     if image.id is None or image.snapshots is None:
-        return "was listed, and not opened: its id or its snapshots were not read"
+        return "was listed but not opened: its id or its snapshots were not read"
     if image.id != identity:
-        return f"is not the disk that was guarded: its id was {identity}, and is {image.id}"
+        return f"is not the guarded disk: the guarded id was {identity}, this id is {image.id}"
     if snapshot not in {entry.name for entry in image.snapshots}:
         return f"has no guard snapshot {snapshot}"
     return None
@@ -465,16 +487,22 @@ def leaks(
                 if not snapshot.name.startswith(GUARD):
                     continue
                 if open_operations is None:
-                    reason = f"whether an open operation needs {snapshot.name} is not known: its journal was not read"
+                    reason = (
+                        f"whether an open operation needs {snapshot.name} is not known: the operation's journal "
+                        "was not read"
+                    )
                     yield Unchecked("SG508", image.id, reason)
                 elif snapshot.name[len(GUARD) :] not in open_operations:
-                    remedy = f"Remove it: rbd snap rm {entry.pool}/{name}@{snapshot.name}"
+                    remedy = f"Remove the snapshot: rbd snap rm {entry.pool}/{name}@{snapshot.name}"
                     yield finding("SG508", image, {"snapshot": snapshot.name, "seen by": list(entry.by)}, remedy)
             if gone is None:
-                yield Unchecked("SG508", image.id, "whether its instance still exists was not read")
+                yield Unchecked("SG508", image.id, "whether the instance still exists was not read")
             elif name.partition("_")[0] in gone:
                 evidence = {"instance": "deleted", "snapshots": [entry.name for entry in entry.image.snapshots or []]}
-                remedy = f"Nova says it deleted this server. Keep what is needed, then: rbd rm {entry.pool}/{name}"
+                remedy = (
+                    f"Save what is needed, then delete the image: rbd rm {entry.pool}/{name}. Nova reports the "
+                    "server as deleted."
+                )
                 yield finding("SG508", image, evidence, remedy)
 
 
@@ -500,14 +528,18 @@ def unchanged(bundle: Bundle, before: Before, seen_now: t.Optional[t.Mapping[str
         home = before.homes.get(name)
         if home is not None and not _looked_in(bundle, home, before.uuid):
             unread = {"not read": "no host that answers reaches it", "cluster": home[0], "pool": home[1], "image": name}
-            remedy = "It is not sent. Bring a host that reaches this cluster and pool back, then run the same again."
+            remedy = (
+                "Bring a host that reaches this cluster and pool back, then run the same command again. The "
+                "run does not send the server."
+            )
             yield finding("SG709", Subject("instance", before.uuid), unread, remedy)
             continue
         ids = sorted({str(entry.image.id) for entry in now.get(name, [])})
         if ids != [identity]:
             evidence = {"image": name, "id before": identity, "ids now": ids}
             remedy = (
-                "It is gone, or was created again. Do not send it anywhere; look for it: rbd trash ls, guard snapshots."
+                "Look for the image (rbd trash ls, guard snapshots): it is gone, or was created again. Do not send "
+                "the server anywhere."
             )
             yield finding("SG504", Subject("instance", before.uuid), evidence, remedy)
 
@@ -525,7 +557,12 @@ def landed(bundle: Bundle, before: Before, host: str, running: bool) -> Items:
     now = _images_at(bundle, facts, before.uuid)
     subject = Subject("instance", before.uuid, host=host)
     if now is None or facts is None or facts.domains is None:
-        yield finding("SG709", subject, {"not read": "its disks and domains there"}, "Read the destination again.")
+        yield finding(
+            "SG709",
+            subject,
+            {"not read": "its disks and domains there"},
+            "Make the destination readable, then run the same command again.",
+        )
         return
     for name, identity in sorted(before.ids.items()):
         yield from _landed_image(subject, name, identity, now.get(name), running)
@@ -537,7 +574,9 @@ def landed(bundle: Bundle, before: Before, host: str, running: bool) -> Items:
         if name != host and alive:
             yield _double(Subject("domain", before.uuid, host=name), {"also runs on": name, "belongs on": host})
         if name == host and running and not alive:
-            yield finding("SG109", subject, {"domain": states or None}, "It does not run there: look at its log.")
+            yield finding(
+                "SG109", subject, {"domain": states or None}, "Check the server's log: the server does not run there."
+            )
 
 
 def _images_at(bundle: Bundle, facts: t.Optional[HostFacts], uuid: str) -> t.Optional[t.Dict[str, RbdImage]]:
@@ -576,7 +615,12 @@ def _elsewhere(bundle: Bundle, name: str, found: RbdImage, host: str, facts: Hos
     at = owner(bundle, watchers[0])
     if at is None and facts.addresses is None:
         evidence = {"not read": f"addresses of {host}", "image": name, "watchers": watchers}
-        yield finding("SG709", Subject("image", name, host=host), evidence, "Read the destination again.")
+        yield finding(
+            "SG709",
+            Subject("image", name, host=host),
+            evidence,
+            "Make the destination readable, then run the same command again.",
+        )
     elif at != host:
         hosts = [at] if at is not None else []
         evidence = {"watchers": watchers, "hosts": hosts, "belongs on": host}
@@ -588,15 +632,22 @@ def _landed_image(
 ) -> t.Iterator[Finding]:
     if found is None or found.id != identity:
         evidence = {"image": name, "id before": identity, "id now": found.id if found else None}
-        remedy = "This is not the disk it had. Stop the server; look for the old one: rbd trash ls, guard snapshots."
+        remedy = "Stop the server, and look for the original disk (rbd trash ls, guard snapshots): this is another one."
         yield finding("SG504", subject, evidence, remedy)
         return
     if found.watchers is None:
-        yield finding("SG709", subject, {"not read": f"watchers of {name}"}, "Read the destination again.")
+        yield finding(
+            "SG709",
+            subject,
+            {"not read": f"watchers of {name}"},
+            "Make the destination readable, then run the same command again.",
+        )
         return
     addresses = [watcher.address for watcher in found.watchers]
     if len(addresses) > int(running):
         yield _double(Subject("image", name), {"watchers": addresses, "running": running})
     # A config drive is opened for reading only, and has no watcher.
     elif running and not addresses and not name.endswith("_disk.config"):
-        yield finding("SG109", subject, {"image": name, "watchers": 0}, "No QEMU has its disk: look at its log.")
+        yield finding(
+            "SG109", subject, {"image": name, "watchers": 0}, "Check the server's log: no QEMU has its disk open."
+        )

@@ -98,7 +98,7 @@ def hosts(facts: ZoneFacts, only: t.Optional[t.Container[str]] = None) -> Items:
     for host, zones in sorted(zones_by_host(facts.aggregates).items()):
         if len(zones) > 1 and (only is None or any(zone in only for zone in zones)):
             names = sorted(item.name for item in facts.aggregates if item.availability_zone and host in item.hosts)
-            remedy = "Take the host out of the aggregates of all zones but one: openstack aggregate remove host."
+            remedy = "Remove the host from the aggregates of all zones but one: openstack aggregate remove host."
             yield finding("SG403", Subject("host", host), {"zones": zones, "aggregates": names}, remedy)
     for aggregate in facts.aggregates:
         if aggregate.availability_zone and (only is None or aggregate.availability_zone in only):
@@ -128,7 +128,7 @@ def _copies(facts: ZoneFacts, aggregate: ApiAggregate) -> Items:
             "in Nova's aggregate, not in placement's": lacking[:SHOWN],
             "in placement's aggregate, not in Nova's": strange[:SHOWN],
         }
-        yield finding("SG408", subject, evidence, "Bring them together: nova-manage placement sync_aggregates.")
+        yield finding("SG408", subject, evidence, "Synchronise the aggregates: nova-manage placement sync_aggregates.")
 
 
 # --- servers --------------------------------------------------------------------------------------------------
@@ -154,14 +154,14 @@ def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
     """SG701, SG703, SG710: what keeps a server from being moved. ``does``: what Nova does with such ``statuses``."""
     subject = subject_of(server)
     if server.task_state is not None:
-        yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until its task is over.")
+        yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until the server's task ends.")
     if server.status == "VERIFY_RESIZE":
-        yield finding("SG703", subject, {"status": server.status}, "Have its resize confirmed or reverted.")
+        yield finding("SG703", subject, {"status": server.status}, "Have the owner confirm or revert the resize.")
     elif server.status not in statuses:
         remedy = f"Nova {does} servers that are {' or '.join(statuses)}."
         yield finding("SG710", subject, {"status": server.status}, remedy)
     if server.locked:
-        remedy = "It is locked: ask who locked it. An override by name allows it."
+        remedy = "Ask who locked the server. An override allows the move."
         yield finding("SG710", subject, {"locked": True}, remedy)
 
 
@@ -182,7 +182,7 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
         remedy = "Give the zone an aggregate again, or pin the server to the zone that it is in (server_zone_pin)."
         yield finding("SG402", subject_of(server), evidence, remedy)
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
-        remedy = "Move it back into its zone, or change its pin: its next move goes to the zone that it is pinned to."
+        remedy = "Move the server back into its zone, or change its pin: the next move goes to the zone of the pin."
         yield finding("SG404", subject_of(server), evidence, remedy)
 
 
@@ -205,7 +205,8 @@ def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = No
     }
     if apart and zone is not None:
         remedy = (
-            "Bring volume and server into one zone: with [cinder] cross_az_attach=false Nova attaches none of these."
+            "Bring volume and server into one zone: with [cinder] cross_az_attach=false Nova refuses to attach these "
+            "volumes."
         )
         yield finding("SG405", subject_of(server), {"zone of its host": zone, "volumes": apart}, remedy)
 
@@ -252,10 +253,10 @@ def room(facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False
     if found is None:
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread]
         evidence = {"zone": zone, "not read": reasons or ["what placement offers within the zone"]}
-        yield finding("SG709", subject_of(server), evidence, "Make the APIs answer, then run it again.")
+        yield finding("SG709", subject_of(server), evidence, "Make the APIs answer, then run the same command again.")
     elif not any(not reasons for reasons in found.values()):
         shown = dict(list(found.items())[:SHOWN])
-        remedy = "Make room on a host of its zone or add one. Nothing was moved."
+        remedy = "Make room on a host of the server's zone, or add a host. Nothing was moved."
         yield finding("SG406", subject_of(server), {"zone": zone, "hosts": shown}, remedy)
 
 

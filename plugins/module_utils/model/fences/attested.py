@@ -14,9 +14,9 @@ class Attested(FenceKind):
 
     name = "attested"
     text = FenceText(
-        "none. A named person states that the host is dead, with a reason",
-        "what the person says",
-        "the machine is in your hands: unplugged, burnt, scrapped",
+        "none. A person states by name that the host is dead, with a reason",
+        "what the person states",
+        "you have the machine in your hands: unplugged, burnt, scrapped",
     )
     covers = MACHINE
     readings = 0

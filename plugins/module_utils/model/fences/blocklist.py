@@ -25,9 +25,9 @@ class Blocklist(FenceKind):
 
     name = "blocklist"
     text = FenceText(
-        "each address is read back from the OSD blocklist of each Ceph cluster",
-        "disks and volumes in these clusters, for clients at these addresses. Nothing else",
-        "the machine cannot be reached at all, and all disks are in Ceph",
+        "the run reads each address back from the OSD blocklist of each Ceph cluster",
+        "disks and volumes in these clusters, for clients at these addresses only",
+        "you cannot reach the machine at all, and all disks are in Ceph",
     )
     covers = ADDRESSES
 
@@ -36,7 +36,7 @@ class Blocklist(FenceKind):
         listed, readers = listings(answers)
         wanted = target.wanted
         if not wanted or not all(wanted.values()):
-            raise ProofError("no address of the host is known: nothing was put on a blocklist")
+            raise ProofError("no address of the host is known: the run added nothing to a blocklist")
         lacking = [
             f"{address} in cluster {fsid}"
             for fsid, addresses in sorted(wanted.items())

@@ -25,7 +25,7 @@ class Command(FenceKind):
     name = "command"
     text = FenceText(
         "your confirming command exits with 0",
-        "the same. It proves what your command proves",
+        "depends on your command: what it proves",
         "your own tool switches machines or ports off",
     )
     covers = MACHINE

@@ -42,7 +42,7 @@ class Power(FenceKind):
     text = FenceText(
         "your module reads the machine's power state as off, twice, some seconds apart",
         "the machine: every disk and every volume of any backend",
-        "the BMC answers. The first choice",
+        "the BMC answers. First choice",
     )
     covers = MACHINE
     readings = 2
@@ -72,7 +72,7 @@ def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -
     query, pattern = options.get("power_state_query"), options.get("power_off")
     if query:
         if not JMESPATH:
-            raise ProofError("the Python library jmespath is not installed where the playbook runs")
+            raise ProofError("the Python library jmespath is not installed on the controller")
         try:
             found = jmespath.search(query, dict(result))
         except jmespath.exceptions.JMESPathError as error:
@@ -85,8 +85,8 @@ def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -
             states = [match.group(0) for match in re.finditer(pattern, str(result.get("stdout", "")))]
     if len(states) != 1:
         raise ProofError(
-            f"{len(states)} power states are in the answer, exactly one is needed: name this machine's with a "
-            "JMESPath expression (power_state_query)"
+            f"the answer has {len(states)} power states, exactly one is needed: select this machine's with a JMESPath "
+            "expression (power_state_query)"
         )
     return states[0]
 

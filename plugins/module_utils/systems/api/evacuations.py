@@ -75,7 +75,7 @@ def read_evacuation(
         except ApiError as error:
             unread.append(facts.Unread(name, error.message))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            unread.append(facts.Unread(name, f"the answer is not understood: {type(error).__name__} {error}"))
+            unread.append(facts.Unread(name, f"the answer cannot be parsed: {type(error).__name__} {error}"))
         return None
 
     servers = placement.guests_of(cloud, host) or [] if leaving is None else leaving
@@ -270,7 +270,7 @@ def _explained(connection: t.Any, uuid: str, host: str) -> t.Optional[str]:
     if answer.get("status") == "UNKNOWN":
         return "its cell does not answer"
     if answer.get("OS-EXT-SRV-ATTR:host") == host:
-        return f"it is on {host} ({answer.get('status')}), and the list of its servers lacks it"
+        return f"Nova shows the server on {host} ({answer.get('status')}), but not in the list of that host's servers"
     return None
 
 
@@ -535,7 +535,7 @@ def reset_state(connection: t.Any, uuid: str) -> facts.ApiServer:
     http.call(connection, COMPUTE, "POST", f"/servers/{uuid}/action", server_moves.SERVERS, body=body)
     server = server_moves.server_as_listed(connection, uuid)
     if server is None:
-        raise ApiError(f"server {uuid} is gone since its state was reset")
+        raise ApiError(f"server {uuid} no longer exists after its state was reset")
     if server.status != "ACTIVE" or server.task_state is not None:
         raise ApiError(f"server {uuid} is {server.status} ({server.task_state}) after its state was reset to active")
     return server
@@ -604,7 +604,7 @@ def _set_service(connection: t.Any, host: str, body: Json) -> facts.ApiService:
     http.call(connection, COMPUTE, "PUT", f"/os-services/{service.id}", SERVICE, body=body)
     service = server_moves.find_service(connection, host)
     if service is None or not _matches(service, body):
-        raise ApiError(f"compute service of {host} is not as it was set: {service}")
+        raise ApiError(f"compute service of {host} has changed since it was set: {service}")
     return service
 
 

@@ -93,7 +93,7 @@ def set_service_status(
         return service
     if leaving is not None and found != leaving:
         raise Conflict(
-            f"someone has changed the compute service of {service.host}: it is {_status(found)}, expected "
+            f"the compute service of {service.host} was changed by another user: it is {_status(found)}, expected "
             f"{_status(leaving)}. Set it back, or to {_status(wanted)}",
             service=service_id,
             expected=leaving,
@@ -177,7 +177,7 @@ def get_provider_traits(connection: t.Any, uuid: str) -> ProviderTraits:
     try:
         return ProviderTraits(int(answer["resource_provider_generation"]), frozenset(answer["traits"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise ApiError(f"GET placement {path}: the answer is not understood: {error}") from None
+        raise ApiError(f"GET placement {path}: the answer cannot be parsed: {error}") from None
 
 
 def rename_provider(connection: t.Any, uuid: str, before: str, after: str) -> facts.ResourceProvider:
@@ -190,7 +190,7 @@ def rename_provider(connection: t.Any, uuid: str, before: str, after: str) -> fa
         return provider
     if provider.name != before:
         raise Conflict(
-            f"resource provider {uuid} is called {provider.name!r}, expected {before!r}",
+            f"resource provider {uuid} has the name {provider.name!r}, expected {before!r}",
             uuid=uuid,
             expected=before,
             found=provider.name,
@@ -201,11 +201,11 @@ def rename_provider(connection: t.Any, uuid: str, before: str, after: str) -> fa
         http.call(connection, http.PLACEMENT, "PUT", f"/resource_providers/{uuid}", reads.PROVIDERS, body=body)
     except ApiError as error:
         if error.data.get("status") in (404, 409):
-            raise Conflict(f"resource provider {uuid} cannot be called {after!r}: {error}", uuid=uuid) from None
+            raise Conflict(f"resource provider {uuid} cannot be renamed to {after!r}: {error}", uuid=uuid) from None
         raise
     provider = _existing_provider(connection, uuid)
     if provider.name != after:
-        raise ApiError(f"resource provider {uuid} is still called {provider.name!r}")
+        raise ApiError(f"resource provider {uuid} still has the name {provider.name!r}")
     return provider
 
 
@@ -214,7 +214,7 @@ def _existing_provider(connection: t.Any, uuid: str) -> facts.ResourceProvider:
         return get_provider(connection, uuid)
     except ApiError as error:
         if error.data.get("status") == 404:
-            raise Conflict(f"resource provider {uuid} is gone", uuid=uuid) from None
+            raise Conflict(f"resource provider {uuid} no longer exists", uuid=uuid) from None
         raise
 
 
@@ -255,7 +255,7 @@ def rebind_port(
                 return None
             raise
         return _verify_binding(connection, port_id, after, expected)
-    raise ApiError(f"port {port_id} was changed by others {REVISION_TRIES} times while it was to be bound to {after}")
+    raise ApiError(f"others changed port {port_id} {REVISION_TRIES} times while the run tried to bind it to {after}")
 
 
 def get_port(connection: t.Any, port_id: str) -> t.Optional[t.Dict[str, t.Any]]:

@@ -174,7 +174,7 @@ class _Reader:
             self.unread.append(facts.Unread(name, error.message))
             return None
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            self.unread.append(facts.Unread(name, f"the answer is not understood: {type(error).__name__} {error}"))
+            self.unread.append(facts.Unread(name, f"the answer cannot be parsed: {type(error).__name__} {error}"))
             return None
 
     def wanted(self, *names: t.Optional[str]) -> bool:

@@ -55,7 +55,7 @@ def read_zones(
         except (ApiError, DatabaseError) as error:
             unread.append(facts.Unread(name, error.message))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            unread.append(facts.Unread(name, f"the answer is not understood: {type(error).__name__} {error}"))
+            unread.append(facts.Unread(name, f"the answer cannot be parsed: {type(error).__name__} {error}"))
         return None
 
     offered = part("microversion", lambda: http.max_microversion(connection, COMPUTE))
@@ -70,7 +70,7 @@ def read_zones(
         pins_from = "API database"
     else:
         unread.append(
-            facts.Unread("pins", f"microversion {offered} does not show them, and no nova_api_db_url is given")
+            facts.Unread("pins", f"microversion {offered} does not show them, and nova_api_db_url is not set")
         )
     found = None
     if whole and aggregates is not None and services is not None:

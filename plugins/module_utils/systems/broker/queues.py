@@ -89,7 +89,7 @@ class Broker:
         if found is None:
             return None
         if found.consumers:
-            return f"{found.consumers} consumers read it"
+            return f"the queue has {found.consumers} consumers"
         with self._channel() as channel:
             taken = _taken(channel, name)
             strange = [request for _tag, request in taken if request.id not in reported]
@@ -102,7 +102,7 @@ class Broker:
                 channel.queue_delete(name, if_unused=True, if_empty=True)
                 return None
             except amqp_errors.PreconditionFailed:
-                return "a request or a consumer came in this moment"
+                return "a request or a consumer arrived at that moment"
             except amqp_errors.AMQPNotImplementedError:
                 # A quorum queue knows no such condition, and the refusal has ended the connection.
                 self.close()
@@ -127,10 +127,10 @@ class Broker:
         if found is None:
             return None
         if found.messages or found.consumers:
-            return f"{found.messages} requests and {found.consumers} consumers came in this moment"
+            return f"{found.messages} requests and {found.consumers} consumers arrived at that moment"
         with self._channel() as channel:
             lost = channel.queue_delete(name)
-        return f"{lost} requests came in this moment, and went with it unseen" if lost else None
+        return f"{lost} requests arrived at that moment; they were deleted with the queue, unread" if lost else None
 
     @contextlib.contextmanager
     def _channel(self) -> t.Iterator[t.Any]:
@@ -183,7 +183,7 @@ class Broker:
                 reasons.append(f"{node.place}: {self._reason(error)}")
             else:
                 return connection
-        raise BrokerError(f"RabbitMQ does not let us in: {'; '.join(reasons)}")
+        raise BrokerError(f"RabbitMQ refuses the login: {'; '.join(reasons)}")
 
 
 def _errors() -> t.Tuple[t.Type[BaseException], ...]:
@@ -229,7 +229,7 @@ def request_of(queue: str, body: t.Union[str, bytes]) -> facts.QueuedRequest:
             sorted(set(_instances(message.get("args")))),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise BrokerError(f"{queue}: a message in it is no request of Nova's") from None
+        raise BrokerError(f"{queue}: a message in the queue is not a request of Nova") from None
 
 
 def _instances(value: t.Any) -> t.Iterator[str]:

@@ -81,7 +81,7 @@ def _node(text: str, port: int) -> BrokerNode:
     user, separator, password = userinfo.partition(":")
     found = _PLACE.match(place)
     if found is None or int(found["port"] or port) > 65535:
-        raise BrokerError("the URL of RabbitMQ is not understood: expected USER:PASSWORD@HOST:PORT")
+        raise BrokerError("the URL of RabbitMQ cannot be parsed: expected USER:PASSWORD@HOST:PORT")
     if not user or not separator:
         raise BrokerError(f"the URL of RabbitMQ has no user and password for {found['host']}")
     return BrokerNode(found["host"], int(found["port"] or port), parse.unquote(user), parse.unquote(password))

@@ -56,7 +56,7 @@ CAPS = (
 )
 #: What somebody may say instead of reading it: C(profile rbd) may read all the rest.
 _CAN_BE_SAID = ("infrastructure mgr dump", "infrastructure fs dump")
-_NO_HOST = "is no address of one host: it is not put on the blocklist"
+_NO_HOST = "is not the address of one host: it is not put on the blocklist"
 
 
 def options_of(
@@ -76,7 +76,7 @@ def options_of(
     service = nova_compute.find_service("nova-compute", units)
     nova = nova_compute.nova_facts(nova_compute.load(files, (), service), service)
     if not pool and nova.images_type != "rbd":
-        raise ReadError(f"images_type is {nova.images_type}: this host keeps no disks in Ceph; name the pool")
+        raise ReadError(f"images_type is {nova.images_type}: this host has no disks in Ceph; name the pool")
     return RbdOptions(
         pool or nova.images_rbd_pool or "",
         user or nova.rbd_user,
@@ -148,7 +148,7 @@ def guard(
     snapshot = f"{PREFIX}{operation_id}"
     named = images or {}
     if not instances and not named:
-        raise CephError("no server and no image is named: whose disks are to be guarded?")
+        raise CephError("no server and no image is named: name those to guard")
     before = _images(ceph, instances, named)
     _refuse_unexpected(before, named)
     missing = [image for image in before if not _has(image, snapshot)]
@@ -176,7 +176,7 @@ def _refuse_unexpected(found: t.Sequence[RbdImage], named: Images) -> None:
         elif not identity or there[name].id != identity:
             problems[name] = f"its id is {there[name].id or 'unread'}, expected {identity or 'one that is not known'}"
     if problems:
-        raise CephError(f"no guard was made, since the pool is not as expected: {_told(problems)}")
+        raise CephError(f"no guard was made: the pool is not as expected: {_told(problems)}")
 
 
 def _made(
@@ -188,11 +188,11 @@ def _made(
     for image in before:
         seen = after.get(image.name)
         if seen is None:
-            problems.setdefault(image.name, "it is gone: something deletes disks")
+            problems.setdefault(image.name, "it no longer exists: some software deletes disks")
         elif image.id is not None and seen.id is not None and seen.id != image.id:
-            problems.setdefault(image.name, "it was replaced in the meantime: something deletes disks")
+            problems.setdefault(image.name, "it was replaced since it was read: some software deletes disks")
         elif not _has(seen, snapshot):
-            problems.setdefault(image.name, "it is not there after it was made")
+            problems.setdefault(image.name, "it does not exist after it was made")
     if problems:
         raise CephError(f"no guard on {_told(problems)}")
     _refuse_unexpected(list(after.values()), named)
@@ -237,7 +237,7 @@ def _remove(ceph: Ceph, found: t.Sequence[RbdImage], snapshot: str) -> None:
     problems = _each(ceph, found, lambda image: ceph.remove_snapshot(image.name, snapshot))
     for image in ceph.images([image.name for image in found]) if found else []:
         if _has(image, snapshot):
-            problems.setdefault(image.name, "it is there after it was removed")
+            problems.setdefault(image.name, "it still exists after it was removed")
     if problems:
         raise CephError(f"the guard is still on {_told(problems)}")
 
@@ -271,7 +271,7 @@ def _each(ceph: Ceph, images: t.Sequence[RbdImage], work: t.Callable[[RbdImage],
         try:
             work(image)
         except GoneError as error:
-            return image.name, f"{error}: something deletes disks"
+            return image.name, f"{error}: some software deletes disks"
         except CephError as error:
             return image.name, str(error)
         return image.name, None
@@ -362,7 +362,7 @@ def block(
     mine = set(hosts_of(own)) if own else set()
     for host in hosts:
         if host in mine:
-            raise CephError(f"{host} is an address of this very host: it is not put on the blocklist")
+            raise CephError(f"{host} is an address of this host itself: it is not put on the blocklist")
     refused = set(hosts_of(never)) if never else set()
     for host in hosts:
         if host in refused:
@@ -444,9 +444,9 @@ def _refuse_infrastructure(
     if unread:
         told = "; ".join(f"{entry.part}: {entry.reason}" for entry in unread)
         raise CephError(
-            f"the addresses of the Ceph cluster itself cannot all be read, so that nothing is put on the blocklist "
-            f"({told}). Give the Ceph user these rights, or name the addresses of managers and MDS: "
-            f"ceph auth caps client.USER mon '{CAPS}' osd '...'"
+            "nothing is put on the blocklist, because not all addresses of the Ceph cluster itself can be read "
+            f"({told}). Give the Ceph user these rights, or name the addresses of managers and MDS: ceph auth caps "
+            f"client.USER mon '{CAPS}' osd '...'"
         )
 
 
@@ -500,7 +500,7 @@ def _ends_too_soon(entries: t.Sequence[BlocklistEntry], host: str, seconds: int,
 
 def _until(entries: t.Sequence[BlocklistEntry], host: str) -> str:
     best = _best(entries, host)
-    return f"{best.address} until {best.until}" if best else "it is not there"
+    return f"{best.address} until {best.until}" if best else "the entry does not exist"
 
 
 def _moment(until: t.Optional[str]) -> t.Optional[float]:
@@ -523,9 +523,10 @@ def _unblock(ceph: Ceph, entry: BlocklistEntry) -> None:
             raise
         word = "blacklist" if "blacklist" in str(error) else "blocklist"
         raise CephError(
-            f"{error}. This Ceph user may not take addresses off the blocklist (profile rbd may only add them): name "
-            f"one that may, with mon caps 'profile rbd, allow command \"osd {word}\"'; or let an administrator do "
-            f"ceph osd {word} {'range ' if entry.range else ''}rm {text}. Then run it again."
+            f"{error}. This Ceph user may not remove addresses from the blocklist (profile rbd may only add them). "
+            f"Name a user that may, with mon caps 'profile rbd, allow command \"osd {word}\"'; or have an "
+            f"administrator run ceph osd {word} {'range ' if entry.range else ''}rm {text}. Then run the same command "
+            "again."
         ) from error
 
 

@@ -341,7 +341,7 @@ def connect(options: RbdOptions) -> t.Iterator[Ceph]:
     """Open a way to Ceph and close it again. Raises :class:`CephError`."""
     library = None if options.command or options.via == COMMAND else _library()
     if library is None and options.via == LIBRARY:
-        raise CephError("the Python bindings of Ceph are missing on this host: install python3-rbd")
+        raise CephError("install python3-rbd: the Python bindings of Ceph are missing on this host")
     if library is None:
         yield _Commands(options)
         return
@@ -459,7 +459,7 @@ class _Monitors:
         except CephError as error:
             return None, str(error)
         # Removing what is not there is no error. Nothing can be added that way.
-        return (True, "") if action == "rm" else (None, "the monitors took an address that is none")
+        return (True, "") if action == "rm" else (None, "the monitors returned an invalid address")
 
 
 # --- python3-rbd ----------------------------------------------------------------------------------------------
@@ -563,7 +563,7 @@ class _Library(_Monitors):
         try:
             image = self._rbd.Image(self._pool, name)
         except self._rbd.ImageNotFound as error:
-            raise GoneError(f"image {name} is not there") from error
+            raise GoneError(f"image {name} does not exist") from error
         try:
             yield image
         finally:
@@ -675,7 +675,7 @@ class _Commands(_Monitors):
             if error.code == _EEXIST:
                 return False
             if error.code == _ENOENT and image not in self.names():
-                raise GoneError(f"image {image} is not there") from error
+                raise GoneError(f"image {image} does not exist") from error
             raise
         return True
 
@@ -771,7 +771,7 @@ def _entries(answer: Json, what: str) -> t.List[t.Mapping[str, t.Any]]:
     """Return records, whether they come as a list or, before Nautilus, as a mapping of names to records."""
     found = list(answer.values()) if isinstance(answer, dict) else answer
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
-        raise CephError(f"{what}: the answer is not understood")
+        raise CephError(f"{what}: the answer cannot be parsed")
     return found
 
 

@@ -70,7 +70,7 @@ def engine(url: str) -> sa.Engine:
     except ImportError as error:
         raise DatabaseError(f"the driver of a {normal.partition(':')[0]} URL is not installed: {error}") from None
     except (exc.SQLAlchemyError, ValueError, TypeError) as error:
-        raise DatabaseError(f"the URL of a database is not understood: {urls.redact(str(error), url)}") from None
+        raise DatabaseError(f"the URL of a database cannot be parsed: {urls.redact(str(error), url)}") from None
 
 
 def _engine(url: str) -> sa.Engine:
@@ -182,8 +182,8 @@ def transaction(url: str, limits: t.Optional[Limits] = None) -> t.Iterator[sa.Co
     except exc.SQLAlchemyError as error:
         if committing and not (isinstance(error, exc.IntegrityError) or is_busy(error)):
             raise DatabaseError(
-                f"database {urls.location(url)}: the connection was lost while committing; "
-                f"whether the change was made must be read again: {reason(error, url)}",
+                f"database {urls.location(url)}: the connection was lost while committing; whether the change was "
+                f"committed must be read again: {reason(error, url)}",
                 unknown_outcome=True,
             ) from None
         _errors(error, url)

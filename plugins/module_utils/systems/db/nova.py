@@ -281,7 +281,7 @@ def list_cells(options: Options) -> t.List[Cell]:
     cells = [_cell(options, *row) for row in rows if row[0] != schema.CELL0_UUID]
     unknown = set(overrides) - {cell.name for cell in cells} - {cell.uuid for cell in cells}
     if unknown:
-        raise DatabaseError(f"nova_cell_db_urls: no cell is called {', '.join(sorted(unknown))}")
+        raise DatabaseError(f"nova_cell_db_urls: no cell has the name {', '.join(sorted(unknown))}")
     return cells
 
 

@@ -76,7 +76,7 @@ def swap_zone(url: str, uuid: str, before: t.Optional[str], after: t.Optional[st
         guard = sa.and_(spec.c.id == identity, schema.exact(connection, spec.c.spec) == _bytes(connection, text))
         done = connection.execute(sa.update(spec).where(guard).values(spec=wanted))
         if done.rowcount != 1:
-            raise Conflict(f"the request spec of server {uuid} changed meanwhile")
+            raise Conflict(f"the request spec of server {uuid} changed since it was read")
     return CHANGED
 
 

@@ -134,7 +134,9 @@ def _kind(changes: t.Sequence[RowChange]) -> str:
         strange = (set(change.after) - set(allowed)) | (set(change.after) - set(change.before))
         unknown = set(change.before) - set(schema.columns_of(kind, change.table))
         if change.key_column != "id" or not change.after or strange or unknown:
-            raise ValueError(f"{change.database} {change.table}: not a change this collection makes: {change.label}")
+            raise ValueError(
+                f"{change.database} {change.table}: the collection does not make this change: {change.label}"
+            )
     return kind
 
 
@@ -263,8 +265,9 @@ def _refuse_strangers(
     if strangers:
         first = strangers[0]
         raise Conflict(
-            f"{first['table']} id={first['key']} ({first['label']}) has the name {complete.host}, and is not in "
-            "the plan: it appeared meanwhile" + (f", and {len(strangers) - 1} more" if len(strangers) > 1 else ""),
+            f"{first['table']} id={first['key']} ({first['label']}) has the name {complete.host}, and is not in the "
+            "plan: it appeared after the plan was made"
+            + (f", and {len(strangers) - 1} more" if len(strangers) > 1 else ""),
             count=len(strangers),
             rows=strangers[:LISTED],
         )

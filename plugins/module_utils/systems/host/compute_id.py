@@ -209,9 +209,9 @@ def missing(path: str, uuid: str) -> bool:
     if not found.exists:
         return True
     if found.error is not None:
-        raise IdentityFileError(f"{path} is there, but holds no uuid that can be read: {found.error}")
+        raise IdentityFileError(f"{path} exists, but holds no readable uuid: {found.error}")
     if found.uuid != uuid:
-        raise IdentityFileError(f"{path} holds {found.uuid}, not {uuid}: it is left as it is")
+        raise IdentityFileError(f"{path} holds {found.uuid}, not {uuid}: it is left unchanged")
     return False
 
 
@@ -234,7 +234,7 @@ def create(path: str, uuid: str) -> None:
         # Unlike a rename, a link never takes the place of a file that is there.
         os.link(temporary, path)
     except FileExistsError:
-        raise IdentityFileError(f"{path} appeared meanwhile: it is left as it is") from None
+        raise IdentityFileError(f"{path} appeared after it was read: it is left unchanged") from None
     except OSError as error:
         raise IdentityFileError(f"{path}: {error.strerror}") from error
     finally:

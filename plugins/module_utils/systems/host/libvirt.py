@@ -37,7 +37,7 @@ def connection(uri: str, write: bool = False) -> t.Iterator[t.Any]:
     try:
         import libvirt
     except ImportError as error:
-        raise LibvirtError("the Python binding of libvirt is missing on this host: install python3-libvirt") from error
+        raise LibvirtError("install python3-libvirt: the Python binding of libvirt is missing on this host") from error
     # Without a handler the binding prints every error to standard error.
     libvirt.registerErrorHandler(lambda _context, _error: None, None)
     opened = None

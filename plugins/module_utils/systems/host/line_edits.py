@@ -107,7 +107,7 @@ def _line(path: str, lines: t.Sequence[bytes], edit: LineEdit) -> t.Tuple[str, b
     body = raw.rstrip(b"\r\n")
     text = body.decode("utf-8", "surrogateescape")
     if text not in (edit.before, edit.after):
-        raise EditError(f"{path} line {edit.number} is not what was read: it was changed meanwhile")
+        raise EditError(f"{path} line {edit.number} has changed since it was read")
     return text, raw[len(body) :]
 
 

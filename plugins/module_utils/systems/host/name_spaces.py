@@ -75,7 +75,9 @@ def _host_namespace(proc: str) -> str:
     except OSError as error:
         raise ReadError(f"{error.filename}: {error.strerror}") from None
     if first != ours:
-        raise ReadError("Ansible itself has another host name here than process 1: does it reach a container?")
+        raise ReadError(
+            "Ansible gets another host name here than process 1 has: check that it does not connect to a container"
+        )
     return first
 
 
@@ -125,7 +127,7 @@ def _stopped(
     if engines.failures:
         yield NameSpace(role.name, "not running", None, reason="; ".join(engines.failures))
     elif role.name == "nova-compute" and os.path.isdir(KOLLA):
-        yield NameSpace(role.name, "not running", None, reason=f"{KOLLA} is here, and no container of nova-compute")
+        yield NameSpace(role.name, "not running", None, reason=f"{KOLLA} exists, but no container of nova-compute")
     elif role.needed:
         yield _of_unit(role, names, systemctl)
 
@@ -142,7 +144,7 @@ def _of_unit(role: Role, names: t.Sequence[str], systemctl: units.Systemctl) -> 
             return NameSpace(role.name, f"unit {name}", protected not in ("", "no"))
     except units.UnitError as error:
         return NameSpace(role.name, "not running", None, reason=str(error))
-    reason = "it does not run, and neither a unit nor a container says how it is started"
+    reason = "the service does not run, and neither a unit nor a container shows how it is started"
     return NameSpace(role.name, "not running", None, reason=reason)
 
 
@@ -186,7 +188,7 @@ class _Engines:
         except ReadError as error:
             self.failures.append(str(error))
         except (ValueError, LookupError, TypeError):
-            self.failures.append(f"{engine} inspect: its answer is not understood")
+            self.failures.append(f"{engine} inspect: the answer cannot be parsed")
         return []
 
     @staticmethod

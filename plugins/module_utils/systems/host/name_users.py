@@ -233,7 +233,7 @@ def certificates(config: t.Optional[nova_conf.Config], parts: Parts, root: str =
             parts.note("certificates", f"{path}: {error.strerror}")
             continue
         if pem is None:
-            parts.note("certificates", f"{path[len(root) :]}: there is no certificate in PEM format in it")
+            parts.note("certificates", f"{path[len(root) :]}: the file has no certificate in PEM format")
             continue
         found.append(Certificate(path[len(root) :], pem))
     return found

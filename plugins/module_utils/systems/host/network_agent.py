@@ -30,7 +30,7 @@ def agent_host(names: t.Sequence[str]) -> t.Tuple[t.Optional[str], t.List[FileLi
         lines.update({(line.path, line.number): line for line in config.lines("DEFAULT", "host")})
     if len(set(hosts.values())) > 1:
         told = "; ".join(f"{files}: {host or 'unset'}" for files, host in sorted(hosts.items()))
-        raise ReadError(f"network agents of this host are configured with different names: {told}")
+        raise ReadError(f"network agents of this host have different names in their configuration: {told}")
     return next(iter(hosts.values()), None), list(lines.values())
 
 

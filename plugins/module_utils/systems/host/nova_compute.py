@@ -116,7 +116,7 @@ def next_environment(
     if service.unit is None and service.pid is not None:
         return processes.environment(service.pid, names), None
     if service.unit is None and not kolla:
-        return {}, f"no unit of {service.program} was found, and it does not run"
+        return {}, f"no unit of {service.program} was found, and the service does not run"
     try:
         if any(item.startswith("/etc/init.d/") for item in service.argv):
             _plain_defaults(service.program)
@@ -144,7 +144,7 @@ def _of_container(names: t.Container[str]) -> t.Dict[str, str]:
             entries = json.loads(done.stdout)[0]["Config"]["Env"]
             pairs = [str(entry).partition("=") for entry in entries]
         except (ValueError, LookupError, TypeError):
-            raise ReadError(f"{program} inspect {KOLLA_CONTAINER}: its answer is not understood") from None
+            raise ReadError(f"{program} inspect {KOLLA_CONTAINER}: the answer cannot be parsed") from None
         return {name: value for name, sign, value in pairs if sign and name in names}
     raise ReadError(why)
 
@@ -154,7 +154,7 @@ def _plain_defaults(program: str) -> None:
     path = os.path.join("/etc/default", program)
     text = text_of(path)
     if any("OS_" in line for line in (text or "").splitlines() if not line.lstrip().startswith("#")):
-        raise ReadError(f"{path} may set options by OS_ variables: only the init script shows it")
+        raise ReadError(f"{path} may set options by OS_ variables: only the init script shows them")
 
 
 #: What Nova takes for options that are unset, the same in all releases (nova/conf).
@@ -196,12 +196,12 @@ def _arguments(
     if service.pid is not None and not service.same_root:
         if os.path.exists(KOLLA_CONF):
             return nova_conf.Arguments((("file", KOLLA_CONF),)), True
-        raise ReadError("nova-compute runs in a container: say with nova_conf_files where its files are on the host")
+        raise ReadError("nova-compute runs in a container: set nova_conf_files to the paths of its files on the host")
     default = nova_conf.default_arguments("nova", "nova-compute", _home(service))
     if not given.has_files and not default.has_files:
         if os.path.exists(KOLLA_CONF):
             return nova_conf.Arguments((("file", KOLLA_CONF),)), True
-        raise ReadError("no nova.conf was found: say with nova_conf_files where it is")
+        raise ReadError("no nova.conf was found: set nova_conf_files to its path")
     return nova_conf.with_defaults(given, default), False
 
 
@@ -264,9 +264,12 @@ def note_odd_options(parts: Parts, loaded: Loaded) -> None:
     if loaded.environment_unread:
         parts.note("nova_conf.environment", loaded.environment_unread)
     if loaded.config.from_environment("DEFAULT", "host"):
-        parts.note("nova_conf.host_lines", "the environment of nova-compute sets OS_DEFAULT__HOST: no file decides")
+        parts.note(
+            "nova_conf.host_lines",
+            "the environment of nova-compute sets OS_DEFAULT__HOST, which takes precedence over every file",
+        )
     if loaded.config.raw("DEFAULT", "log_config_append"):
-        parts.note("nova_conf.log_file", "log_config_append is set: where nova-compute logs to is not known")
+        parts.note("nova_conf.log_file", "log_config_append is set: where nova-compute logs is not known")
 
 
 def _site_packages(service: Service) -> t.Optional[str]:

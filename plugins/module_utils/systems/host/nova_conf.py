@@ -86,7 +86,7 @@ def parse(text: str, path: str) -> t.List[Assignment]:
         line = raw.rstrip()
         if line.startswith((" ", "\t")):
             if pending is None:
-                raise ConfError(f"{path} line {number}: a continuation of nothing")
+                raise ConfError(f"{path} line {number}: a continuation line without an option")
             pending[1].append(line.lstrip())
             continue
         flush()
@@ -315,7 +315,7 @@ class Config:
 
     def _get(self, section: str, option: str, depth: int) -> t.Optional[str]:
         if depth > _DEPTH:
-            raise ConfError(f"[{section}] {option}: substitutions without end")
+            raise ConfError(f"[{section}] {option}: endless substitution")
         value = self.raw(section, option)
         if value is None:
             value = self.defaults.get((section, option))

@@ -132,12 +132,12 @@ class _UnitAction:
         names = _names(params)
         for name, shown in zip(names, self.systemctl.show(names)):
             if not units.is_blocked(name, shown, self.state_dir):
-                raise HostStepError(f"{name} is not kept from starting")
+                raise HostStepError(f"{name} is not masked")
             if not units.is_stopped(shown):
                 raise HostStepError(
                     f"{name} is not stopped: {units.state_text(shown)}, main process {shown.get('MainPID')}"
                 )
-        return {"remark": f"stopped and kept from starting: {', '.join(names)}"}
+        return {"remark": f"stopped and masked: {', '.join(names)}"}
 
     def _start(self, params: Params) -> Result:
         if _commands(params):
@@ -158,7 +158,7 @@ class _UnitAction:
             f"{name} {units.wait_started(name, START_TIMEOUT, self.systemctl, self.sleep)}"
             for name in _active_names(params)
         ]
-        return {"remark": ", ".join(states) or "was not active before, so not started"}
+        return {"remark": ", ".join(states) or "not started: it was not active before"}
 
     def _is_started(self, params: Params) -> bool:
         names = _names(params)
@@ -247,7 +247,7 @@ class RestartUnits:
 def _commands(params: Params) -> bool:
     given = bool(params.get("stop_command") and params.get("start_command"))
     if not given and not params["units"]:
-        raise HostStepError("neither a unit nor the operator's own commands: there is nothing to stop or to start")
+        raise HostStepError("there is neither a unit nor an operator's command: nothing to stop or to start")
     return given
 
 
@@ -265,7 +265,7 @@ def _left(params: Params) -> t.List[int]:
 
 
 def _left_text(pids: t.Sequence[int]) -> str:
-    return f"processes are left: {', '.join(map(str, pids))}"
+    return f"processes are still running: {', '.join(map(str, pids))}"
 
 
 def _command(line: t.Optional[str], params: Params) -> None:
@@ -321,7 +321,7 @@ class HostNames:
         try:
             self._check(lines, name, external)
         except (HostStepError, *_ERRORS) as error:
-            raise HostStepError(f"nothing was changed here: {error}", changed_meanwhile=True) from error
+            raise HostStepError(f"nothing was changed on this host: {error}", changed_meanwhile=True) from error
         line_edits.apply(lines, self.state_dir)
         if external:
             current = host_names.ovs_external_ids()
@@ -345,7 +345,7 @@ class HostNames:
     def _prove(self, params: Params, wanted: str) -> None:
         left = line_edits.done(_line_edits(params, wanted), self.state_dir)
         if left:
-            raise HostStepError(f"lines that are not as wanted: {line_edits.describe(left)}")
+            raise HostStepError(f"lines that differ from the expected ones: {line_edits.describe(left)}")
         name, external = params.get("static_hostname"), params.get("ovs_external_ids") or {}
         for what, value in _own_names() if name else []:
             if name and value != name[wanted]:
@@ -357,7 +357,7 @@ class HostNames:
         about = params["libvirt"]
         seen = libvirt.hostname(about["uri"])
         if seen != about[wanted]:
-            raise HostStepError(f"libvirt calls this host {seen}, not {about[wanted]}: what Nova would go by")
+            raise HostStepError(f"libvirt calls this host {seen}, not {about[wanted]}: Nova would use that name")
 
 
 def _line_edits(params: Params, wanted: str) -> t.List[line_edits.LineEdit]:
@@ -400,8 +400,8 @@ class IdentityFile:
     def verify(self, params: Params) -> Result:
         """See them gone from where Nova looks."""
         if not self.is_done(params)["done"]:
-            raise HostStepError("a compute_id file is where Nova reads it")
-        return {"remark": f"kept as {', '.join(str(file['kept_as']) for file in params['files'])}"}
+            raise HostStepError("a compute_id file exists where Nova reads it")
+        return {"remark": f"renamed to {', '.join(str(file['kept_as']) for file in params['files'])}"}
 
     def undo(self, params: Params) -> Result:
         """Put them back; one that is there again is left alone."""
@@ -440,7 +440,7 @@ class GuestsUnchanged:
         uri = str(params.get("uri") or "qemu:///system")
         differences = compare(params["domains"], libvirt.read_domains(uri))
         if differences and params.get("strict", True):
-            raise HostStepError("guests are not what they were: " + "; ".join(differences))
+            raise HostStepError("guests have changed: " + "; ".join(differences))
         if differences:
             return {"remark": "changed since nova-compute runs: " + "; ".join(differences), "differences": differences}
         return {"remark": f"{count(len(params['domains']), 'guest')} unchanged", "differences": []}
@@ -467,7 +467,7 @@ class EndDomains:
             # One that was ended already, by an earlier run, has no process any more.
             if found.pid is not None and (found.pid, found.pid_start) != (item["pid"], item["pid_start"]):
                 raise HostStepError(
-                    f"nothing was ended: {found.name} ({found.uuid}) has process {found.pid}, not {item['pid']}",
+                    f"no domain was ended: {found.name} ({found.uuid}) has process {found.pid}, not {item['pid']}",
                     changed_meanwhile=True,
                 )
         for item in planned:
@@ -478,12 +478,12 @@ class EndDomains:
         """See that neither libvirt nor the process table has any of them."""
         left = self._left(params)
         if left:
-            raise HostStepError(f"still here: {', '.join(left)}")
+            raise HostStepError(f"still on this host: {', '.join(left)}")
         return {"remark": f"{count(len(params['domains']), 'domain')} ended"}
 
     def undo(self, params: Params) -> Result:
         """Nothing can be taken back: their servers live elsewhere."""
-        raise HostStepError("a domain that was ended is not brought back: its server lives elsewhere")
+        raise HostStepError("an ended domain is not restored: its server lives on another host")
 
     @staticmethod
     def _left(params: Params) -> t.List[str]:

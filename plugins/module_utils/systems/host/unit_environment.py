@@ -83,7 +83,7 @@ def _ask(run: t.Optional[Run], path: str, interface: str, *properties: str) -> t
     except (ValueError, KeyError, TypeError):
         raise ReadError("busctl get-property: its answer is not understood") from None
     if len(answers) != len(properties) or not all(isinstance(answer, list) for answer in answers):
-        raise ReadError(f"busctl get-property: asked for {', '.join(properties)}, answered otherwise")
+        raise ReadError(f"busctl get-property: asked for {', '.join(properties)}, the answer has other properties")
     return answers
 
 
@@ -136,7 +136,7 @@ def parse_file(text: str, path: str, names: t.Container[str]) -> Variables:
             continue
         value = _value(match.group(2))
         if value is None or strange:
-            raise ReadError(f"EnvironmentFile={path}: how it sets {match.group(1)} is not understood")
+            raise ReadError(f"EnvironmentFile={path}: the value of {match.group(1)} cannot be parsed")
         found[match.group(1)] = value
     return found
 
