@@ -25,7 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import zone_pins as zone_pin_plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, server_records
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
@@ -119,12 +119,12 @@ def _chosen(
     """Return the servers that are meant. Nobody is ever meant by leaving everything out."""
     if not (args["servers"] or args["hosts"] or args["all_servers"] or restore is not None):
         raise StackguardError("name servers or hosts, or set all_servers=true")
-    version = zones.servers_microversion(connection)
+    version = server_records.servers_microversion(connection)
     if restore is not None:
-        return [found for found in (zones.get_server(connection, uuid) for uuid in sorted(restore)) if found]
+        return [found for found in (server_records.whole_server(connection, uuid) for uuid in sorted(restore)) if found]
     _refuse_unknown(connection, args["hosts"])
     hosts: t.Sequence[t.Optional[str]] = args["hosts"] or [None]
-    servers = [server for host in hosts for server in reads.list_servers(connection, version, host)]
+    servers = [server for host in hosts for server in server_records.list_servers(connection, version, host)]
     chosen = evacuation_options.chosen_servers(args["servers"], servers)
     if chosen is None:
         # Shelved ones are on no host: there is no zone to pin them to. Of a cell that does not answer no host is known.
@@ -137,7 +137,9 @@ def _chosen(
 
 def _refuse_unknown(connection: t.Any, hosts: t.Sequence[str]) -> None:
     """Refuse a host that is misspelt, or whose cell does not answer: Nova lists no server of either."""
-    there = {item.get("host"): bool(item.get("id")) for item in reads.raw_services(connection)} if hosts else {}
+    there = (
+        {item.get("host"): bool(item.get("id")) for item in compute_services.raw_services(connection)} if hosts else {}
+    )
     for host in hosts:
         if host not in there:
             raise StackguardError(f"hosts: there is no compute service of {host}")

@@ -112,7 +112,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records.info_result import info_result
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection, reads
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts, connection
 
 COUNTED = ("services", "hypervisors", "servers", "aggregates", "providers", "migrations", "agents", "ports")
 
@@ -130,7 +130,7 @@ def main() -> None:
             hosts=dict(names),
             nodes=dict(names),
             node_uuids=dict(names),
-            parts={"type": "list", "elements": "str", "choices": list(reads.PARTS)},
+            parts={"type": "list", "elements": "str", "choices": list(cloud_facts.PARTS)},
             evidence_dir={"type": "path"},
         ),
         supports_check_mode=True,
@@ -140,7 +140,7 @@ def main() -> None:
         module.fail_json(msg=missing_required_lib("openstacksdk"), exception=connection.OPENSTACK_ERROR)
     try:
         cloud = connection.connect(params)
-        read = reads.read_cloud(cloud, params["hosts"], params["parts"], params["nodes"], params["node_uuids"])
+        read = cloud_facts.read_cloud(cloud, params["hosts"], params["parts"], params["nodes"], params["node_uuids"])
         unread = [facts.to_plain(item) for item in read.unread]
         result = info_result("cloud", read, evidence.CLOUD, params["evidence_dir"], unread, counts(read))
     except StackguardError as error:

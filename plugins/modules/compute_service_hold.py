@@ -89,7 +89,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection, evacuations, server_moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, connection
 
 OURS = "stackguard:"
 
@@ -113,7 +113,7 @@ def wanted(params: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
 
 def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str, t.Any]:
     """Hold or release. Raises :class:`ApiError`, also where another operation holds the service."""
-    service = server_moves.find_service(cloud, params["host"])
+    service = compute_services.find_service(cloud, params["host"])
     if service is None:
         raise ApiError(f"no compute service of {params['host']}")
     found = service.disabled_reason or ""
@@ -124,9 +124,9 @@ def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str
         raise ApiError(f"{params['host']} is not held as {params['reason']} but {found or 'not at all'}: left as it is")
     if before != after and not check:
         if params["state"] == "held":
-            evacuations.hold_down(cloud, params["host"], params["reason"])
+            compute_services.hold_down(cloud, params["host"], params["reason"])
         else:
-            evacuations.let_up(cloud, params["host"], after["status"], after["disabled_reason"])
+            compute_services.give_back(cloud, params["host"], {**after, "reason": after["disabled_reason"]})
     texts = {key: json.dumps(value, sort_keys=True) + "\n" for key, value in (("before", before), ("after", after))}
     return {"changed": before != after, "before": before, "after": after, "diff": texts}
 

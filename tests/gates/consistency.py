@@ -58,7 +58,7 @@ FOLDERS = {
 }
 #: What a folder of systems may use of another one: everything else goes through steps and operations.
 NEIGHBOURS = {
-    ("systems/api/zones.py", "db"),  # a server's pin: placement's view and the request spec are read as one
+    ("systems/api/zone_facts.py", "db"),  # a server's pin: placement's view and the request spec are read as one
     ("systems/host/facts.py", "ceph"),  # what a host knows of Ceph is a fact of the host
     ("systems/ceph/guard_snapshots.py", "host"),  # runs on the host whose nova.conf names the pool
     ("systems/ceph/rbd.py", "host"),

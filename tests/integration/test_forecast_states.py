@@ -29,7 +29,7 @@ from labkit.lab import current
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit as audits
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import resource_providers
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 
 pytestmark = pytest.mark.matrix
@@ -105,7 +105,7 @@ class Reading:
         code, self.code = self.code, ""
         read = self.hosts.each(lambda host: facts.from_plain(facts.HostFacts, host.facts(code)))
         uuids = sorted({domain.uuid for host in read for domain in host.domains})
-        providers = reads.list_providers(self.hosts.lab.cloud)
+        providers = resource_providers.list_providers(self.hosts.lab.cloud)
         nothing = dict.fromkeys(field.name for field in dataclasses.fields(facts.CloudFacts))
         return facts.Bundle(
             schema=facts.SCHEMA,

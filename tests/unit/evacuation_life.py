@@ -20,7 +20,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import ARGUMENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, reads, server_moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    cloud_facts,
+    compute_services,
+    evacuation_facts,
+    instance_actions,
+    server_records,
+)
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import disks, image, lock, scene
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Nova
@@ -62,15 +68,15 @@ class Life:
     def _patch(self, monkeypatch):
         monkeypatch.setattr(server_evacuate, "connect", lambda _args: self.nova)
         monkeypatch.setattr(server_evacuate.facts, "addresses", lambda: ["203.0.113.200"])
-        monkeypatch.setattr(reads, "read_cloud", lambda *_args, **_more: self.look().bundle.cloud)
-        monkeypatch.setattr(evacuations, "read_evacuation", lambda *_args, **_more: self.look().about)
+        monkeypatch.setattr(cloud_facts, "read_cloud", lambda *_args, **_more: self.look().bundle.cloud)
+        monkeypatch.setattr(evacuation_facts, "read_evacuation", lambda *_args, **_more: self.look().about)
         monkeypatch.setattr(evidence, "load_dir", lambda *_args, **_more: self.look().bundle)
         monkeypatch.setattr(evidence, "read_times", lambda _directory: self.read_at)
-        monkeypatch.setattr(server_moves, "servers_on", lambda _cloud, _host: self.look().cloud.rows("servers"))
-        monkeypatch.setattr(server_moves, "find_service", lambda _cloud, _host: self.service)
-        monkeypatch.setattr(evacuations, "list_actions", lambda _cloud, _uuid: [])
-        monkeypatch.setattr(evacuations, "hold_down", self._hold)
-        monkeypatch.setattr(evacuations, "give_back", self._give_back)
+        monkeypatch.setattr(server_records, "servers_on", lambda _cloud, _host: self.look().cloud.rows("servers"))
+        monkeypatch.setattr(compute_services, "find_service", lambda _cloud, _host: self.service)
+        monkeypatch.setattr(instance_actions, "list_actions", lambda _cloud, _uuid: [])
+        monkeypatch.setattr(compute_services, "hold_down", self._hold)
+        monkeypatch.setattr(compute_services, "give_back", self._give_back)
         monkeypatch.setattr(server_evacuate, "_say", self.said.append)
         self.read_at = {}
 

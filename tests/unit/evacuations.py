@@ -66,7 +66,7 @@ def listed(some, *addresses, fsid="fsid"):
 
 def target(number, **changes):
     """A compute host as a place to go to; compute1 is down."""
-    base = facts.EvacuationTarget(
+    base = facts.TargetHost(
         host=f"compute{number}",
         node=f"compute{number}",
         provider=node(number),

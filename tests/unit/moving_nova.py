@@ -9,7 +9,13 @@ from __future__ import annotations
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    compute_services,
+    instance_actions,
+    migration_records,
+    server_actions,
+    server_records,
+)
 
 #: When a nova-compute that hangs was last heard of.
 HEARD = "2026-01-01T00:00:00"
@@ -39,19 +45,15 @@ class FakeNova:
         }
         self.jobs = []  # (when, server, what)
         self.most = 0
-        for name in (
-            "get_server",
-            "live_migrate",
-            "cold_migrate",
-            "confirm",
-            "revert",
-            "last_migration",
-            "why",
-            "progress",
-            "servers_on",
-            "find_service",
-        ):
-            monkeypatch.setattr(server_moves, name, getattr(self, name))
+        for module, names in {
+            compute_services: ("find_service",),
+            instance_actions: ("why",),
+            migration_records: ("last_migration", "progress"),
+            server_actions: ("live_migrate", "cold_migrate", "confirm", "revert"),
+            server_records: ("raw_server", "servers_on"),
+        }.items():
+            for name in names:
+                monkeypatch.setattr(module, name, getattr(self, name))
 
     def systems(self):
         return Systems({}, None, {}, self.sleep, lambda: self.now, _connection=object())
@@ -62,7 +64,7 @@ class FakeNova:
             self.jobs.remove(job)
             job[1]()
 
-    def get_server(self, _cloud, uuid):
+    def raw_server(self, _cloud, uuid):
         return dict(self.servers[uuid]) if uuid in self.servers else None
 
     def servers_on(self, _cloud, host):

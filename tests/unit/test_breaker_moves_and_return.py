@@ -194,11 +194,11 @@ class Api:
             id=pins.UUIDS[1], name="", host=None, status="UNKNOWN", vm_state=None, pinned_availability_zone=None
         )
         patch = monkeypatch.setattr
-        patch(server_zone_pin.zones, "servers_microversion", lambda _cloud: "2.96")
-        patch(server_zone_pin.reads, "list_servers", self.listed)
-        patch(server_zone_pin.reads, "raw_services", lambda _cloud: self.services())
-        patch(pin_zones.zones, "read_zones", self.read)
-        patch(pin_zones.zones, "get_server", lambda _cloud, uuid: next(s for s in self.rows if s.id == uuid))
+        patch(server_zone_pin.server_records, "servers_microversion", lambda _cloud: "2.96")
+        patch(server_zone_pin.server_records, "list_servers", self.listed)
+        patch(server_zone_pin.compute_services, "raw_services", lambda _cloud: self.services())
+        patch(pin_zones.zone_facts, "read_zones", self.read)
+        patch(pin_zones.server_records, "whole_server", lambda _cloud, uuid: next(s for s in self.rows if s.id == uuid))
 
     def services(self):
         # Without an id where its cell does not answer.

@@ -141,7 +141,7 @@ def service(**changes):
 
 def come_home(nova, monkeypatch, options=None, **kwargs):
     monkeypatch.setattr(
-        rename_by_drain.server_moves,
+        rename_by_drain.compute_services,
         "find_service",
         lambda _cloud, _host: service(updated_at=str(nova.now // 10), **kwargs),
     )
@@ -193,7 +193,7 @@ def test_no_host_that_is_not_up_and_enabled(monkeypatch):
 def test_no_way_back_once_the_service_is_gone(monkeypatch, state, exists, refused):
     found = service(id="s1") if exists else None
     nova = FakeNova(monkeypatch)
-    monkeypatch.setattr(rename_by_drain.server_moves, "find_service", lambda _cloud, _host: found)
+    monkeypatch.setattr(rename_by_drain.compute_services, "find_service", lambda _cloud, _host: found)
     step = {"name": "delete_service", "title": "", "where": "controller", "action": "delete_service"}
     step["params"] = {"service_id": "s1", "host": "old"}
     plan = {"kind": "rename", "operation_id": "op", "subject": "old -> new", "steps": [step]}

@@ -23,13 +23,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Bundle,
     Domain,
     EvacuationFacts,
-    EvacuationTarget,
     HostFacts,
     NumaCell,
     RbdFacts,
     RbdImage,
     ServerFlavor,
     ServerGroup,
+    TargetHost,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
@@ -265,7 +265,7 @@ def destinations(
 
 
 def _destination(
-    target: EvacuationTarget, facts: t.Optional[HostFacts], request: EvacuationRequest, sent: t.Sequence[Sent]
+    target: TargetHost, facts: t.Optional[HostFacts], request: EvacuationRequest, sent: t.Sequence[Sent]
 ) -> Destination:
     problems = list(_state_problems(target))
     if facts is None:
@@ -303,7 +303,7 @@ def _destination(
     )
 
 
-def _free(target: EvacuationTarget, sent: t.Sequence[Sent]) -> t.Dict[str, int]:
+def _free(target: TargetHost, sent: t.Sequence[Sent]) -> t.Dict[str, int]:
     """Return what placement has left. What is on its way may be held there already: then too little is counted."""
     free = dict(target.free or {})
     for entry in sent:
@@ -312,7 +312,7 @@ def _free(target: EvacuationTarget, sent: t.Sequence[Sent]) -> t.Dict[str, int]:
     return free
 
 
-def _state_problems(target: EvacuationTarget) -> t.Iterator[Reason]:
+def _state_problems(target: TargetHost) -> t.Iterator[Reason]:
     if target.state != "up" or target.forced_down:
         yield Reason("SG512", "its compute service is down")
     if target.status != "enabled":

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, CloudFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, CloudFacts, TargetHost
 
 LIVE = "live"
 COLD = "cold"
@@ -23,20 +23,6 @@ METHODS: t.Mapping[str, str] = {"ACTIVE": LIVE, "PAUSED": LIVE, "SHUTOFF": COLD}
 
 #: Resource class to amount.
 Amounts = t.Mapping[str, int]
-
-
-@dataclasses.dataclass(frozen=True)
-class PlacementTarget:
-    """A compute host that guests could go to, as services and placement show it."""
-
-    host: str
-    node: str
-    provider: str
-    zone: t.Optional[str]
-    #: Up, enabled and not forced down.
-    usable: bool
-    #: Resource class to what is free, over the provider's whole tree; None: placement offers nothing of it.
-    free: t.Optional[t.Dict[str, int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,9 +70,7 @@ def zone_of(cloud: CloudFacts, host: str) -> t.Optional[str]:
     return None
 
 
-def candidates(
-    targets: t.Iterable[PlacementTarget], zone: t.Optional[str], leaving: t.Container[str]
-) -> t.List[PlacementTarget]:
+def candidates(targets: t.Iterable[TargetHost], zone: t.Optional[str], leaving: t.Container[str]) -> t.List[TargetHost]:
     """Return the usable hosts of a zone, by name."""
     found = [target for target in targets if target.usable and target.zone == zone and target.host not in leaving]
     return sorted(found, key=lambda target: target.host)
@@ -117,7 +101,7 @@ def held_by(cloud: CloudFacts, servers: t.Iterable[ApiServer]) -> t.Dict[str, t.
 
 
 def assign(
-    servers: t.Sequence[ApiServer], needs: t.Mapping[str, Amounts], targets: t.Sequence[PlacementTarget]
+    servers: t.Sequence[ApiServer], needs: t.Mapping[str, Amounts], targets: t.Sequence[TargetHost]
 ) -> t.Tuple[t.List[MovingGuest], t.List[Stuck]]:
     """Spread guests over targets: the largest first, each to the host with most memory left after it.
 

@@ -1101,7 +1101,7 @@ class CloudFacts:
 
 
 @dataclasses.dataclass(frozen=True)
-class EvacuationTarget:
+class TargetHost:
     """A compute host as a place to go to: its service, node and zone, and what placement would still give."""
 
     host: str
@@ -1121,6 +1121,11 @@ class EvacuationTarget:
     #: How many hold something of its provider; asked only of hosts that are down. None: unread.
     consumers: t.Optional[int] = None
 
+    @property
+    def usable(self) -> bool:
+        """Whether the scheduler sends servers there: up, enabled and not forced down."""
+        return self.state == "up" and self.status == "enabled" and not self.forced_down
+
 
 @dataclasses.dataclass(frozen=True)
 class Transit:
@@ -1137,7 +1142,7 @@ class EvacuationFacts:
 
     read_at: str
     host: str
-    targets: t.Optional[t.List[EvacuationTarget]]
+    targets: t.Optional[t.List[TargetHost]]
     #: Groups that a server of the host is a member of.
     groups: t.Optional[t.List[ServerGroup]]
     #: Members of these groups to their hosts; one that is gone or on no host is not here.

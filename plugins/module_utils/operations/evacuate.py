@@ -85,7 +85,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import evi
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation import ARRIVED, SKEW, Evacuator
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, server_moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    compute_services,
+    instance_actions,
+    server_records,
+)
 
 Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]
@@ -216,7 +220,7 @@ class Evacuation:
             if action == lifecycle.RESUME:
                 raise lifecycle.nothing_to_resume(self.run, self._what)
             return self._end("none", lifecycle.nothing_open(self._what, action), over=True)
-        servers = server_moves.servers_on(self.connection, self.host)
+        servers = server_records.servers_on(self.connection, self.host)
         planned = [] if journal is None else records.servers_of(journal)
         self.scratch.uuids = sorted({server.id for server in servers} | {entry.uuid for entry in planned})
         self.scratch.volumes = sorted({volume for server in servers for volume in server.volumes or []})
@@ -561,7 +565,7 @@ class Evacuation:
         if known is not None:
             return known
         try:
-            return server_state.power_before(server, evacuations.list_actions(self.connection, server.id))
+            return server_state.power_before(server, instance_actions.list_actions(self.connection, server.id))
         except ApiError:
             # Not known: either state is accepted afterwards, and the report says what it was.
             return None
@@ -613,7 +617,7 @@ class Evacuation:
         if given in (None, "", []):
             return
         known = {entry.uuid: entry.name for entry in records.servers_of(journal)}
-        here = server_moves.servers_on(self.connection, self.host)
+        here = server_records.servers_on(self.connection, self.host)
         staying = {uuid for uuid in known if any(server.id == uuid for server in here)}
         words = list(given) if isinstance(given, (list, tuple)) else None
         if words is None:
@@ -685,7 +689,7 @@ class Evacuation:
         ]
 
     def _is_gone(self, uuid: str) -> bool:
-        return server_moves.get_server(self.connection, uuid) is None
+        return server_records.raw_server(self.connection, uuid) is None
 
     # --- fence
 
@@ -864,14 +868,14 @@ class Evacuation:
         closed = {checks.reason_of(str(entry["operation_id"])) for entry in self._closed()}
         if self.book.state_of(HOLD) != journals.DONE:
             self.book.mark(HOLD, journals.APPLYING)
-        service = server_moves.find_service(self.connection, self.host)
+        service = compute_services.find_service(self.connection, self.host)
         held = (service.disabled_reason if service else None) or ""
         if held.startswith(OURS) and held != reason and held not in closed:
             raise Stopped(f"SG707 lock-held: another operation holds {self.host}: {held}")
         if service is not None and held != reason and "service" not in self.book.about:
             before = {"status": service.status, "reason": service.disabled_reason, "forced_down": service.forced_down}
             self.book.tell(service=before)
-        evacuations.hold_down(self.connection, self.host, reason)
+        compute_services.hold_down(self.connection, self.host, reason)
         if self.book.state_of(HOLD) != journals.DONE:
             self.book.mark(HOLD, journals.DONE)
 
@@ -1364,7 +1368,7 @@ class Evacuation:
         names = [entry.name for entry in rounds.on_the_way(bundle, planned, [])]
         noted = {str(entry["uuid"]): entry for entry in journals.in_transit(self.book.journal)}
         for uuid in sorted(set(noted) - here):
-            server = server_moves.server_as_listed(self.connection, uuid)
+            server = server_records.server_as_listed(self.connection, uuid)
             if server is not None and (
                 same_name(self.host, server.host) or (server.task_state or "").startswith(rounds.TASK)
             ):
@@ -1453,10 +1457,10 @@ class Evacuation:
     def _release(self) -> None:
         """Give the service back what it had before, if it is still ours."""
         self.book.mark(HOLD, journals.UNDOING)
-        service = server_moves.find_service(self.connection, self.host)
+        service = compute_services.find_service(self.connection, self.host)
         if service is not None and service.disabled_reason == checks.reason_of(self.scratch.operation_id):
             before = self.book.about.get("service") or {"status": "enabled", "reason": None, "forced_down": False}
-            evacuations.give_back(self.connection, self.host, before)
+            compute_services.give_back(self.connection, self.host, before)
         self.book.mark(HOLD, journals.UNDONE)
 
     # --- answers

@@ -52,10 +52,17 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation i
     InTransit,
     Wave,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, reads, server_moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    cloud_facts,
+    evacuation_facts,
+    http,
+    network,
+    server_actions,
+    server_records,
+)
 
 #: What is read of the APIs: agents decide nothing here; ports are asked for by themselves.
-PARTS = tuple(part for part in reads.PARTS if part not in ("agents", "ports"))
+PARTS = tuple(part for part in cloud_facts.PARTS if part not in ("agents", "ports"))
 #: The same in a round: what automation there is was judged before anything was touched.
 ROUND_PARTS = tuple(part for part in PARTS if part != "catalog")
 
@@ -145,9 +152,9 @@ def collect(
 
     ``known``: what was read last: what does not change while the host is dead is not asked for again.
     """
-    cloud = reads.read_cloud(connection, [host], tuple(parts))
+    cloud = cloud_facts.read_cloud(connection, [host], tuple(parts))
     numa = {entry.uuid: entry.numa for entry in planned if entry.numa is not None}
-    about = evacuations.read_evacuation(connection, cloud, host, numa=numa, known=known)
+    about = evacuation_facts.read_evacuation(connection, cloud, host, numa=numa, known=known)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
     return bundle, about
 
@@ -296,7 +303,7 @@ def _reset(given: Passes, seats: t.Sequence[Seat], resets: t.Container[str], lef
     for seat in seats:
         if seat.uuid in resets:
             try:
-                evacuations.reset_state(given.connection, seat.uuid)
+                server_actions.reset_state_verified(given.connection, seat.uuid)
             except ApiError as error:
                 left[seat.uuid] = f"the server's state could not be reset: {error}"
                 continue
@@ -391,9 +398,9 @@ def _away(connection: t.Any, planned: t.Sequence[PlannedServer], began: t.Option
     """Return those who have left, as Nova shows them; None: it no longer does."""
     listed: t.Dict[str, ApiServer] = {}
     if began is not None and len(planned) > FEW:
-        listed = {server.id: server for server in server_moves.servers_since(connection, None, began)}
+        listed = {server.id: server for server in server_records.servers_since(connection, None, began)}
     missing = [entry.uuid for entry in planned if entry.uuid not in listed]
-    asked = evacuations.each(missing, lambda uuid: server_moves.server_as_listed(connection, uuid))
+    asked = http.each(missing, lambda uuid: server_records.server_as_listed(connection, uuid))
     return [(entry, listed.get(entry.uuid) or asked.get(entry.uuid)) for entry in planned]
 
 
@@ -406,7 +413,7 @@ def _stop(given: Passes, away: Away) -> t.Tuple[str, ...]:
     ]
     if given.request.target_state != "keep":
         return ()
-    evacuations.each(found, lambda uuid: evacuations.stop(given.connection, uuid))
+    http.each(found, lambda uuid: server_actions.stop(given.connection, uuid))
     stopping = [
         entry.uuid
         for entry, server in away
@@ -502,7 +509,7 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
     if not uuids:
         return []
     try:
-        left = evacuations.ports_left(connection, source, uuids)
+        left = network.ports_left(connection, source, uuids)
     except ApiError as error:
         evidence_ = {"ports": error.message}
         return [finding("SG709", Subject("host", source), evidence_, "Make neutron answer, then check the ports.")]

@@ -15,10 +15,17 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.move
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, http, reads, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    cloud_facts,
+    evacuation_facts,
+    http,
+    migration_records,
+    server_records,
+    zone_facts,
+)
 
 #: Agents, ports and the catalogue decide nothing here.
-PARTS = tuple(part for part in reads.PARTS if part not in ("catalog", "agents", "ports"))
+PARTS = tuple(part for part in cloud_facts.PARTS if part not in ("catalog", "agents", "ports"))
 #: Statuses of a migration whose server has not arrived yet (nova/objects/migration.py and the virt driver).
 UNDER_WAY = (
     "accepted",
@@ -39,11 +46,11 @@ def candidates(connection: t.Any, given: t.Any) -> t.List[facts.ApiServer]:
     """
     words = given if isinstance(given, list) else []
     if words and all(_is_uuid(str(word)) for word in words):
-        found = evacuations.each([str(word) for word in words], lambda uuid: zones.get_server(connection, uuid))
+        found = http.each([str(word) for word in words], lambda uuid: server_records.whole_server(connection, uuid))
         return [server for server in found.values() if server is not None]
-    microversion = zones.servers_microversion(connection)
+    microversion = server_records.servers_microversion(connection)
     items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", microversion, {"all_tenants": "1"})
-    return [reads.server_of(item, whole=True) for item in items]
+    return [server_records.server_of(item, whole=True) for item in items]
 
 
 def _is_uuid(word: str) -> bool:
@@ -66,11 +73,11 @@ def collect(
     Hosts are taken as they were read into ``directory``. Raises :class:`FactsError` for what is there and is no
     evidence; what the APIs do not answer is told as unread.
     """
-    cloud = reads.read_cloud(connection, sources, PARTS)
+    cloud = cloud_facts.read_cloud(connection, sources, PARTS)
     servers = [
         server for server in cloud.servers or [] if server.host in sources and (wanted is None or server.id in wanted)
     ]
-    about = evacuations.read_evacuation(connection, cloud, "", servers)
+    about = evacuation_facts.read_evacuation(connection, cloud, "", servers)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
     unread: t.Tuple[str, ...] = ()
     sent: t.Tuple[Sent, ...] = ()
@@ -78,7 +85,9 @@ def collect(
         sent = tuple(on_their_way(connection))
     except ApiError as error:
         unread = (f"migrations in progress: {error.message}",)
-    return Evidence(bundle, about, zones.read_zones(connection, servers, api_db_url, whole=False), (), sent, unread)
+    return Evidence(
+        bundle, about, zone_facts.read_zones(connection, servers, api_db_url, whole=False), (), sent, unread
+    )
 
 
 def on_their_way(connection: t.Any) -> t.List[Sent]:
@@ -89,16 +98,18 @@ def on_their_way(connection: t.Any) -> t.List[Sent]:
     rows = {
         row.instance_uuid: row
         for status in UNDER_WAY
-        for row in reads.list_migrations(connection, status)
+        for row in migration_records.list_migrations(connection, status)
         if row.instance_uuid and row.dest_compute
     }
     uuids = sorted(str(uuid) for uuid in rows)
-    servers = evacuations.each(uuids, lambda uuid: zones.get_server(connection, uuid))
+    servers = http.each(uuids, lambda uuid: server_records.whole_server(connection, uuid))
     found = []
     for uuid, server in sorted(servers.items()):
         row = rows[uuid]
         # A server belongs to the destination of its evacuation from the beginning, of any other move at its end.
-        if server is not None and (server.host != row.dest_compute or row.migration_type == reads.EVACUATION):
+        if server is not None and (
+            server.host != row.dest_compute or row.migration_type == migration_records.EVACUATION
+        ):
             found.append(Sent(uuid, str(row.dest_compute), *_memory(connection, server)))
     return found
 
@@ -107,7 +118,7 @@ def _memory(connection: t.Any, server: facts.ApiServer) -> t.Tuple[int, t.Tuple[
     """Return the small pages that a server takes, MiB, and its huge ones."""
     if server.flavor is None:
         raise ApiError(f"the flavor of {server.name} ({server.id}) was not read")
-    answer = http.call(connection, http.COMPUTE, "GET", f"/servers/{server.id}/topology", evacuations.TOPOLOGY)
+    answer = http.call(connection, http.COMPUTE, "GET", f"/servers/{server.id}/topology", server_records.TOPOLOGY)
     page = answer["pagesize_kb"] or SMALL_PAGE
     huge = [facts.NumaCell(int(cell["memory_mb"]), page) for cell in answer["nodes"]] if page > SMALL_PAGE else []
     return max(0, server.flavor.ram - sum(cell.memory_mib for cell in huge)), tuple(huge)

@@ -51,7 +51,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal i
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, http, server_moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, http, server_records
 
 #: A server's NUMA topology (release 20); a cold migration to a named host needs 2.56.
 OLDEST = "2.78"
@@ -294,8 +294,8 @@ def status(run: ServerRun) -> Result:
     if journal is None:
         return {"changed": False, "state": "none", "msg": lifecycle.nothing_open(_WHAT)}
     listed = [entry for step in journal["plan"]["steps"] for entry in step["params"].get("servers", [])]
-    found = evacuations.each(
-        [entry["uuid"] for entry in listed], lambda uuid: server_moves.server_as_listed(run.systems.cloud, uuid)
+    found = http.each(
+        [entry["uuid"] for entry in listed], lambda uuid: server_records.server_as_listed(run.systems.cloud, uuid)
     )
     servers = {entry["uuid"]: _where(entry, found[entry["uuid"]]) for entry in listed}
     lines = [f"{entry['name']} ({uuid}): {entry['text']}" for uuid, entry in servers.items()]
@@ -390,7 +390,7 @@ def _forward(run: ServerRun, book: Book, request: MigrationRequest) -> Result:
         ended = {"changed": True, "failed": True, "again": False, "state": "incomplete", "msg": msg}
         return {**ended, **_seen(run, outcome)}
     if request.drain_host is not None:
-        service = server_moves.find_service(run.systems.cloud, request.drain_host)
+        service = compute_services.find_service(run.systems.cloud, request.drain_host)
         status = "gone" if service is None else f"{service.status} ({service.disabled_reason or 'no reason'})"
         msg = f"{msg}. No server is left on {request.drain_host}, which is {status}"
     return {"changed": True, "state": journals.FINISHED, "again": False, **_seen(run, outcome), "msg": msg}

@@ -21,7 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import zone_
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pins
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, server_records, zone_facts
 
 Result = t.Dict[str, t.Any]
 Restore = t.Optional[t.Mapping[str, t.Tuple[t.Optional[str], t.Optional[str]]]]
@@ -116,7 +116,7 @@ class PinRun(lifecycle.Run):
         self, options: Result, servers: t.Sequence[facts.ApiServer], restore: Restore
     ) -> t.Tuple[Result, plans.PinPlan]:
         url = options["nova_api_db_url"]
-        about = zones.read_zones(self.cloud, list(servers), url, whole=False)
+        about = zone_facts.read_zones(self.cloud, list(servers), url, whole=False)
         request = plans.PinRequest(options["state"], options["zone"], options["strategy"], url is not None, restore)
         plan = plans.plan(about, request)
         answer: Result = {
@@ -152,7 +152,7 @@ class PinRun(lifecycle.Run):
         rows = self._written_down(opened)
         restore = {uuid: (row.before, row.after) for uuid, row in rows.items()}
         options = {**self.options, **opened["about"], "nova_api_db_url": self.options["nova_api_db_url"]}
-        found = evacuations.each(sorted(restore), lambda uuid: zones.get_server(self.cloud, uuid))
+        found = http.each(sorted(restore), lambda uuid: server_records.whole_server(self.cloud, uuid))
         answer, plan = self._judge(options, [server for server in found.values() if server is not None], restore)
         if self.check_mode:
             return {

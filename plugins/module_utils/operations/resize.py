@@ -27,7 +27,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import resize as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    flavors,
+    http,
+    server_records,
+    zone_facts,
+)
 
 #: Below it a server does not show what its flavor holds.
 OLDEST = "2.53"
@@ -86,7 +91,7 @@ class Resize(Planned):
         return f"It is {now}" if journal is None else f"{journal['subject']} is {now}"
 
     def _as_it_is(self) -> str:
-        server = zones.get_server(self.cloud, self.identity)
+        server = server_records.whole_server(self.cloud, self.identity)
         if server is None:
             return "deleted"
         task = f" ({server.task_state})" if server.task_state else ""
@@ -99,10 +104,10 @@ class Resize(Planned):
         offered = http.max_microversion(self.cloud, http.COMPUTE)
         if releases.microversion_tuple(offered) < releases.microversion_tuple(OLDEST):
             raise Refused(f"SG705 release-unsupported: this Nova offers microversion {offered}, {OLDEST} is needed")
-        flavor = zones.find_flavor(self.cloud, str(self.run.options["flavor"]))
+        flavor = flavors.find_flavor(self.cloud, str(self.run.options["flavor"]))
         if flavor is None:
             raise Refused(f"there is no flavor {self.run.options['flavor']}")
-        server = zones.get_server(self.cloud, self.identity)
+        server = server_records.whole_server(self.cloud, self.identity)
         if server is not None and _is_so(server, flavor[1]):
             empty = Plan(self.kind(), self.run.operation_id, server.name, [])
             asked = self._approved(flavor, None, None)
@@ -112,7 +117,7 @@ class Resize(Planned):
     def _judge(self, server: t.Optional[ApiServer], flavor: Flavor) -> Prepared:
         request = self._request(flavor)
         url = self.run.options.get("nova_api_db_url") or None
-        facts = zones.read_zones(self.cloud, [] if server is None else [server], url, flavor[1])
+        facts = zone_facts.read_zones(self.cloud, [] if server is None else [server], url, flavor[1])
         decision = checks.preflight(facts, request)
         found, zone, choice = decision.server, decision.zone, decision.choice
         ready = found is not None and zone is not None and choice is not None and choice.method is not None
@@ -204,7 +209,7 @@ class Resize(Planned):
         result = super().rollback()
         if journal is None or result["state"] != journals.ROLLED_BACK or self.run.check_mode:
             return result
-        server = zones.get_server(self.cloud, self.identity)
+        server = server_records.whole_server(self.cloud, self.identity)
         name = server.flavor.name if server is not None and server.flavor is not None else None
         if name != journal["about"]["flavor_name"]:
             return result
@@ -237,7 +242,7 @@ def _identity(run: ServerRun) -> str:
         return str(uuids.UUID(word))
     except ValueError:
         pass
-    named = zones.named_servers(run.systems.cloud, word)
+    named = server_records.named_servers(run.systems.cloud, word)
     if not named:
         found = [entry for entry in lifecycle.open_journals(run) if str(entry["kind"]).startswith(plans.KIND)]
         named = sorted({str(entry["about"]["server"]) for entry in found if entry["subject"] == word})

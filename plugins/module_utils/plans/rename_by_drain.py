@@ -26,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     ApiAgent,
     Bundle,
     ComputeIdFile,
+    TargetHost,
     to_plain,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
@@ -53,7 +54,7 @@ class _Drain:
     def __init__(
         self,
         bundle: Bundle,
-        targets: t.Sequence[placement.PlacementTarget],
+        targets: t.Sequence[TargetHost],
         request: RenameRequest,
         options: placement.DrainOptions,
     ) -> None:
@@ -96,7 +97,7 @@ class _Drain:
 
 def plan(
     bundle: Bundle,
-    targets: t.Sequence[placement.PlacementTarget],
+    targets: t.Sequence[TargetHost],
     request: RenameRequest,
     options: t.Optional[placement.DrainOptions] = None,
 ) -> Plan:

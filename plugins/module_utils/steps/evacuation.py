@@ -22,7 +22,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seat
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, server_moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    http,
+    instance_actions,
+    migration_records,
+    server_actions,
+    server_records,
+)
 
 #: What a look has shown: None for a server that is gone.
 Seen = t.Mapping[str, t.Optional[ApiServer]]
@@ -219,17 +225,15 @@ class Evacuator:
         fresh = sum(1 for trip in active if not trip.asked)
         # Those that nobody has touched yet are in no list of changes.
         since = None if fresh > FEW else self._since(self._first, SKEW)
-        listed = {server.id: server for server in server_moves.servers_since(self.cloud, self.source, since)}
+        listed = {server.id: server for server in server_records.servers_since(self.cloud, self.source, since)}
         gone = [trip for trip in active if trip.asked and trip.uuid not in listed]
         if len(gone) > FEW:
             for host in sorted({trip.target for trip in gone if trip.target}):
                 since = self._since(min(trip.started for trip in gone if trip.target == host), NEAR)
-                listed.update((server.id, server) for server in server_moves.servers_since(self.cloud, host, since))
+                listed.update((server.id, server) for server in server_records.servers_since(self.cloud, host, since))
         missing = [trip.uuid for trip in active if trip.uuid not in listed]
         # One that is in no list has not changed for long, has no host right now, or is gone.
-        seen = (
-            evacuations.each(missing, lambda uuid: server_moves.server_as_listed(self.cloud, uuid)) if missing else {}
-        )
+        seen = http.each(missing, lambda uuid: server_records.server_as_listed(self.cloud, uuid)) if missing else {}
         return {trip.uuid: listed.get(trip.uuid) or seen.get(trip.uuid) for trip in active}
 
     def _since(self, moment: float, margin: float) -> t.Optional[str]:
@@ -246,12 +250,12 @@ class Evacuator:
 
         def ask(uuid: str) -> t.Optional[ApiError]:
             try:
-                evacuations.evacuate(self.cloud, uuid, targets[uuid], self.target_state)
+                server_actions.evacuate(self.cloud, uuid, targets[uuid], self.target_state)
             except ApiError as error:
                 return error
             return None
 
-        return evacuations.each(list(targets), ask) if targets else {}
+        return http.each(list(targets), ask) if targets else {}
 
     def _ready(self, server: t.Optional[ApiServer]) -> bool:
         at_rest = server is not None and server.host == self.source and server.task_state is None
@@ -299,7 +303,7 @@ class Evacuator:
         if server.task_state is not None or server.host is None:
             return self._overdue(trip, server.host, server.status)
         if server.status == "ERROR":
-            why = server_moves.why(self.cloud, {"id": server.id})
+            why = instance_actions.why(self.cloud, {"id": server.id})
             return self._end(trip, FAILED, server.host, "ERROR", why)
         return self._end(trip, ARRIVED, server.host, server.status, None)
 
@@ -312,7 +316,7 @@ class Evacuator:
         """
         if self._unfinished(trip.uuid):
             return self._patience(trip, server)
-        why = server_moves.why(self.cloud, {"id": server.id})
+        why = instance_actions.why(self.cloud, {"id": server.id})
         return self._end(trip, FAILED, server.host, server.status, why)
 
     def _unfinished(self, uuid: str) -> bool:
@@ -321,10 +325,10 @@ class Evacuator:
             if self._finishing is None:
                 # An older one that never ended says nothing of this.
                 since = self._since(self._first, NEAR)
-                self._finishing = set(evacuations.records(self.cloud, self.source, since, FINISHING))
+                self._finishing = set(migration_records.evacuation_statuses(self.cloud, self.source, since, FINISHING))
             if uuid in self._finishing:
                 return True
-            record = evacuations.last_evacuation(self.cloud, uuid)
+            record = migration_records.last_migration(self.cloud, uuid, migration_records.EVACUATION)
         except ApiError:
             return True
         return record is not None and record["status"] in (*UNDER_WAY, "done")
@@ -342,7 +346,7 @@ class Evacuator:
 
     def _record(self, uuid: str) -> t.Optional[str]:
         try:
-            record = evacuations.last_evacuation(self.cloud, uuid)
+            record = migration_records.last_migration(self.cloud, uuid, migration_records.EVACUATION)
         except ApiError:
             return None
         return None if record is None else str(record["status"])
@@ -353,7 +357,7 @@ class Evacuator:
         asked = [entry.uuid for entry in self.outcomes if entry.outcome in (ARRIVED, FAILED)]
         if len(asked) > FEW:
             try:
-                known = evacuations.records(self.cloud, self.source, self._since(self._first, SKEW))
+                known = migration_records.evacuation_statuses(self.cloud, self.source, self._since(self._first, SKEW))
             except ApiError as error:
                 self.remark(f"migration records could not be listed ({error})")
                 return self.outcomes

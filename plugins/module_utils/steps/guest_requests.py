@@ -20,7 +20,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems, as_step_error, noted
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    instance_actions,
+    server_actions,
+    server_records,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 
 Params = t.Mapping[str, t.Any]
@@ -47,7 +51,7 @@ class LockGuests:
         with as_step_error():
             free = [guest.uuid for guest in guests_here(self.systems, params) if not guest.locked]
             self.systems.still_ours()
-            instance_actions.lock(self.systems.cloud, free, params["reason"])
+            server_actions.lock(self.systems.cloud, free, params["reason"])
             found = guests_here(self.systems, params)
         open_ = [f"{guest.name} ({guest.uuid})" for guest in found if not guest.locked]
         if open_:
@@ -70,7 +74,7 @@ class LockGuests:
             return None
         with as_step_error():
             # One that was shelved meanwhile is on no host.
-            known = instance_actions.guests_of(self.systems.cloud, params["hosts"], uuids)
+            known = server_records.guest_states(self.systems.cloud, params["hosts"], uuids)
         bare = [guest for guest in known if guest.locked and guest.reason is None]
         if not bare:
             return None
@@ -211,7 +215,7 @@ def guests_here(systems: Systems, params: Params) -> t.List[facts.GuestState]:
     Call it within :func:`as_step_error`. One that lives elsewhere by now is not a guest of the host any more.
     """
     hosts = params["hosts"]
-    found = instance_actions.guests_of(systems.cloud, hosts, params.get("uuids") or ())
+    found = server_records.guest_states(systems.cloud, hosts, params.get("uuids") or ())
     return [guest for guest in found if guest.host in hosts]
 
 
@@ -228,15 +232,15 @@ def unlock(systems: Systems, params: Params, uuids: t.Iterable[str], ours: t.Col
         return guest.reason == reason or (guest.reason is None and guest.uuid in ours)
 
     def mine() -> t.List[str]:
-        singly = instance_actions.guests_of(systems.cloud, params["hosts"], uuids)
-        listed = instance_actions.locked_for(systems.cloud, reason)
+        singly = server_records.guest_states(systems.cloud, params["hosts"], uuids)
+        listed = server_records.locked_for(systems.cloud, reason)
         return sorted({guest.uuid for guest in [*singly, *listed] if guest.locked and is_ours(guest)})
 
     with as_step_error():
         locked = mine()
         # Reading many guests takes a while.
         systems.still_ours()
-        unlocked = instance_actions.unlock(systems.cloud, locked)
+        unlocked = server_actions.unlock(systems.cloud, locked)
         left = mine()
     if left:
         raise StepError(f"still locked for {reason}, although Nova accepted the unlock: {', '.join(left)}")

@@ -10,7 +10,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import host_changes
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import network
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, rows, schema
 
 
@@ -53,11 +53,11 @@ def _plain(name: t.Any) -> str:
 
 def ports(connection: t.Any, planned: t.Sequence[t.Mapping[str, t.Any]], names: t.Sequence[str]) -> t.List[MovedAway]:
     """Return the servers' ports among these that are bound to a host of another name. Raises :class:`ApiError`."""
-    here = {port.id for name in names for port in host_changes.list_ports(connection, name)}
+    here = {port.id for name in names for port in network.list_ports(connection, name)}
     found = []
     for entry in planned:
         if entry["id"] not in here:
-            port = host_changes.get_port(connection, str(entry["id"]))
+            port = network.get_port(connection, str(entry["id"]))
             host = (port or {}).get("binding:host_id")
             server = str((port or {}).get("device_id") or "")
             if server and host and host not in names:

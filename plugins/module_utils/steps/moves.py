@@ -43,7 +43,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename impor
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename_by_drain import POLL, Move, Mover, settle
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads, server_moves, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    compute_services,
+    hypervisors,
+    migration_records,
+    resource_providers,
+    server_actions,
+    server_records,
+)
 
 Json = t.Dict[str, t.Any]
 
@@ -153,7 +160,7 @@ class Hold(ServiceStatus):
     def apply(self, params: Params, memory: Memory) -> Done:
         """Disable it, unless another operation has done so since it was read."""
         with as_step_error():
-            service = server_moves.find_service(self.systems.cloud, params["host"])
+            service = compute_services.find_service(self.systems.cloud, params["host"])
         found = (service.disabled_reason if service is not None else None) or ""
         if found.startswith(OURS) and found != params["after"]["reason"]:
             raise StepError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
@@ -381,7 +388,7 @@ class ZoneMover(Mover):
             return self._cannot(guest, "ERROR")
         zone = self._zone(host)
         remedy = "Move the server back into its zone; its events show who moved it (openstack server event list)."
-        item = zone_checks.landed(reads.server_of(server), guest.zone or "(unread)", zone, remedy)
+        item = zone_checks.landed(server_records.server_of(server), guest.zone or "(unread)", zone, remedy)
         if item is None:
             if guest.source is not None and server["status"] != "ERROR":
                 self.proven.add((guest.source, host))
@@ -400,20 +407,20 @@ class ZoneMover(Mover):
         now = self.systems.monotonic()
         with as_step_error():
             if self.zones is None or now - self.zones[0] > ZONES_HOLD:
-                self.zones = now, zones.zones_of_hosts(self.systems.cloud)
+                self.zones = now, compute_services.zones_of_hosts(self.systems.cloud)
             # One that is not among them may be of a cell that does not answer just now: that is an error, no stray.
             known = self.zones[1]
-            return known[host] if host in known else zones.zone_of_host(self.systems.cloud, host)
+            return known[host] if host in known else compute_services.zone_of_host(self.systems.cloud, host)
 
     def _revert(self, guest: ZoneMove) -> bool:
         """Have Nova bring it back to where it came from, where this is a migration and not its owner's resize."""
         with as_step_error():
-            migration = server_moves.last_migration(self.systems.cloud, guest.uuid) or {}
+            migration = migration_records.last_migration(self.systems.cloud, guest.uuid) or {}
         if migration.get("migration_type") != "migration":
             return False
         self.systems.remark(f"{guest.name}: {guest.lost}: reverting, not confirming")
         try:
-            server_moves.revert(self.systems.cloud, guest.uuid)
+            server_actions.revert(self.systems.cloud, guest.uuid)
         except ApiError as error:
             # 409: it is being reverted or confirmed just now; the next look shows.
             if error.data.get("status") not in (400, 409):
@@ -540,8 +547,8 @@ class MoveServers:
         wanted = {uuid for uuid, server in servers.items() if server.status == "ERROR" and uuid in known}
         for uuid in sorted(wanted | set(past.doubtful)):
             with as_step_error():
-                server = servers.get(uuid) or server_moves.server_as_listed(self.systems.cloud, uuid)
-                migration = server_moves.last_migration(self.systems.cloud, uuid) or {}
+                server = servers.get(uuid) or server_records.server_as_listed(self.systems.cloud, uuid)
+                migration = migration_records.last_migration(self.systems.cloud, uuid) or {}
             past.doubtful.pop(uuid, None)
             if server is None or server.status != "ERROR" or migration.get("status") not in failed_move.FAILED:
                 if server is not None and server.status == "ERROR":
@@ -567,11 +574,11 @@ class MoveServers:
         """Make a server ACTIVE, unless it is no longer as it was read; return why not."""
         server, cloud = state.server, self.systems.cloud
         try:
-            now = server_moves.server_as_listed(cloud, server.id)
+            now = server_records.server_as_listed(cloud, server.id)
             if now is None or (now.status, now.task_state, now.host) != ("ERROR", None, server.host):
                 return "the server has changed since then"
-            server_moves.reset_state(cloud, server.id)
-            now = server_moves.server_as_listed(cloud, server.id)
+            server_actions.reset_state(cloud, server.id)
+            now = server_records.server_as_listed(cloud, server.id)
         except ApiError as error:
             return str(error)
         if now is None or now.status != "ACTIVE":
@@ -619,7 +626,7 @@ class MoveServers:
         if not params["host"]:
             return
         with as_step_error():
-            found = server_moves.servers_on(self.systems.cloud, params["host"])
+            found = server_records.servers_on(self.systems.cloud, params["host"])
         late = [server.name for server in found if server.id not in seen]
         if late and self.context.approved:
             way = f"Resume without {self.context.request.option('expect_plan')} to move these servers"
@@ -636,10 +643,10 @@ class MoveServers:
         while True:
             with as_step_error():
                 provider = params.get("provider") or getattr(
-                    server_moves.find_node(self.systems.cloud, params["host"]), "id", None
+                    hypervisors.find_node(self.systems.cloud, params["host"]), "id", None
                 )
-                held = server_moves.provider_consumers(self.systems.cloud, provider) if provider else None
-                there = server_moves.servers_on(self.systems.cloud, params["host"])
+                held = resource_providers.provider_consumers(self.systems.cloud, provider) if provider else None
+                there = server_records.servers_on(self.systems.cloud, params["host"])
             hidden = None if held is None else checks.unlisted(held, there, ())
             hidden = None if hidden is None else [uuid for uuid in hidden if uuid not in passed]
             if hidden == []:

@@ -45,12 +45,19 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner impor
     StepError,
     TimedOutError,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import host_changes, server_moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    cloud_facts,
+    compute_services,
+    connection,
+    host_aggregates,
+    network,
+    resource_providers,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import rows as row_changes
 
-DISABLED = host_changes.DISABLED_TRAIT
+DISABLED = resource_providers.DISABLED_TRAIT
 Params = t.Mapping[str, t.Any]
 Memory = t.Mapping[str, t.Any]
 
@@ -90,7 +97,7 @@ class Systems:
     def cloud(self) -> t.Any:
         """The SDK connection, made once."""
         if self._connection is None:
-            self._connection = host_changes.connect(self.options)
+            self._connection = connection.connect(self.options)
         return self._connection
 
     def url(self, database: str) -> str:
@@ -210,7 +217,7 @@ class ServiceStatus:
         """Set it from one to the other. Whoever disabled it meanwhile had a reason: that is never overwritten."""
         self.systems.still_ours()
         with as_step_error():
-            host_changes.set_service_status(
+            compute_services.set_service_status(
                 self.systems.cloud,
                 params["service_id"],
                 wanted["status"],
@@ -219,13 +226,13 @@ class ServiceStatus:
             )
 
     def _wait(
-        self, params: Params, what: str, enough: t.Callable[[host_changes.ProviderTraits], bool]
-    ) -> host_changes.ProviderTraits:
-        seen: t.List[host_changes.ProviderTraits] = []
+        self, params: Params, what: str, enough: t.Callable[[resource_providers.ProviderTraits], bool]
+    ) -> resource_providers.ProviderTraits:
+        seen: t.List[resource_providers.ProviderTraits] = []
 
         def look() -> t.Optional[str]:
             with as_step_error():
-                seen[:] = [host_changes.get_provider_traits(self.systems.cloud, params["provider"])]
+                seen[:] = [resource_providers.get_provider_traits(self.systems.cloud, params["provider"])]
             return "seen" if enough(seen[0]) else None
 
         told = f"resource provider {params['provider']}: nova-compute puts {DISABLED} {what}"
@@ -309,7 +316,7 @@ class ApiRows:
             )
             for aggregate in params["aggregates"]:
                 self.systems.still_ours()
-                host_changes.refresh_aggregate(self.systems.cloud, aggregate)
+                host_aggregates.refresh_aggregate(self.systems.cloud, aggregate)
         return _outcome(outcome)
 
 
@@ -345,7 +352,7 @@ class Providers:
         with as_step_error():
             for entry in params["providers"]:
                 self.systems.still_ours()
-                host_changes.rename_provider(self.systems.cloud, entry["uuid"], entry[before], entry[after])
+                resource_providers.rename_provider(self.systems.cloud, entry["uuid"], entry[before], entry[after])
 
 
 class Neutron:
@@ -358,7 +365,7 @@ class Neutron:
         """Move agents and ports to the new name. Noted: the last heartbeat that was written in the agents' place."""
         told = self._move(params, params["old"], params["new"])
         with as_step_error():
-            agents = host_changes.list_agents(self.systems.cloud, params["new"])
+            agents = network.list_agents(self.systems.cloud, params["new"])
         return Done(told, {"heartbeats": {agent.id: agent.heartbeat_timestamp for agent in agents}})
 
     def undo(self, params: Params) -> Done:
@@ -374,7 +381,7 @@ class Neutron:
                 row_changes.rename_agents(
                     self.systems.url("neutron"), agents, before, after, before_commit=self.systems.fresh
                 )
-            host_changes.rebind_ports(
+            network.rebind_ports(
                 self.systems.cloud, params["ports"], before, after, lambda: self._beat(database, agents, after)
             )
         return f"{count(len(agents) if database else 0, 'agent')}, {count(len(params['ports']), 'port')} on {after}"
@@ -423,7 +430,7 @@ class AgentsAlive:
 
         def seen() -> t.Optional[str]:
             with as_step_error():
-                found = {agent.id: agent for agent in host_changes.list_agents(self.systems.cloud, params["new"])}
+                found = {agent.id: agent for agent in network.list_agents(self.systems.cloud, params["new"])}
             late[:] = [wanted for wanted in params["agents"] if not reports(found.get(wanted))]
             return None if late else f"{count(len(params['agents']), 'agent')} alive"
 
@@ -457,7 +464,7 @@ class Ports:
         """Bind every port to a name that has live agents; wait until those that were ACTIVE are."""
         ports = params["ports"]
         with as_step_error():
-            host_changes.rebind_ports(self.systems.cloud, ports, before, after, self.systems.still_ours)
+            network.rebind_ports(self.systems.cloud, ports, before, after, self.systems.still_ours)
         working = wait_for_ports(
             self.systems, {port["id"] for port in ports if port["active"]}, after, params["timeout"]
         )
@@ -470,7 +477,7 @@ def wait_for_ports(systems: Systems, wanted: t.AbstractSet[str], host: str, time
 
     def seen() -> t.Optional[str]:
         with as_step_error():
-            found = {port.id: port for port in host_changes.list_ports(systems.cloud, host)}
+            found = {port.id: port for port in network.list_ports(systems.cloud, host)}
         # One that is not there was deleted by its owner: the rebinding saw every other one.
         left[:] = sorted(key for key in wanted & set(found) if found[key].status != "ACTIVE")
         return None if left else "all"
@@ -501,9 +508,9 @@ class PortsHome:
         told = Ports(self.systems).bind({**params, "ports": ports}, new, old)
         agents.wait(params["binaries"], old, params["timeout"], first)
         with as_step_error():
-            for agent in host_changes.list_agents(cloud, new):
+            for agent in network.list_agents(cloud, new):
                 if agent.binary in params["binaries"]:
-                    server_moves.delete_agent(cloud, agent.id)
+                    network.delete_agent(cloud, agent.id)
         return Done(told, noted(found, self.systems.overrides))
 
 
@@ -532,7 +539,7 @@ class NewAgents:
 
         def seen() -> t.Optional[str]:
             with as_step_error():
-                agents = [agent for agent in host_changes.list_agents(self.systems.cloud, host) if agent.alive]
+                agents = [agent for agent in network.list_agents(self.systems.cloud, host) if agent.alive]
             beats.clear()
             beats.update({agent.binary: str(agent.heartbeat_timestamp) for agent in agents})
             late = [name for name in binaries if beats.get(name) in (None, (other_than or {}).get(name))]
@@ -553,7 +560,7 @@ class DeleteAgents:
         with as_step_error():
             for agent in params["agents"]:
                 self.systems.still_ours()
-                server_moves.delete_agent(self.systems.cloud, agent["id"])
+                network.delete_agent(self.systems.cloud, agent["id"])
         return Done(count(len(params["agents"]), "agent"))
 
     def undo(self, params: Params) -> None:
@@ -648,13 +655,13 @@ class ComputeUp:
         interval = params.get("pass_interval") or self.INTERVAL
         quiet = interval * self.PASSES
         with as_step_error():
-            first = host_changes.get_service(self.systems.cloud, params["service_id"])
+            first = compute_services.get_service(self.systems.cloud, params["service_id"])
         proofs: t.Dict[str, str] = {}
 
         def seen() -> t.Optional[str]:
             self._read_log(params, memory, proofs)
             with as_step_error():
-                service = host_changes.get_service(self.systems.cloud, params["service_id"])
+                service = compute_services.get_service(self.systems.cloud, params["service_id"])
             if service.host == params["host"] and service.state == "up" and service.updated_at != first.updated_at:
                 proofs["service"] = f"service up as {service.host}"
             if self._transient and self.systems.monotonic() - self._quiet_since < quiet:
@@ -744,7 +751,7 @@ class Audit:
         with as_step_error():
             uuids = [domain.uuid for domain in facts.domains or []]
             databases = nova.read_databases(self.systems.options, scope, instance_uuids=uuids)
-            cloud = host_changes.read_cloud(self.systems.cloud, scope, node_uuids=[params["node"]["uuid"]])
+            cloud = cloud_facts.read_cloud(self.systems.cloud, scope, node_uuids=[params["node"]["uuid"]])
         return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import LIVE, METHODS, PlacementTarget
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import LIVE, METHODS
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename_by_drain as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, ApiService, Bundle
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import SCHEMA, ApiService, Bundle, TargetHost
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, Checked, standing
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.rename_by_drain import POINT_OF_NO_RETURN
@@ -36,7 +36,18 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner impor
     TimedOutError,
     plan_of,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import host_changes, server_moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    cloud_facts,
+    compute_services,
+    host_aggregates,
+    hypervisors,
+    instance_actions,
+    migration_records,
+    resource_providers,
+    server_actions,
+    server_records,
+    target_hosts,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import neutron_agents, nova
 
 Json = t.Dict[str, t.Any]
@@ -147,7 +158,7 @@ class Mover:
     def _look(self, guest: Move, number: int, total: int) -> bool:
         """Look at one guest and do what is next; whether it is finished, well or not."""
         with as_step_error():
-            server = server_moves.get_server(self.systems.cloud, guest.uuid)
+            server = server_records.raw_server(self.systems.cloud, guest.uuid)
         if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
             self.gone.append(guest.name)
             self.systems.remark(f"{guest.name}: deleted by its owner during the run")
@@ -179,7 +190,7 @@ class Mover:
             return self._confirm(guest, server)
         if server["status"] == "ERROR":
             with as_step_error():
-                said = server_moves.why(self.systems.cloud, server)
+                said = instance_actions.why(self.systems.cloud, server)
             return self._fail(guest, f"is on {host} but in ERROR: {said}")
         self.moved[guest.uuid] = host
         seconds = int(self.systems.monotonic() - guest.started)
@@ -190,12 +201,12 @@ class Mover:
         if guest.confirmed:
             return self._wait(guest, server)
         with as_step_error():
-            migration = server_moves.last_migration(self.systems.cloud, guest.uuid) or {}
+            migration = migration_records.last_migration(self.systems.cloud, guest.uuid) or {}
         if migration.get("migration_type") != "migration":
             return self._fail(guest, "its resize waits for its owner's confirmation")
         guest.confirmed = True
         try:
-            server_moves.confirm(self.systems.cloud, guest.uuid)
+            server_actions.confirm(self.systems.cloud, guest.uuid)
         except ApiError as error:
             # 409: Nova is at it already (an earlier run asked, or resize_confirm_window).
             if error.data.get("status") != 409:
@@ -207,9 +218,9 @@ class Mover:
         method = self.method(guest, server["status"])
         try:
             if method == LIVE:
-                server_moves.live_migrate(self.systems.cloud, guest.uuid, target)
+                server_actions.live_migrate(self.systems.cloud, guest.uuid, target)
             else:
-                server_moves.cold_migrate(self.systems.cloud, guest.uuid, target)
+                server_actions.cold_migrate(self.systems.cloud, guest.uuid, target)
         except ApiError as error:
             if error.data.get("status") == 409 and guest.busy < BUSY_TRIES:
                 guest.busy += 1
@@ -223,7 +234,7 @@ class Mover:
 
     def _note_failure(self, guest: Move, server: Json) -> None:
         with as_step_error():
-            said = server_moves.why(self.systems.cloud, server)
+            said = instance_actions.why(self.systems.cloud, server)
         self.note_refusal(guest, str(guest.target), said)
         self.systems.remark(f"{guest.name}: not to {guest.target}: {said}")
         if guest.candidates[:1] == [guest.target]:
@@ -240,7 +251,7 @@ class Mover:
         if now - guest.told >= TELL:
             guest.told = now
             with as_step_error():
-                far = server_moves.progress(self.systems.cloud, guest.uuid)
+                far = migration_records.progress(self.systems.cloud, guest.uuid)
             state = far or server.get("OS-EXT-STS:task_state") or server["status"]
             self.systems.remark(f"{guest.name}: {state}, {int(now - guest.started)} s{self._mute(guest, server)}")
         return False
@@ -251,7 +262,7 @@ class Mover:
         taking_part = {server.get("OS-EXT-SRV-ATTR:host"), guest.target}
         for host in sorted(str(name) for name in taking_part if name):
             try:
-                service = server_moves.find_service(self.systems.cloud, host)
+                service = compute_services.find_service(self.systems.cloud, host)
             except ApiError:
                 # A remark is not worth the run: what decides is read elsewhere.
                 continue
@@ -320,7 +331,7 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     def up() -> t.Optional[str]:
         # A fresh heartbeat: a migration asked for while nova-compute initialises can end in ERROR.
         with as_step_error():
-            service = server_moves.find_service(systems.cloud, host)
+            service = compute_services.find_service(systems.cloud, host)
         if service is None:
             return None
         seen_first.append(service.updated_at)
@@ -344,7 +355,7 @@ def _usable(service: ApiService) -> bool:
 
 def _name(systems: Systems, uuid: str) -> str:
     with as_step_error():
-        server = server_moves.get_server(systems.cloud, uuid)
+        server = server_records.raw_server(systems.cloud, uuid)
     return str(server["name"]) if server else uuid
 
 
@@ -358,7 +369,7 @@ class MoveGuests:
         """Move every guest to another host of the zone."""
         planned = {guest["uuid"]: guest for guest in params["guests"]}
         with as_step_error():
-            servers = server_moves.servers_on(self.systems.cloud, params["host"])
+            servers = server_records.servers_on(self.systems.cloud, params["host"])
         order = {uuid: index for index, uuid in enumerate(planned)}
         guests = [
             Move(
@@ -411,7 +422,7 @@ class _Settling:
     def look(self, uuid: str, name: str, host: str) -> bool:
         """Look at one guest that came from ``host``; whether no move of it is left unfinished."""
         with as_step_error():
-            server = server_moves.get_server(self.systems.cloud, uuid)
+            server = server_records.raw_server(self.systems.cloud, uuid)
         if server is None or server["status"] in ("DELETED", "SOFT_DELETED"):
             return True
         if server.get("OS-EXT-STS:task_state") is not None:
@@ -419,7 +430,7 @@ class _Settling:
         if server["status"] != "VERIFY_RESIZE":
             return True
         with as_step_error():
-            migration = server_moves.last_migration(self.systems.cloud, uuid) or {}
+            migration = migration_records.last_migration(self.systems.cloud, uuid) or {}
         if migration.get("migration_type") != "migration" or migration.get("source_compute") != host:
             # Its owner's resize, begun since: his to confirm or to revert.
             return True
@@ -430,7 +441,7 @@ class _Settling:
     def _revert(self, uuid: str, name: str, host: str) -> None:
         self.systems.remark(f"{name}: its cold migration is not confirmed yet; reverted, back to {host}")
         try:
-            server_moves.revert(self.systems.cloud, uuid)
+            server_actions.revert(self.systems.cloud, uuid)
         except ApiError as error:
             # 409: an earlier run asked already.
             if error.data.get("status") != 409:
@@ -463,7 +474,7 @@ class HostEmpty:
 def _left(systems: Systems, params: Params) -> t.List[str]:
     """Name what still is on the host."""
     with as_step_error():
-        servers = server_moves.servers_on(systems.cloud, params["host"])
+        servers = server_records.servers_on(systems.cloud, params["host"])
         databases = nova.read_databases(systems.options, sorted({params["host"], params["node"]}))
     left = [f"server {server.name} ({server.id})" for server in servers]
     if databases.cells is None or any(cell.instances is None for cell in databases.cells):
@@ -500,7 +511,7 @@ class DeleteService:
             # Reading may have taken long, and nothing brings the service back.
             self.systems.still_ours()
             with as_step_error():
-                host_changes.delete_service(self.systems.cloud, params["service_id"])
+                compute_services.delete_service(self.systems.cloud, params["service_id"])
         return Done(self._verify(params))
 
     def undo(self, params: Params) -> None:
@@ -514,27 +525,27 @@ class DeleteService:
 
     def _exists(self, params: Params) -> bool:
         with as_step_error():
-            service = server_moves.find_service(self.systems.cloud, params["host"])
+            service = compute_services.find_service(self.systems.cloud, params["host"])
         return service is not None and service.id == params["service_id"]
 
     def _verify(self, params: Params) -> str:
         cloud, provider = self.systems.cloud, params["provider"]
         with as_step_error():
-            consumers = server_moves.provider_consumers(cloud, provider)
+            consumers = resource_providers.provider_consumers(cloud, provider)
             if consumers:
                 raise StepError(
                     f"resource provider {provider} still exists, with allocations of {', '.join(consumers)}"
                 )
             if consumers is not None:
                 # Nova only logs where placement did not delete it.
-                server_moves.delete_provider(cloud, provider)
+                resource_providers.delete_provider(cloud, provider)
             members = [
                 identity
                 for identity in params["aggregates"]
-                if params["host"] in server_moves.aggregate(cloud, identity)["hosts"]
+                if params["host"] in host_aggregates.get_aggregate(cloud, identity)["hosts"]
             ]
             for identity in members:
-                server_moves.leave_aggregate(cloud, identity, params["host"])
+                host_aggregates.leave_aggregate(cloud, identity, params["host"])
             if self._exists(params):
                 raise StepError(f"compute service {params['service_id']} still exists")
         return "service, node, provider and memberships are deleted"
@@ -563,9 +574,9 @@ class Register:
 
         def seen() -> t.Optional[str]:
             with as_step_error():
-                service = server_moves.find_service(self.systems.cloud, params["host"])
+                service = compute_services.find_service(self.systems.cloud, params["host"])
                 if service is not None and service.disabled_reason != params["reason"]:
-                    host_changes.set_service_status(self.systems.cloud, service.id, "disabled", params["reason"])
+                    compute_services.set_service_status(self.systems.cloud, service.id, "disabled", params["reason"])
             self._read_log(params, memory)
             if service is None or service.state != "up":
                 return None
@@ -595,8 +606,8 @@ class Register:
 
         def seen() -> t.Optional[str]:
             with as_step_error():
-                node = server_moves.find_node(self.systems.cloud, host)
-                if node is None or server_moves.provider_aggregates(self.systems.cloud, node.id) is None:
+                node = hypervisors.find_node(self.systems.cloud, host)
+                if node is None or resource_providers.provider_aggregates(self.systems.cloud, node.id) is None:
                     return None
             if node.hypervisor_hostname != params["node"]:
                 raise StepError(f"the new node is called {node.hypervisor_hostname}, expected {params['node']}")
@@ -647,13 +658,13 @@ class JoinAggregates:
 
     def _once(self, entry: Json, host: str, provider: str) -> t.Optional[str]:
         cloud = self.systems.cloud
-        if host not in server_moves.aggregate(cloud, entry["id"])["hosts"]:
-            server_moves.join_aggregate(cloud, entry["id"], host)
-        if entry["uuid"] in (server_moves.provider_aggregates(cloud, provider) or []):
+        if host not in host_aggregates.get_aggregate(cloud, entry["id"])["hosts"]:
+            host_aggregates.join_aggregate(cloud, entry["id"], host)
+        if entry["uuid"] in (resource_providers.provider_aggregates(cloud, provider) or []):
             return "joined"
         # Half done: Nova says "already has host" from now on, and zone-pinned guests find no valid host.
         self.systems.remark(f"aggregate {entry['name']}: placement does not have the host yet, adding it again")
-        server_moves.leave_aggregate(cloud, entry["id"], host)
+        host_aggregates.leave_aggregate(cloud, entry["id"], host)
         return None
 
 
@@ -669,7 +680,9 @@ class NewServiceStatus:
             service_id = memory["register"]["service_id"]
             # Journals of earlier versions do not say under which reason the service waits.
             held = ("disabled", params["held"]) if "held" in params else None
-            host_changes.set_service_status(self.systems.cloud, service_id, params["status"], params["reason"], held)
+            compute_services.set_service_status(
+                self.systems.cloud, service_id, params["status"], params["reason"], held
+            )
         return Done(f"{params['status']}" + (f" ({params['reason']})" if params["reason"] else ""))
 
     def undo(self, params: Params) -> None:
@@ -697,7 +710,7 @@ class DrainAudit:
         )
         bundle = self._collect(params)
         with as_step_error():
-            servers = {uuid: server_moves.get_server(self.systems.cloud, uuid) for uuid in expected.guests}
+            servers = {uuid: server_records.raw_server(self.systems.cloud, uuid) for uuid in expected.guests}
         zones = {
             uuid: server.get("OS-EXT-AZ:availability_zone") if server else None for uuid, server in servers.items()
         }
@@ -723,14 +736,14 @@ class DrainAudit:
         facts = self.systems.host.facts(self.systems.info_arguments)
         with as_step_error():
             databases = nova.read_databases(self.systems.options, scope)
-            cloud = host_changes.read_cloud(self.systems.cloud, scope)
+            cloud = cloud_facts.read_cloud(self.systems.cloud, scope)
         return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)
 
 
-def read_targets(systems: Systems) -> t.List[PlacementTarget]:
+def read_targets(systems: Systems) -> t.List[TargetHost]:
     """Return every host of the cloud that guests could go to, and what it has room for."""
     with as_step_error():
-        return server_moves.read_targets(systems.cloud)
+        return target_hosts.list_targets(systems.cloud)
 
 
 def other_nodes(systems: Systems, bundle: Bundle, host: str) -> t.List[str]:

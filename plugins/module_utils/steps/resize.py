@@ -20,7 +20,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import zone_pin
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Memory, Params, Systems, as_step_error
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_moves, zones
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    compute_services,
+    instance_actions,
+    server_actions,
+    server_records,
+)
 
 #: Seconds for a pin to wait until a server is idle.
 IDLE = 120.0
@@ -135,7 +140,7 @@ class _Server:
     def look(self) -> ApiServer:
         """Return the server. Raises :class:`TakeBackError` where it is gone."""
         with as_step_error():
-            server = zones.get_server(self.systems.cloud, self.params["uuid"])
+            server = server_records.whole_server(self.systems.cloud, self.params["uuid"])
         if server is None or server.status in ("DELETED", "SOFT_DELETED"):
             raise TakeBackError(f"server {self.params['name']} was deleted by its owner during the run")
         return server
@@ -172,7 +177,7 @@ class _Server:
     def why(self) -> str:
         """Return what Nova says of its newest action."""
         with as_step_error():
-            return server_moves.why(self.systems.cloud, {"id": self.params["uuid"]})
+            return instance_actions.why(self.systems.cloud, {"id": self.params["uuid"]})
 
 
 class Resize:
@@ -206,7 +211,7 @@ class Resize:
 
     def _ask(self, params: Params, busy: t.List[int]) -> bool:
         try:
-            zones.resize(self.systems.cloud, params["uuid"], params["flavor"])
+            server_actions.resize(self.systems.cloud, params["uuid"], params["flavor"])
         except ApiError as error:
             status = error.data.get("status")
             busy[0] += 1
@@ -238,7 +243,7 @@ class Resize:
 
     def _revert(self, uuid: str) -> None:
         try:
-            server_moves.revert(self.systems.cloud, uuid)
+            server_actions.revert(self.systems.cloud, uuid)
         except ApiError as error:
             # 400: its migration is no longer waiting, since somebody confirms it just now. The next look shows.
             if error.data.get("status") not in (400, 409):
@@ -263,7 +268,7 @@ class Compare:
         """Compare the zone of the host that it landed on. A stray is taken back: see :class:`Resize`."""
         found = _Server(self.systems, params).look()
         with as_step_error():
-            zone = zones.zone_of_host(self.systems.cloud, found.host)
+            zone = compute_services.zone_of_host(self.systems.cloud, found.host)
         confirmed = found.status != VERIFY
         remedy = (
             "Move the server back: another user confirmed the resize before the run compared it, so the run cannot "
@@ -316,7 +321,7 @@ class Confirm:
 
     def _confirm(self, uuid: str) -> None:
         try:
-            server_moves.confirm(self.systems.cloud, uuid)
+            server_actions.confirm(self.systems.cloud, uuid)
         except ApiError as error:
             # Somebody else, an earlier run, or resize_confirm_window, was faster.
             if error.data.get("status") not in (400, 409):

@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import zones
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_actions, server_records
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import request_specs
 
 BY_API, BY_DB = "pin_api", "pin_db"
@@ -39,7 +39,7 @@ class Pins:
         if self.method == BY_DB:
             found = request_specs.read_zones(str(self.url), [uuid])
             return uuid in found, found.get(uuid)
-        server = zones.get_server(self.cloud, uuid)
+        server = server_records.whole_server(self.cloud, uuid)
         return server is not None, None if server is None else server.pinned_availability_zone
 
     def swap(self, uuid: str, before: t.Optional[str], after: t.Optional[str]) -> str:
@@ -59,7 +59,7 @@ class Pins:
         return outcome
 
     def _idle(self, uuid: str) -> t.Optional[ApiServer]:
-        server = zones.get_server(self.cloud, uuid)
+        server = server_records.whole_server(self.cloud, uuid)
         if server is None or server.status in ("DELETED", "SOFT_DELETED"):
             return None
         if server.task_state is not None:
@@ -74,7 +74,7 @@ class Pins:
             raise Conflict(
                 f"server {server.name} is pinned to {found}, expected {before}", expected=before, found=found
             )
-        zones.pin(self.cloud, server.id, after)
+        server_actions.pin(self.cloud, server.id, after)
         return CHANGED
 
     def _prove(self, uuid: str, after: t.Optional[str]) -> None:

@@ -12,7 +12,16 @@ import types
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations, reads, server_moves
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    cloud_facts,
+    compute_services,
+    evacuation_facts,
+    instance_actions,
+    migration_records,
+    network,
+    server_actions,
+    server_records,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as hosts
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation import world as worlds
@@ -419,25 +428,18 @@ def service_facts(world, host):
 
 
 class Nova:
-    """Stands in for what the operation calls of ``cloud_reads``, ``evacuations`` and ``moves``."""
+    """Stands in for what the operation calls of ``systems/api``."""
 
     NAMES = {  # noqa: RUF012 - never changed
-        reads: ("read_cloud",),
-        evacuations: (
-            "read_evacuation",
-            "evacuate",
-            "last_evacuation",
-            "records",
-            "ports_left",
-            "hold_down",
-            "let_up",
-            "give_back",
-            "stop",
-            "reset_state",
-            "list_actions",
-        ),
+        cloud_facts: ("read_cloud",),
+        evacuation_facts: ("read_evacuation",),
+        server_actions: ("evacuate", "stop", "reset_state_verified"),
+        migration_records: ("last_migration", "evacuation_statuses"),
+        network: ("ports_left",),
+        compute_services: ("find_service", "hold_down", "give_back"),
+        instance_actions: ("list_actions", "why"),
+        server_records: ("servers_on", "servers_since", "server_as_listed", "raw_server"),
         hosts: ("addresses",),
-        server_moves: ("servers_on", "servers_since", "server_as_listed", "get_server", "find_service", "why"),
     }
 
     def __init__(self, world):
@@ -446,8 +448,7 @@ class Nova:
     def install(self, monkeypatch):
         for module, names in self.NAMES.items():
             for name in names:
-                if hasattr(module, name):
-                    monkeypatch.setattr(module, name, self._wrapped(getattr(self, name)))
+                monkeypatch.setattr(module, name, self._wrapped(getattr(self, name)))
 
     def _wrapped(self, method):
         def call(*given, **kwargs):
@@ -595,7 +596,7 @@ class Nova:
     def _target(self, host):
         free = int(host.memory * self.world.overcommit) - sum(self._held(host).values())
         return make(
-            facts.EvacuationTarget,
+            facts.TargetHost,
             host=host.name,
             node=host.name,
             provider=host.node,
@@ -614,12 +615,12 @@ class Nova:
     def evacuate(self, uuid, host, target_state="keep"):
         self.world.evacuate(uuid, host, target_state == "stopped")
 
-    def last_evacuation(self, uuid):
+    def last_migration(self, uuid, _kind):
         self.world.api()
         found = [entry for entry in self.world.migrations if entry.server == uuid and entry.type == "evacuation"]
         return {"status": found[-1].status, "dest_compute": found[-1].dest} if found else None
 
-    def records(self, source, since=None, status=None):
+    def evacuation_statuses(self, source, since=None, status=None):
         self.world.api()
         found = {}
         for entry in reversed(self.world.migrations):
@@ -652,7 +653,7 @@ class Nova:
             raise worlds.NovaError("500 the cell does not answer", 500)
         return None if server.deleted else server_facts(server)
 
-    def get_server(self, uuid):
+    def raw_server(self, uuid):
         self.world.api()
         server = self.world.servers[uuid]
         return None if server.deleted else {"id": uuid, "OS-EXT-SRV-ATTR:host": server.host, "status": server.status}
@@ -679,9 +680,6 @@ class Nova:
     def hold_down(self, host, reason):
         return self._service(host, "disabled", reason, True)
 
-    def let_up(self, host, status, reason):
-        return self._service(host, status, reason, False)
-
     def give_back(self, host, before):
         return self._service(host, before["status"], before.get("reason"), bool(before["forced_down"]))
 
@@ -690,7 +688,7 @@ class Nova:
         """Of the controller."""
         return [CONTROLLER]
 
-    def reset_state(self, uuid):
+    def reset_state_verified(self, uuid):
         self.world.api()
         server = self.world.servers[uuid]
         server.status, server.task = "ACTIVE", None

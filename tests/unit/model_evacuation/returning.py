@@ -21,7 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import return_host
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
 from ansible_collections.stackguard.nova.plugins.modules import compute_service_hold
@@ -125,7 +125,7 @@ class Return:
         domains = [domain.uuid for domain in found.domains or []]
         databases = reading.database(self.world, host, domains)
         evidence.save_part(self.directory, evidence.DATABASES, databases)
-        cloud = reads.read_cloud(None, [host.name])
+        cloud = cloud_facts.read_cloud(None, [host.name])
         evidence.save_part(self.directory, evidence.CLOUD, cloud)
         yield from self._next("judged")
         plan = go(self._arguments(), self.check)

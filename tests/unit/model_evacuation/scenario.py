@@ -24,7 +24,7 @@ import uuid as uuids
 from ansible_collections.stackguard.nova.plugins.action import server_evacuate
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, journal
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation import earlier, oracle, pump, reading, returning
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation.world import (
@@ -1033,7 +1033,7 @@ def install(monkeypatch, current):
             pass
 
     Nova().install(monkeypatch)
-    monkeypatch.setattr(evacuations, "futures", reading.FUTURES)
+    monkeypatch.setattr(http, "futures", reading.FUTURES)
     monkeypatch.setattr(guard_snapshots, "futures", reading.FUTURES)
     monkeypatch.setattr(guard_snapshots, "time", types.SimpleNamespace(time=lambda: current().world.now))
     pids = lambda pid: "0" if pid - pump.FIRST_PID in current().living else None  # noqa: E731

@@ -218,7 +218,7 @@ def an_expired_proof_ends_it_well(patch):
 def a_cell_that_does_not_answer_has_no_servers(patch):
     """D17: the list is short, and nobody asks placement."""
     patch.wrap(
-        evacuation_round.evacuations,
+        evacuation_round.evacuation_facts,
         "read_evacuation",
         lambda read, *args, **kwargs: dataclasses.replace(read(*args, **kwargs), unlisted={}),
     )
@@ -345,7 +345,7 @@ def a_return_does_not_look_at_other_hosts(patch):
 def soft_deleted_servers_are_not_seen(patch):
     """D18: they are in no list."""
     patch.wrap(
-        evacuation_round.evacuations,
+        evacuation_round.evacuation_facts,
         "read_evacuation",
         lambda read, *args, **kwargs: dataclasses.replace(read(*args, **kwargs), soft_deleted={}),
     )

@@ -69,9 +69,9 @@ def test_an_abort_removes_no_guard_while_who_is_in_transit_was_not_read(life, mo
     look = life.look
     servers = look().cloud.rows("servers")
     monkeypatch.setattr(life, "look", lambda: _unread(look()))
-    from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_moves
+    from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_records
 
-    monkeypatch.setattr(server_moves, "servers_on", lambda _cloud, _host: servers)
+    monkeypatch.setattr(server_records, "servers_on", lambda _cloud, _host: servers)
     done = life.run(action="abort", fence=None)
     assert (done["state"], life.guarded()) == ("open", [TWO]), done["msg"]
 

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CephRights
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
 from ansible_collections.stackguard.nova.tests.unit.builders import address
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import BOTH, ONE, TWO, Life
 from ansible_collections.stackguard.nova.tests.unit.evacuations import image
@@ -81,14 +81,14 @@ def test_the_guard_of_one_that_used_up_its_time_stays_and_its_operation_stays_op
 
 def test_a_round_that_broke_off_leaves_every_guard_of_those_it_may_have_sent(life, monkeypatch):
     """What it has sent, and how far that is, no run knows."""
-    read = reads.read_cloud
+    read = cloud_facts.read_cloud
 
     def mute(*args, **given):
         if life.nova.asked:
             raise ApiError("503 Service Unavailable", status=503)
         return read(*args, **given)
 
-    monkeypatch.setattr(reads, "read_cloud", mute)
+    monkeypatch.setattr(cloud_facts, "read_cloud", mute)
     life.nova.ticks = 10**9
     done = life.run(server_timeout=30, measured_for=1, max_parallel=1)
     assert set(life.guarded()) >= {uuid for uuid, _host in life.nova.asked}

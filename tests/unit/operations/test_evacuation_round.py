@@ -21,7 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuat
     PlannedServer,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_actions
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import FENCE, OPERATION, disks, image, scene
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock, Nova
@@ -537,7 +537,7 @@ def test_servers_are_noted_before_they_are_sent():
 def stopped_before(monkeypatch, **nova):
     """ONE was stopped before its host died; a failed spawn had made it an ERROR, and Nova has started it elsewhere."""
     world, stopped = World(**nova), []
-    monkeypatch.setattr(evacuations, "stop", lambda _cloud, uuid: stopped.append(uuid))
+    monkeypatch.setattr(server_actions, "stop", lambda _cloud, uuid: stopped.append(uuid))
     world.nova.servers[ONE].update(host="compute3", status="ACTIVE")
     planned = [server_of(ONE, status="SHUTOFF", power=records.STOPPED), server_of(TWO)]
     return world, stopped, {"planned": planned, "to_stop": {ONE}}
@@ -585,7 +585,7 @@ def test_a_state_that_can_not_be_reset_keeps_its_server(monkeypatch):
     def refuse(_cloud, _uuid):
         raise ApiError("403 Forbidden", status=403)
 
-    monkeypatch.setattr(evacuations, "reset_state", refuse)
+    monkeypatch.setattr(server_actions, "reset_state_verified", refuse)
     world = World()
     world.nova.servers[ONE].update(task="powering-off", target=None)
     request = dataclasses.replace(world.scene.request, resets=("task",))
@@ -602,7 +602,7 @@ def test_a_server_with_a_task_of_the_dead_host_is_reset_only_where_the_operator_
         reset.append(uuid)
         world.nova.servers[uuid]["task"] = None
 
-    monkeypatch.setattr(evacuations, "reset_state", set_active)
+    monkeypatch.setattr(server_actions, "reset_state_verified", set_active)
     world = World()
     world.nova.servers[ONE].update(task="powering-off", target=None)
     done = world.round()

@@ -78,12 +78,12 @@ class Cloud(FakeNova):
         patch = monkeypatch.setattr
         patch(move_servers.move_evidence, "collect", self.collect)
         patch(move_servers.move_evidence, "candidates", lambda _cloud, _given: self.rows())
-        patch(migration.server_moves, "find_service", lambda _cloud, _host: self.shown())
-        patch(migration.server_moves, "provider_consumers", self.consumers)
-        patch(migration.server_moves, "server_as_listed", self.as_listed)
-        patch(migration.zones, "zones_of_hosts", lambda _cloud: dict(ZONES))
-        patch(rename_actions.host_changes, "set_service_status", self.set_status)
-        patch(rename_actions.host_changes, "get_provider_traits", self.traits)
+        patch(migration.compute_services, "find_service", lambda _cloud, _host: self.shown())
+        patch(migration.resource_providers, "provider_consumers", self.consumers)
+        patch(migration.server_records, "server_as_listed", self.as_listed)
+        patch(migration.compute_services, "zones_of_hosts", lambda _cloud: dict(ZONES))
+        patch(rename_actions.compute_services, "set_service_status", self.set_status)
+        patch(rename_actions.resource_providers, "get_provider_traits", self.traits)
 
     def consumers(self, _cloud, _provider):
         return sorted([row["id"] for row in self.servers.values() if row["OS-EXT-SRV-ATTR:host"] == "compute1"])
@@ -351,12 +351,12 @@ def test_a_host_that_another_operation_took_meanwhile_is_left_alone(nova, state)
 
 def test_a_host_of_which_nothing_is_known_now_is_an_error_and_nobody_is_reverted(monkeypatch, state):
     nova = Cloud(monkeypatch, **{ONE: "SHUTOFF", TWO: "SHUTOFF"})
-    monkeypatch.setattr(migration.zones, "zones_of_hosts", lambda _cloud: {})
+    monkeypatch.setattr(migration.compute_services, "zones_of_hosts", lambda _cloud: {})
 
     def mute(_cloud, host):
         raise ApiError(f"the cell of compute service {host} does not answer")
 
-    monkeypatch.setattr(migration.zones, "zone_of_host", mute)
+    monkeypatch.setattr(migration.compute_services, "zone_of_host", mute)
     with pytest.raises(StepError, match="does not answer"):
         nova.apply(state, server_timeout=10**6)
     assert not [call for call in nova.calls if call[0] in ("confirm", "revert")]
@@ -393,8 +393,8 @@ class Broken(Cloud):
     def __init__(self, monkeypatch, scene=None, **statuses):
         self.last = {}
         super().__init__(monkeypatch, scene, **statuses)
-        monkeypatch.setattr(migration.server_moves, "why", lambda _cloud, _server: "migration error")
-        monkeypatch.setattr(migration.server_moves, "reset_state", self.reset)
+        monkeypatch.setattr(migration.instance_actions, "why", lambda _cloud, _server: "migration error")
+        monkeypatch.setattr(migration.server_actions, "reset_state", self.reset)
         # Where a server moved, its domain moved with it.
         self.elsewhere = {}
 
@@ -594,7 +594,9 @@ def test_a_cell_that_does_not_answer_is_no_empty_host(nova, state, monkeypatch):
     """D17: the list of servers has none of its servers; placement has."""
     hidden = guest(4, 2)
     real = nova.consumers
-    monkeypatch.setattr(migration.server_moves, "provider_consumers", lambda *given: sorted([*real(*given), hidden]))
+    monkeypatch.setattr(
+        migration.resource_providers, "provider_consumers", lambda *given: sorted([*real(*given), hidden])
+    )
     result = nova.apply(state)
     assert result["failed"]
     assert "SG709" in {item["code"] for item in result["report"]["findings"]}
@@ -678,7 +680,7 @@ def test_a_nova_that_is_mute_for_a_while_is_asked_again(nova, state, monkeypatch
             raise ApiError("503")
         return real(cloud, uuid)
 
-    monkeypatch.setattr(migration.server_moves, "get_server", get_server)
+    monkeypatch.setattr(migration.server_records, "raw_server", get_server)
     assert nova.apply(state)["state"] == "finished"
     assert len(nova.moves) == 2
 
@@ -687,7 +689,7 @@ def test_a_nova_that_stays_mute_ends_the_run_with_its_journal_open(nova, state, 
     def get_server(_cloud, _uuid):
         raise ApiError("503")
 
-    monkeypatch.setattr(migration.server_moves, "get_server", get_server)
+    monkeypatch.setattr(migration.server_records, "raw_server", get_server)
     with pytest.raises(StepError, match="503"):
         nova.apply(state)
     assert state.open

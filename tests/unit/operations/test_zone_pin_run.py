@@ -50,8 +50,8 @@ class Cloud:
         self.stuck = set()
         self.busy, self.most, self.lock = 0, 0, threading.Lock()
         monkeypatch.setattr(zone_pins, "BATCH", 5)
-        monkeypatch.setattr(pin_zones.zones, "read_zones", self.read)
-        monkeypatch.setattr(pin_zones.zones, "get_server", lambda _cloud, uuid: self.server(uuid))
+        monkeypatch.setattr(pin_zones.zone_facts, "read_zones", self.read)
+        monkeypatch.setattr(pin_zones.server_records, "whole_server", lambda _cloud, uuid: self.server(uuid))
         monkeypatch.setattr(zone_pins.zone_pin, "Pins", lambda *_given: self)
 
     def server(self, uuid):

@@ -19,6 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiServer,
     ComputeIdFile,
+    TargetHost,
     from_plain,
     to_plain,
 )
@@ -40,9 +41,13 @@ def a_cloud(hosts=4, guests=2, **kwargs):
     return cloud.put("api_services", rows)
 
 
+def target(host, node, provider, zone, free):
+    return TargetHost(host, node, provider, zone, "up", "enabled", False, free)
+
+
 def targets_of(cloud, free=1024):
     return [
-        placement.PlacementTarget(row.host, row.host, make.node(number), row.zone, True, {"VCPU": 8, "MEMORY_MB": free})
+        target(row.host, row.host, make.node(number), row.zone, {"VCPU": 8, "MEMORY_MB": free})
         for number, row in enumerate(cloud.rows("api_services"), 1)
     ]
 
@@ -160,10 +165,7 @@ rooms = st.fixed_dictionaries({"VCPU": st.integers(0, 32), "MEMORY_MB": st.integ
 def test_first_choices_never_overfill_a_host(wanted, free):
     servers = [a_server(number) for number in range(len(wanted))]
     needs = {server.id: amount for server, amount in zip(servers, wanted, strict=True)}
-    targets = [
-        placement.PlacementTarget(f"h{number}", f"h{number}", f"p{number}", "az1", True, room)
-        for number, room in enumerate(free)
-    ]
+    targets = [target(f"h{number}", f"h{number}", f"p{number}", "az1", room) for number, room in enumerate(free)]
     guests, stuck = placement.assign(servers, needs, targets)
     assert sorted([guest.uuid for guest in guests] + [guest.uuid for guest in stuck]) == [
         server.id for server in servers
@@ -179,15 +181,15 @@ def test_first_choices_never_overfill_a_host(wanted, free):
 def test_guests_are_spread():
     servers = [a_server(number) for number in range(4)]
     needs = {server.id: {"MEMORY_MB": 64} for server in servers}
-    targets = [placement.PlacementTarget(name, name, name, "az1", True, {"MEMORY_MB": 1024}) for name in ("a", "b")]
+    targets = [target(name, name, name, "az1", {"MEMORY_MB": 1024}) for name in ("a", "b")]
     guests, _stuck = placement.assign(servers, needs, targets)
     assert [guest.candidates for guest in guests] == [["a", "b"], ["b", "a"], ["a", "b"], ["b", "a"]]
 
 
 def test_a_resource_that_a_host_has_not_at_all():
     targets = [
-        placement.PlacementTarget("a", "a", "a", "az1", True, {"MEMORY_MB": 1024}),
-        placement.PlacementTarget("b", "b", "b", "az1", True, None),
+        target("a", "a", "a", "az1", {"MEMORY_MB": 1024}),
+        target("b", "b", "b", "az1", None),
     ]
     guests, stuck = placement.assign([a_server(1)], {"u001": {"MEMORY_MB": 1, "VGPU": 1}}, targets)
     assert not guests
@@ -205,10 +207,10 @@ def test_a_zone_without_another_host():
     assert codes(a_cloud(hosts=2)) == [("SG406", "blocker")] * 2
 
 
-@pytest.mark.parametrize("why", ["usable", "zone", "free"])
+@pytest.mark.parametrize("why", ["state", "zone", "free"])
 def test_a_host_that_cannot_take_guests(why):
     cloud = a_cloud()
-    value = {"usable": False, "zone": "az2", "free": {"MEMORY_MB": 100, "VCPU": 8}}[why]
+    value = {"state": "down", "zone": "az2", "free": {"MEMORY_MB": 100, "VCPU": 8}}[why]
     found = codes(cloud, changed(targets_of(cloud), "compute3", **{why: value}))
     assert found == [("SG406", "blocker")] * (1 if why == "free" else 2)
 

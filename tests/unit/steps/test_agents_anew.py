@@ -58,8 +58,8 @@ class World:
         self.ports = {port.id: dataclasses.replace(port) for port in some.cloud.bundle.cloud.ports}
         self.since = 0.0
         for name in ("list_agents", "list_ports", "rebind_ports"):
-            monkeypatch.setattr(rename.host_changes, name, getattr(self, name))
-        monkeypatch.setattr(rename.server_moves, "delete_agent", self.delete_agent)
+            monkeypatch.setattr(rename.network, name, getattr(self, name))
+        monkeypatch.setattr(rename.network, "delete_agent", self.delete_agent)
 
     @staticmethod
     def _row(agent, beat):
@@ -321,9 +321,9 @@ def test_a_port_that_is_not_wired_again_is_no_success(world):
             world.ports[port.id] = dataclasses.replace(port, binding_host_id=after, status="DOWN")
 
     world.sleep = lambda seconds: setattr(world, "now", world.now + seconds)
-    original, rename.host_changes.rebind_ports = rename.host_changes.rebind_ports, unwired
+    original, rename.network.rebind_ports = rename.network.rebind_ports, unwired
     try:
         with pytest.raises(steps.StepError, match="ports ACTIVE on"):
             carry_out(world)
     finally:
-        rename.host_changes.rebind_ports = original
+        rename.network.rebind_ports = original

@@ -40,8 +40,13 @@ class Cloud:
         self.hidden = set()
         #: Names of guests whose locks Nova accepts and does not keep.
         self.slippery = set()
-        for name in ("guests_of", "locked_for", "lock", "unlock", "newest_actions", "asked_since"):
-            monkeypatch.setattr(guest_requests.instance_actions, name, getattr(self, name))
+        for module, names in {
+            guest_requests.server_records: ("guest_states", "locked_for"),
+            guest_requests.server_actions: ("lock", "unlock"),
+            guest_requests.instance_actions: ("newest_actions", "asked_since"),
+        }.items():
+            for name in names:
+                monkeypatch.setattr(module, name, getattr(self, name))
         monkeypatch.setattr(guest_requests.nova, "read_databases", self.read_databases)
 
     def systems(self, *overrides):
@@ -58,7 +63,7 @@ class Cloud:
     def ask(self, name, action, begun=False, ended=False):
         self.actions[name].insert(0, facts.GuestAction(f"req-{action}", action, "1", begun, ended))
 
-    def guests_of(self, _cloud, hosts, uuids=()):
+    def guest_states(self, _cloud, hosts, uuids=()):
         listed = {guest.uuid for name, guest in self.guests.items() if guest.host in hosts and name not in self.hidden}
         return [guest for guest in self.guests.values() if guest.uuid in listed | set(uuids)]
 

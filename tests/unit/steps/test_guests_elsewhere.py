@@ -65,7 +65,7 @@ def cloud(monkeypatch):
     monkeypatch.setattr(rename.row_changes, "apply_row_changes", write)
     monkeypatch.setattr(rename.nova, "url_of", lambda _options, _name: "mysql://db/x")
     monkeypatch.setattr(
-        rename.host_changes,
+        rename.network,
         "rebind_ports",
         lambda _cloud, ports, *_rest: found.__setattr__("ports", [p["id"] for p in ports]),
     )
@@ -136,7 +136,7 @@ def test_a_port_is_elsewhere_only_where_a_servers_port_is_bound_to_a_third_host(
         "unbound": {"binding:host_id": "", "device_id": HERE},
         "deleted": None,
     }
-    monkeypatch.setattr(moved_away.host_changes, "list_ports", lambda _cloud, _host: [])
-    monkeypatch.setattr(moved_away.host_changes, "get_port", lambda _cloud, key: bound[key])
+    monkeypatch.setattr(moved_away.network, "list_ports", lambda _cloud, _host: [])
+    monkeypatch.setattr(moved_away.network, "get_port", lambda _cloud, key: bound[key])
     found = moved_away.ports(None, [{"id": key} for key in bound], ("old1", "new1"))
     assert found == [moved_away.MovedAway(GONE, "compute2", port="there")]

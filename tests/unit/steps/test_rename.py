@@ -17,7 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError, TimedOutError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.host_changes import (
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.resource_providers import (
     DISABLED_TRAIT,
     ProviderTraits,
 )
@@ -48,8 +48,9 @@ class FakeCloud:
         self.kill_after = None
         self.every_second = lambda: None
         self.agents = []
-        for name in ("set_service_status", "get_provider_traits", "list_agents"):
-            monkeypatch.setattr(rename.host_changes, name, getattr(self, name))
+        monkeypatch.setattr(rename.compute_services, "set_service_status", self.set_service_status)
+        monkeypatch.setattr(rename.resource_providers, "get_provider_traits", self.get_provider_traits)
+        monkeypatch.setattr(rename.network, "list_agents", self.list_agents)
 
     def systems(self):
         return rename.Systems({}, None, {}, self.sleep, lambda: self.now, _connection=object())
@@ -243,7 +244,7 @@ def test_an_agent_that_nobody_restarts_need_only_be_alive(monkeypatch):
 def test_moving_the_agents_notes_their_last_written_heartbeat(monkeypatch):
     cloud = FakeCloud(monkeypatch)
     cloud.agents = [OVS]
-    monkeypatch.setattr(rename.host_changes, "rebind_ports", lambda *_arguments: None)
+    monkeypatch.setattr(rename.network, "rebind_ports", lambda *_arguments: None)
     params = {"old": "old", "new": "new", "agents": [], "database": False, "ports": []}
     assert rename.Neutron(cloud.systems()).apply(params, {}).memory == NOTED["neutron"]
 
@@ -256,7 +257,7 @@ def test_an_agent_that_lives_is_not_enough_its_ports_must_work_again(monkeypatch
     cloud = FakeCloud(monkeypatch)
     cloud.agents = [dataclasses.replace(OVS, heartbeat_timestamp="2026-11-21 06:00:09")]
     down, up = port("p1", "DOWN"), port("p2", "ACTIVE")
-    monkeypatch.setattr(rename.host_changes, "list_ports", lambda _cloud, _host: [down, up])
+    monkeypatch.setattr(rename.network, "list_ports", lambda _cloud, _host: [down, up])
     with pytest.raises(StepError, match=r"ports ACTIVE on new \(p1\)"):
         rename.AgentsAlive(cloud.systems()).apply({**ALIVE, "ports": ["p1", "p2"]}, NOTED)
     # p3 was deleted by its owner meanwhile; p1 was DOWN before.
@@ -310,7 +311,7 @@ class Services:
         self.at = dict(at or {})
         self.host = host
         self.held = 0
-        monkeypatch.setattr(rename.host_changes, "get_service", self.get_service)
+        monkeypatch.setattr(rename.compute_services, "get_service", self.get_service)
         self.systems = rename.Systems(
             {}, host, {}, self.sleep, lambda: self.now, still_ours=self.hold, _connection=object()
         )

@@ -30,8 +30,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.cli
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,
     EvacuationFacts,
-    EvacuationTarget,
     MigrationRow,
+    TargetHost,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import PROVABLE, of_addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
@@ -247,7 +247,7 @@ def _not_down(about: EvacuationFacts, request: EvacuationRequest) -> Items:
             yield finding("SG510", Subject("host", request.host), evidence, remedy)
 
 
-def _down(target: EvacuationTarget) -> bool:
+def _down(target: TargetHost) -> bool:
     return target.state != "up" or target.forced_down
 
 
@@ -255,7 +255,7 @@ def _down(target: EvacuationTarget) -> bool:
 AUTOMATIC = "AUTO:"
 
 
-def _unexplained(target: EvacuationTarget, request: EvacuationRequest) -> bool:
+def _unexplained(target: TargetHost, request: EvacuationRequest) -> bool:
     """Whether a host that is down counts for the blast radius: nobody said that it would be, and somebody is on it.
 
     One that an operation of this collection holds is known to be dead. One that is disabled and empty is in repair. How

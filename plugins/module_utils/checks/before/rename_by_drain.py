@@ -12,7 +12,12 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as renamed
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle, CloudFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    ApiServer,
+    Bundle,
+    CloudFacts,
+    TargetHost,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
     WARNING,
@@ -35,7 +40,7 @@ GO_ON = "Check the evidence, repair the cause, then run the same command again t
 
 def preflight(
     bundle: Bundle,
-    targets: t.Sequence[placement.PlacementTarget],
+    targets: t.Sequence[TargetHost],
     others: t.Sequence[str],
     request: RenameRequest,
     options: placement.DrainOptions,
@@ -83,7 +88,7 @@ def _agents(case: rename.Case) -> Items:
 
 def can_drain(
     bundle: Bundle,
-    targets: t.Sequence[placement.PlacementTarget],
+    targets: t.Sequence[TargetHost],
     others: t.Sequence[str],
     request: RenameRequest,
     options: placement.DrainOptions,
@@ -135,7 +140,7 @@ def _state(server: ApiServer) -> t.Iterator[Finding]:
 def _room(
     cloud: CloudFacts,
     servers: t.Sequence[ApiServer],
-    targets: t.Sequence[placement.PlacementTarget],
+    targets: t.Sequence[TargetHost],
     old: str,
     new: str,
 ) -> t.List[Finding]:

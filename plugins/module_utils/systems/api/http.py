@@ -11,6 +11,7 @@ microversion both sides know, which changes what calls mean.
 from __future__ import annotations
 
 import typing as t
+from concurrent import futures
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import urls
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
@@ -22,11 +23,13 @@ except ImportError:
     OPENSTACK = False  # reported by the module, see connection.py
 
 Params = t.Mapping[str, t.Any]
+_T = t.TypeVar("_T")
 
 COMPUTE = "compute"
 PLACEMENT = "placement"
 NETWORK = "network"
 HA = "instance_ha"
+IMAGE, VOLUME = "image", "block_storage"
 
 #: Nova's [api] max_limit and neutron's usual pagination_max_limit; a server that allows less gives less.
 PAGE = 1000
@@ -36,6 +39,8 @@ MAX_PAGES = 100_000
 
 #: Times a read is asked again where the connection was lost. What changes something is sent once.
 GET_RETRIES = 4
+#: Calls for single things at the same time.
+PARALLEL = 8
 
 
 def call(
@@ -71,6 +76,33 @@ def call(
             f"{method} {service} {path}: {response.status_code}: {text}", status=response.status_code, service=service
         )
     return _json(response, f"{method} {service} {path}")
+
+
+def get_or_none(
+    connection: t.Any, service: str, path: str, microversion: t.Optional[str] = None
+) -> t.Optional[t.Dict[str, t.Any]]:
+    """Read one thing; None where there is none. Raises :class:`ApiError`."""
+    try:
+        return call(connection, service, "GET", path, microversion)
+    except ApiError as error:
+        if error.data.get("status") == 404:
+            return None
+        raise
+
+
+def delete_if_there(connection: t.Any, service: str, path: str, microversion: t.Optional[str] = None) -> None:
+    """Delete one thing; one that is gone already is fine. Raises :class:`ApiError`."""
+    try:
+        call(connection, service, "DELETE", path, microversion)
+    except ApiError as error:
+        if error.data.get("status") != 404:
+            raise
+
+
+def each(things: t.Sequence[str], read: t.Callable[[str], _T]) -> t.Dict[str, _T]:
+    """Read something of each thing, a few at the same time. Raises what the first that fails raises."""
+    with futures.ThreadPoolExecutor(PARALLEL) as threads:
+        return dict(zip(things, threads.map(read, things)))
 
 
 def _json(response: t.Any, what: str) -> t.Dict[str, t.Any]:
@@ -164,3 +196,8 @@ def max_microversion(connection: t.Any, service: str) -> str:
     if data is None or not data.max_microversion:
         raise ApiError(f"{service}: no endpoint, or it offers no microversion", service=service)
     return ".".join(str(number) for number in data.max_microversion)
+
+
+def list_catalog(connection: t.Any) -> t.List[str]:
+    """Return the service types of the catalogue, sorted."""
+    return sorted({str(entry["type"]) for entry in connection.service_catalog})

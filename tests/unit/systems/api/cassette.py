@@ -18,9 +18,9 @@ import threading
 import types
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import reads
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import network
 
-CASSETTES = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "api"
+CASSETTES = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "api"
 SERVICES = ("compute", "placement", "network")
 #: What follows from the lab's addresses.
 ADDRESS = re.compile(r"https?://\d+\.\d+\.\d+\.\d+(:\d+)?")
@@ -100,7 +100,7 @@ class Player:
         for entry in tape["entries"]:
             if entry["path"] == "/ports":
                 # More is asked of ports than when these were recorded; what was not recorded is not in the answers.
-                entry["params"]["fields"] = list(reads.PORT_FIELDS)
+                entry["params"]["fields"] = list(network.PORT_FIELDS)
             self.record(entry)
         for service in SERVICES:
             setattr(self, service, _Service(service, self._play, tape["versions"].get(service)))
@@ -148,3 +148,8 @@ class Player:
             for entry in answers:
                 if (entry["service"], entry["method"], entry["path"]) == (service, "GET", path):
                     change(entry)
+
+
+def writes(player: Player) -> list[dict[str, t.Any]]:
+    """Return the requests that changed something."""
+    return [entry for entry in player.asked if entry["method"] != "GET"]

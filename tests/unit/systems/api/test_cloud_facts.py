@@ -1,19 +1,24 @@
 # Copyright: (c) 2026, stackguard.nova contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """What is read from answers of a real cloud (Nova 34), and what is said where they are missing or broken."""
 
 from __future__ import annotations
 
-import types
 import typing as t
 
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, reads
-from ansible_collections.stackguard.nova.tests.unit.systems.cassette import Player
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    cloud_facts,
+    http,
+    hypervisors,
+    network,
+    server_records,
+)
+from ansible_collections.stackguard.nova.tests.unit.systems.api.cassette import Player
 
 SCOPE = ["compute1", "cn7"]
 
@@ -30,7 +35,7 @@ def scoped() -> Player:
 
 
 def test_narrowed_to_a_host() -> None:
-    read = reads.read_cloud(scoped(), SCOPE)
+    read = cloud_facts.read_cloud(scoped(), SCOPE)
     assert read.unread == []
     assert read.scope == SCOPE
     assert (read.compute_max_microversion, read.placement_max_microversion) == ("2.104", "1.39")
@@ -75,7 +80,7 @@ def test_narrowed_to_a_host() -> None:
 def test_everything_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "PAGE", 2)
     player = Player("read_all")
-    read = reads.read_cloud(player)
+    read = cloud_facts.read_cloud(player)
     assert read.unread == []
     assert sorted(service.host for service in read.services or ()) == ["compute1", "compute2", "compute3"]
     assert len({node.id for node in read.hypervisors or ()}) == 3
@@ -105,10 +110,10 @@ def test_a_servers_port_is_read_wherever_it_is_bound() -> None:
             port["binding:host_id"] = "compute9"
 
     player.edit("network", "/ports", elsewhere)
-    read = reads.read_cloud(player, SCOPE)
+    read = cloud_facts.read_cloud(player, SCOPE)
     assert {port.device_id for port in read.ports or () if port.binding_host_id == "compute9"} == {key}
     assert read.port_devices == sorted(server.id for server in read.servers or ())
-    without = reads.read_cloud(scoped(), SCOPE, [part for part in reads.PARTS if part != "servers"])
+    without = cloud_facts.read_cloud(scoped(), SCOPE, [part for part in cloud_facts.PARTS if part != "servers"])
     assert without.ports
     assert without.port_devices == [], "servers that were not read are not said to have been asked for"
 
@@ -120,11 +125,11 @@ def test_ports_of_many_servers_are_asked_for_in_few_requests(monkeypatch: pytest
         asked.append(host or list(devices))
         return []
 
-    monkeypatch.setattr(reads, "list_ports", answer)
+    monkeypatch.setattr(network, "list_ports", answer)
     servers = [facts.ApiServer(f"{number:036}", "", None, "ACTIVE", *[None] * 6) for number in range(200)]
-    monkeypatch.setattr(reads, "list_servers", lambda _connection, _microversion, _host: servers)
+    monkeypatch.setattr(server_records, "list_servers", lambda _connection, _microversion, _host: servers)
     parts = ["compute_max_microversion", "servers", "ports"]
-    read = reads.read_cloud(Player("read_scoped"), ["compute1"], parts)
+    read = cloud_facts.read_cloud(Player("read_scoped"), ["compute1"], parts)
     assert asked[0] == "compute1"
     assert [len(devices) for devices in asked[1:]] == [50, 50, 50, 50]
     assert (
@@ -136,7 +141,7 @@ def test_ports_of_many_servers_are_asked_for_in_few_requests(monkeypatch: pytest
 
 def test_every_request_says_its_microversion() -> None:
     player = scoped()
-    reads.read_cloud(player, SCOPE)
+    cloud_facts.read_cloud(player, SCOPE)
     asked = {(entry["service"], entry["path"].split("/")[1], entry.get("microversion")) for entry in player.asked}
     assert {microversion is None for service, _path, microversion in asked if service == "network"} == {True}
     assert {(path, microversion) for service, path, microversion in asked if service == "compute"} == {
@@ -151,13 +156,13 @@ def test_every_request_says_its_microversion() -> None:
 
 def test_only_the_parts_asked_for() -> None:
     player = Player("read_scoped")
-    read = reads.read_cloud(player, SCOPE, ["agents", "ports"])
+    read = cloud_facts.read_cloud(player, SCOPE, ["agents", "ports"])
     assert {entry["service"] for entry in player.asked} == {"network"}
     assert read.agents
     assert read.services is None
     assert reasons(read)["services"] == "not asked for"
     with pytest.raises(ValueError, match="no such part: guests"):
-        reads.read_cloud(player, SCOPE, ["guests"])
+        cloud_facts.read_cloud(player, SCOPE, ["guests"])
 
 
 def fail(status: int, answer: t.Any) -> t.Callable[[dict[str, t.Any]], None]:
@@ -180,8 +185,8 @@ def test_a_part_that_is_refused_takes_no_other_with_it(service: str, path: str, 
     player = scoped()
     player.edit(service, path, fail(403, {"forbidden": {"code": 403, "message": "Policy doesn't allow it"}}))
     # Without services all hypervisors would be listed, which was not recorded.
-    parts = [name for name in reads.PARTS if (part, name) != ("services", "hypervisors")]
-    read = reads.read_cloud(player, SCOPE, parts)
+    parts = [name for name in cloud_facts.PARTS if (part, name) != ("services", "hypervisors")]
+    read = cloud_facts.read_cloud(player, SCOPE, parts)
     assert getattr(read, part) is None
     assert [name for name, reason in reasons(read).items() if reason != "not asked for"] == [part]
     assert "403: Policy doesn't allow it" in reasons(read)[part]
@@ -191,7 +196,7 @@ def test_a_part_that_is_refused_takes_no_other_with_it(service: str, path: str, 
 def test_an_answer_that_is_not_understood_is_unread(answer: t.Any) -> None:
     player = Player("read_scoped")
     player.edit("compute", "/os-services", fail(200, answer))
-    read = reads.read_cloud(player, [], ["services"])
+    read = cloud_facts.read_cloud(player, [], ["services"])
     assert read.services is None
     assert "services" in reasons(read)
 
@@ -208,7 +213,7 @@ def test_services_and_servers_of_a_cell_that_does_not_answer() -> None:
         "links": [],
     }
     player.edit("compute", "/servers/detail", lambda entry: entry["answer"]["servers"].append(lost))
-    read = reads.read_cloud(player, ["compute1"], ["compute_max_microversion", "services", "servers"])
+    read = cloud_facts.read_cloud(player, ["compute1"], ["compute_max_microversion", "services", "servers"])
     assert len(read.services or ()) == 1
     assert reasons(read)["services.compute1"] == "its cell does not answer"
     assert reasons(read)["servers.unknown"] == "1 servers in cells that do not answer"
@@ -227,17 +232,17 @@ def test_ports_say_their_subnets_and_trunks_and_subnets_their_segments() -> None
     params = {"fields": ["id", "segment_id"], "id": ["s1", "s2"], "limit": 1000}
     asked = {"service": "network", "method": "GET", "path": "/subnets", "params": params}
     player.record({**asked, "status": 200, "answer": {"subnets": [{"id": "s1", "segment_id": "g"}, {"id": "s2"}]}})
-    read = reads.read_cloud(player, SCOPE)
+    read = cloud_facts.read_cloud(player, SCOPE)
     assert {(tuple(port.subnets or ()), tuple(port.subports)) for port in read.ports or ()} == {
         (("s1", "s2"), ("sub1",))
     }
     assert (read.routed_subnets, read.unread) == (["s1"], [])
     player.edit("network", "/subnets", fail(403, {"forbidden": {"code": 403, "message": "no"}}))
-    read = reads.read_cloud(player, SCOPE)
+    read = cloud_facts.read_cloud(player, SCOPE)
     assert read.routed_subnets is None
     assert "403" in reasons(read)["routed_subnets"]
     # Of a whole cloud nobody needs it.
-    assert reads.read_cloud(player, [], ["catalog"]).routed_subnets is None
+    assert cloud_facts.read_cloud(player, [], ["catalog"]).routed_subnets is None
 
 
 def test_agents_say_whether_they_route() -> None:
@@ -249,7 +254,7 @@ def test_agents_say_whether_they_route() -> None:
     ]
     rest = {"binary": "b", "host": "compute1", "alive": True, "admin_state_up": True, "id": "a"}
     player.edit("network", "/agents", lambda entry: entry["answer"].update(agents=[{**rest, **row} for row in agents]))
-    read = reads.read_cloud(player, ["compute1"], ["agents"])
+    read = cloud_facts.read_cloud(player, ["compute1"], ["agents"])
     assert [(row.mode, row.distributed) for row in read.agents or ()] == [
         ("dvr_snat", False),
         (None, True),
@@ -264,7 +269,7 @@ def test_case_variants_of_a_service_are_kept() -> None:
         "/os-services",
         lambda entry: entry["answer"]["services"].append({**entry["answer"]["services"][0], "host": "COMPUTE1"}),
     )
-    read = reads.read_cloud(player, ["compute1"], ["services"])
+    read = cloud_facts.read_cloud(player, ["compute1"], ["services"])
     assert len({service.host.lower() for service in read.services or ()}) == 1
     assert "COMPUTE1" in {service.host for service in read.services or ()}
 
@@ -272,7 +277,7 @@ def test_case_variants_of_a_service_are_kept() -> None:
 def test_a_service_without_endpoint_is_unread() -> None:
     player = Player("read_scoped")
     player.placement.get_endpoint_data = lambda: None
-    read = reads.read_cloud(player, SCOPE, ["placement_max_microversion"])
+    read = cloud_facts.read_cloud(player, SCOPE, ["placement_max_microversion"])
     assert read.placement_max_microversion is None
     assert "placement: no endpoint" in reasons(read)["placement_max_microversion"]
 
@@ -281,7 +286,7 @@ def test_an_older_cloud_is_asked_with_its_own_microversion() -> None:
     player = Player("read_scoped")
     player.compute._max = "2.95"
     with pytest.raises(AssertionError, match=r"'microversion': '2\.95'"):
-        reads.read_cloud(player, SCOPE, ["servers"])
+        cloud_facts.read_cloud(player, SCOPE, ["servers"])
 
 
 def test_a_node_of_another_name_than_its_host_is_found() -> None:
@@ -300,50 +305,8 @@ def test_a_node_of_another_name_than_its_host_is_found() -> None:
     nothing = {"service": "compute", "method": "GET", "path": "/os-hypervisors/detail", "microversion": "2.53"}
     message = {"itemNotFound": {"code": 404, "message": f"No hypervisor matching '{host}' could be found."}}
     player.record({**nothing, "params": {"hypervisor_hostname_pattern": host}, "status": 404, "answer": message})
-    read = reads.read_cloud(player, [host], ["services", "hypervisors"])
+    read = cloud_facts.read_cloud(player, [host], ["services", "hypervisors"])
     assert [item.hypervisor_hostname for item in read.hypervisors or ()] == [f"node-of-{host}"]
-
-
-# --- pages ----------------------------------------------------------------------------------------------------
-
-
-class _Pages:
-    """A server with its own idea of pages."""
-
-    def __init__(self, *answers: dict[str, t.Any]) -> None:
-        self.answers = list(answers)
-        self.asked: list[t.Any] = []
-        self.compute = self
-
-    def request(self, _path: str, _method: str, **arguments: t.Any) -> t.Any:
-        self.asked.append(arguments["params"].get("marker"))
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return type("Answer", (), {"status_code": 200, "content": b"x", "json": lambda _self: answer})()
-
-
-NEXT = {"servers_links": [{"rel": "next", "href": "x"}]}
-
-
-def test_pages_end_where_the_server_names_no_next() -> None:
-    server = _Pages({"servers": [{"id": 1}, {"id": 2}], **NEXT}, {"servers": [{"id": 3}]})
-    assert [item["id"] for item in http.pages(server, "compute", "/s", "servers")] == [1, 2, 3]
-    assert server.asked == [None, "2"]
-
-
-def test_pages_end_at_an_empty_one() -> None:
-    server = _Pages({"servers": [{"id": 1}], **NEXT}, {"servers": [], **NEXT})
-    assert len(list(http.pages(server, "compute", "/s", "servers"))) == 1
-
-
-def test_a_server_that_repeats_itself_is_an_error() -> None:
-    server = _Pages({"servers": [{"id": 1}], **NEXT})
-    with pytest.raises(ApiError, match="repeats the page after 1"):
-        list(http.pages(server, "compute", "/s", "servers"))
-
-
-def test_an_answer_without_the_list_is_an_error() -> None:
-    with pytest.raises(ApiError, match="no servers in the answer"):
-        list(http.pages(_Pages({}), "compute", "/s", "servers"))
 
 
 def test_a_name_that_the_api_takes_for_no_pattern_is_found_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,38 +319,6 @@ def test_a_name_that_the_api_takes_for_no_pattern_is_found_among_all(monkeypatch
         asked.append(pattern)
         return [mine, other]
 
-    monkeypatch.setattr(reads, "list_hypervisors", list_hypervisors)
-    reader = reads._Reader(None, ["2001:db8::1", "<b>x</b>"], ["hypervisors"])
+    monkeypatch.setattr(hypervisors, "list_hypervisors", list_hypervisors)
+    reader = cloud_facts._Reader(None, ["2001:db8::1", "<b>x</b>"], ["hypervisors"])
     assert (reader.hypervisors([]), asked) == ([mine], [None])
-
-
-class Masakari:
-    """Failover segments and their hosts; pages of one, without saying so."""
-
-    def __init__(self, segments: dict[str, list[str]]) -> None:
-        self.segments = segments
-
-    def request(self, path: str, _method: str, **arguments: t.Any) -> t.Any:
-        names = list(self.segments)
-        key = "segments"
-        if path != "/segments":
-            key, names = "hosts", self.segments[path.split("/")[2]]
-        marker = (arguments.get("params") or {}).get("marker")
-        rest = names[names.index(marker) + 1 :] if marker else names
-        answer = {key: [{"uuid": name, "name": name} for name in rest[:1]]}
-        return types.SimpleNamespace(status_code=200, content=b"x", json=lambda: answer)
-
-
-def test_records_of_masakari_of_the_names_in_scope_are_read_over_all_pages() -> None:
-    player = scoped()
-    player.service_catalog.append({"type": "instance-ha"})
-    player.instance_ha = Masakari({"rack1": ["compute2"], "rack7": ["compute9", "Compute1"], "rack8": []})
-    read = reads.read_cloud(player, SCOPE)
-    assert read.ha_hosts == [facts.HaHost("Compute1", "Compute1", "rack7")]
-    assert read.unread == []
-    # A cloud without it has none; one that does not answer is unread.
-    assert reads.read_cloud(scoped(), SCOPE).ha_hosts == []
-    del player.instance_ha
-    read = reads.read_cloud(player, SCOPE)
-    assert read.ha_hosts is None
-    assert "ha_hosts" in reasons(read)

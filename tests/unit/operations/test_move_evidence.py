@@ -2,12 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is asked of Nova to move a server, and how the servers of a selection are found."""
+"""How the servers of a selection are found, and what others have in progress toward hosts."""
 
 from __future__ import annotations
 
 import dataclasses
-import types
 
 import pytest
 
@@ -17,40 +16,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import move_evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_moves
-from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
 from ansible_collections.stackguard.nova.tests.unit.zoned import WEB, server
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
-
-
-class Recorder:
-    """A Nova that takes whatever it is asked for."""
-
-    def __init__(self, offered):
-        self.asked = []
-        data = types.SimpleNamespace(max_microversion=offered)
-        self.compute = types.SimpleNamespace(request=self.request, get_endpoint_data=lambda: data)
-
-    def request(self, path, method, microversion=None, json=None, **_given):
-        self.asked.append((microversion, json))
-        return Answer(202)
-
-
-@pytest.mark.parametrize(
-    ("offered", "microversion", "force"),
-    [((2, 67), "2.30", {"force": False}), ((2, 68), "2.68", {}), ((2, 104), "2.68", {})],
-)
-def test_a_live_migration_names_a_host_that_the_scheduler_checks(offered, microversion, force):
-    nova = Recorder(offered)
-    server_moves.live_migrate(nova, WEB, "compute2")
-    body = {"os-migrateLive": {"host": "compute2", "block_migration": "auto", **force}}
-    assert nova.asked == [(microversion, body)]
-
-
-def test_a_cold_migration_names_its_host_too():
-    nova = Recorder((2, 104))
-    server_moves.cold_migrate(nova, WEB, "compute2")
-    assert nova.asked == [("2.56", {"migrate": {"host": "compute2"}})]
 
 
 def test_uuids_are_read_one_by_one_and_names_among_all():
@@ -92,9 +59,6 @@ def test_without_evidence_of_any_host_nothing_is_decided(tmp_path, mute):
         move_evidence.collect(mute, str(tmp_path), ["compute1"], None)
 
 
-# --- what others have on their way ----------------------------------------------------------------------------
-
-
 def row(status, uuid, dest, kind="live-migration"):
     return facts.ApiMigration(1, None, kind, status, uuid, "compute9", "compute9", dest, dest)
 
@@ -105,8 +69,12 @@ class Busy:
     def __init__(self, monkeypatch, rows, servers, topology=None):
         found = {"pagesize_kb": None, "nodes": []} if topology is None else topology
         patch = monkeypatch.setattr
-        patch(move_evidence.reads, "list_migrations", lambda _cloud, status: [r for r in rows if r.status == status])
-        patch(move_evidence.zones, "get_server", lambda _cloud, uuid: servers.get(uuid))
+        patch(
+            move_evidence.migration_records,
+            "list_migrations",
+            lambda _cloud, status: [r for r in rows if r.status == status],
+        )
+        patch(move_evidence.server_records, "whole_server", lambda _cloud, uuid: servers.get(uuid))
         patch(move_evidence.http, "call", lambda *_given: found)
 
 

@@ -13,10 +13,10 @@ import yaml
 from ansible_collections.stackguard.nova.plugins.doc_fragments import openstack as fragment
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection, reads
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts, connection
 from ansible_collections.stackguard.nova.plugins.modules import cloud_info
 from ansible_collections.stackguard.nova.tests.unit.modules.running import run
-from ansible_collections.stackguard.nova.tests.unit.systems.cassette import Player
+from ansible_collections.stackguard.nova.tests.unit.systems.api.cassette import Player
 
 AUTH = {"auth_url": "http://127.0.0.1:1/v3", "username": "admin", "password": "hunter2hunter2", "project_name": "admin"}
 
@@ -69,7 +69,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_documented_are_all_parts_and_all_options() -> None:
-    assert yaml.safe_load(cloud_info.DOCUMENTATION)["options"]["parts"]["choices"] == list(reads.PARTS)
+    assert yaml.safe_load(cloud_info.DOCUMENTATION)["options"]["parts"]["choices"] == list(cloud_facts.PARTS)
     documented = yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"]
     assert set(documented) == set(connection.OPENSTACK_SPEC)
     for name, option in connection.OPENSTACK_SPEC.items():

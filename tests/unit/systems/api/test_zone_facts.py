@@ -9,13 +9,16 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import zones
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    allocation_candidates,
+    server_actions,
+    server_records,
+    zone_facts,
+)
 from ansible_collections.stackguard.nova.tests.unit.builders import node, uid
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
 from ansible_collections.stackguard.nova.tests.unit.zoned import LARGE, WEB, server
@@ -23,7 +26,7 @@ from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
 
 
 def read(nova, *servers, url=None, flavor=LARGE):
-    return zones.read_zones(nova, servers or [zones.get_server(nova, WEB)], url, flavor)
+    return zone_facts.read_zones(nova, servers or [server_records.whole_server(nova, WEB)], url, flavor)
 
 
 def test_everything_is_read():
@@ -45,9 +48,9 @@ def test_pins_that_this_nova_does_not_show_are_unread_not_none(monkeypatch):
     def broken(_url, _uuids):
         raise DatabaseError("no way")
 
-    monkeypatch.setattr(zones.request_specs, "read_zones", broken)
+    monkeypatch.setattr(zone_facts.request_specs, "read_zones", broken)
     assert read(nova, url="db").pins is None
-    monkeypatch.setattr(zones.request_specs, "read_zones", lambda _url, _uuids: {WEB: None})
+    monkeypatch.setattr(zone_facts.request_specs, "read_zones", lambda _url, _uuids: {WEB: None})
     assert (read(nova, url="db").pins, read(nova, url="db").pins_from) == ({WEB: None}, "API database")
 
 
@@ -62,7 +65,7 @@ def test_pins_that_this_nova_does_not_show_are_unread_not_none(monkeypatch):
 @pytest.mark.parametrize("answer", [Answer(503, {"error": {"message": "later"}}), Answer(200, {"strange": []})])
 def test_what_does_not_answer_is_unread(monkeypatch, path, parts, answer):
     nova = Nova()
-    known = zones.get_server(nova, WEB)
+    known = server_records.whole_server(nova, WEB)
     real = nova._answer
     monkeypatch.setattr(nova, "_answer", lambda asked, *more: answer if asked == path else real(asked, *more))
     about = read(nova, known)
@@ -79,40 +82,9 @@ def test_volumes_without_a_block_storage_service_are_unread():
     assert read(nova, server()).volumes == {}
 
 
-# --- what placement is asked ----------------------------------------------------------------------------------
-
-
 def asked(root=True, aggregates=("b", "a"), **specs):
     flavor = dataclasses.replace(LARGE, extra_specs={name.replace("__", ":"): value for name, value in specs.items()})
-    return zones.question(flavor, root, aggregates)
-
-
-def test_the_question_is_restricted_to_the_zone():
-    assert asked() == {"resources": "DISK_GB:10,MEMORY_MB:4096,VCPU:2", "member_of": "in:a,b"}
-    assert "member_of" not in asked(aggregates=())
-
-
-def test_a_disk_that_is_a_volume_is_not_asked_for():
-    assert asked(root=False)["resources"] == "MEMORY_MB:4096,VCPU:2"
-
-
-def test_the_flavor_may_ask_for_other_resources_and_traits():
-    assert (
-        asked(resources__VCPU="0", resources__CUSTOM_FPGA="1")["resources"] == "CUSTOM_FPGA:1,DISK_GB:10,MEMORY_MB:4096"
-    )
-    assert (
-        asked(trait__HW_CPU_X86_AVX="required", trait__CUSTOM_OLD="forbidden")["required"]
-        == "!CUSTOM_OLD,HW_CPU_X86_AVX"
-    )
-    assert "VCPU" not in asked(hw__cpu_policy="dedicated")["resources"], "these are PCPU: not asked for at all"
-
-
-@given(st.dictionaries(st.text(max_size=12), st.text(max_size=6), max_size=4))
-def test_whatever_the_flavor_says_no_more_than_it_has_is_asked_for(specs):
-    flavor = dataclasses.replace(LARGE, extra_specs=specs)
-    question = zones.question(flavor, True, ["a"])
-    amounts = dict(part.split(":") for part in question["resources"].split(","))
-    assert int(amounts["MEMORY_MB"]) <= LARGE.ram
+    return allocation_candidates.zone_query(flavor, root, aggregates)
 
 
 def test_every_call_bears_its_microversion():
@@ -125,8 +97,8 @@ def test_every_call_bears_its_microversion():
         return real(path, method, microversion=microversion, **given)
 
     nova.compute.request = request
-    zones.pin(nova, WEB, "az1")
-    zones.resize(nova, WEB, "2")
+    server_actions.pin(nova, WEB, "az1")
+    server_actions.resize(nova, WEB, "2")
     read(nova, server())
     assert ("PUT", "servers", "2.104") in seen
     assert ("POST", "servers", "2.53") in seen

@@ -12,7 +12,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner i
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import evacuation
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import evacuations
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    allocation_candidates,
+    evacuation_facts,
+    server_actions,
+    server_records,
+)
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer, Clock, Nova
 
 
@@ -114,7 +119,7 @@ def test_a_server_whose_request_had_no_answer_stays_in_transit_when_the_proof_ex
     def mute(_cloud, _uuid, _host, _state):
         raise ApiError("timed out")
 
-    monkeypatch.setattr(evacuations, "evacuate", mute)
+    monkeypatch.setattr(server_actions, "evacuate", mute)
     wave = made.send(seats("a", "b"), parallel=1, good=fresh(made))
     assert [entry.uuid for entry in wave.riding] == ["a"]
     assert nova.asked == []
@@ -195,7 +200,7 @@ def test_stopped_needs_a_newer_nova():
     assert nova.versions == ["2.95"]
     old = Nova("a", max_microversion=(2, 93))
     with pytest.raises(ApiError, match=r"2\.95"):
-        evacuations.evacuate(old, "a", "host1", "stopped")
+        server_actions.evacuate(old, "a", "host1", "stopped")
     assert old.asked == []
 
 
@@ -335,11 +340,11 @@ def test_a_paused_server_is_not_asked_for():
 
 def test_what_placement_is_asked():
     specs = {"trait:HW_CPU_X86_AVX": "required", "trait:CUSTOM_OLD": "forbidden", "hw:mem_page_size": "large"}
-    assert evacuations.candidates_query({"VCPU": 2, "MEMORY_MB": 64, "DISK_GB": 0}, specs) == {
+    assert allocation_candidates.candidates_query({"VCPU": 2, "MEMORY_MB": 64, "DISK_GB": 0}, specs) == {
         "resources": "MEMORY_MB:64,VCPU:2",
         "required": "!CUSTOM_OLD,HW_CPU_X86_AVX",
     }
-    assert evacuations.candidates_query({"VCPU": 1}, {}) == {"resources": "VCPU:1"}
+    assert allocation_candidates.candidates_query({"VCPU": 1}, {}) == {"resources": "VCPU:1"}
 
 
 def test_the_topology_of_one_whose_topology_is_known_is_not_asked_for_again(monkeypatch):
@@ -349,8 +354,8 @@ def test_the_topology_of_one_whose_topology_is_known_is_not_asked_for_again(monk
         asked.append(path)
         return {"pagesize_kb": 2048, "nodes": [{"memory_mb": 512}]}
 
-    monkeypatch.setattr(evacuations.http, "call", call)
+    monkeypatch.setattr(server_records.http, "call", call)
     servers = [facts.ApiServer(uuid, uuid, None, "ACTIVE", "dead", "dead", None, None, 1, "az1") for uuid in "ab"]
-    found = evacuations._numa(None, servers, {"a": [], "gone": []})
+    found = evacuation_facts._numa(None, servers, {"a": [], "gone": []})
     assert found == {"a": [], "b": [facts.NumaCell(512, 2048)]}
     assert asked == ["/servers/b/topology"]

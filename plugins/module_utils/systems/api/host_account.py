@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Who is on a host, by more than one source: Nova's lists, placement, and cells that do not answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    compute_services,
+    http,
+    hypervisors,
+    migration_records,
+    resource_providers,
+    server_records,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+    """Who is on a host, by more than one source."""
+
+    #: Uuids that the list of the host's servers has.
+    listed: t.List[str]
+    #: Consumers of its resource providers that no list explains, each with what Nova says of it.
+    unlisted: t.Dict[str, str]
+    #: Soft-deleted servers: uuid to name.
+    soft_deleted: t.Dict[str, str]
+    #: Hosts whose cell does not answer, and uuids of servers of which Nova shows only that they exist.
+    cells_down: t.List[str]
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody is on the host, by all sources."""
+        return not (self.listed or self.unlisted or self.soft_deleted or self.cells_down)
+
+
+def account_of(connection: t.Any, host: str, cloud: t.Optional[facts.CloudFacts] = None) -> Account:
+    """Return who is on a host by Nova's lists, by placement, and by what Nova says of cells that do not answer.
+
+    Nova leaves the servers of such a cell out of every list that is filtered or paged, and lists no soft-deleted ones.
+    ``cloud``: narrowed to the host, read just before; None: read now. Raises :class:`ApiError`.
+    """
+    servers = None if cloud is None else placement.guests_of(cloud, host)
+    listed = [server.id for server in (server_records.servers_on(connection, host) if servers is None else servers)]
+    down = [str(item["host"]) for item in compute_services.raw_services(connection) if not item.get("id")]
+    records = http.items(
+        connection, http.COMPUTE, "/servers", "servers", compute_services.SERVICES, {"all_tenants": "1"}
+    )
+    down += [str(item["id"]) for item in records if item.get("status") == "UNKNOWN"]
+    deleted = server_records.soft_deleted(connection, host)
+    strange = sorted(_consumers(connection, host, cloud) - set(listed) - set(deleted))
+    said = http.each(strange, lambda uuid: _explained(connection, uuid, host))
+    unlisted = {uuid: why for uuid, why in said.items() if why is not None}
+    return Account(sorted(listed), unlisted, deleted, sorted(down))
+
+
+def _consumers(connection: t.Any, host: str, cloud: t.Optional[facts.CloudFacts]) -> t.Set[str]:
+    """Return who holds anything of the host's provider tree. A host without a node has no provider of its own."""
+    if cloud is not None and cloud.providers is not None and cloud.hypervisors is not None:
+        roots = [node.id for node in cloud.hypervisors if node.service_host == host]
+        return {uuid for root in roots for uuid in placement.needs_of(cloud, root)}
+    found: t.Set[str] = set()
+    for node in hypervisors.list_hypervisors(connection):
+        if node.service_host == host:
+            for provider in resource_providers.list_providers(connection, in_tree=node.id):
+                found |= set(resource_providers.provider_consumers(connection, provider.uuid) or ())
+    return found
+
+
+def _explained(connection: t.Any, uuid: str, host: str) -> t.Optional[str]:
+    """Return what is wrong with a consumer that no list of the host's servers has; None: there is a good reason."""
+    try:
+        answer = http.call(connection, http.COMPUTE, "GET", f"/servers/{uuid}", compute_services.SERVICES)["server"]
+    except ApiError as error:
+        if error.data.get("status") != 404:
+            return error.message
+        # A migration holds what its server has left behind, or would come back to.
+        params = {"host": host, "limit": 1000}
+        rows = http.pages(
+            connection,
+            http.COMPUTE,
+            "/os-migrations",
+            "migrations",
+            migration_records.MIGRATIONS,
+            params,
+            marker="uuid",
+        )
+        if any(row.get("uuid") == uuid for row in rows):
+            return None
+        return "no server and no migration has this uuid"
+    if answer.get("status") == "UNKNOWN":
+        return "its cell does not answer"
+    if answer.get("OS-EXT-SRV-ATTR:host") == host:
+        return f"Nova shows the server on {host} ({answer.get('status')}), but not in the list of that host's servers"
+    return None

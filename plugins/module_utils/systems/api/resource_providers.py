@@ -1,0 +1,175 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Placement's resource providers: their trees, traits and consumers; renamed and deleted.
+
+A change is guarded by what was read, and read back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
+
+Item = t.Mapping[str, t.Any]
+
+#: The tree: root and parent.
+PROVIDERS = "1.14"
+PROVIDER_AGGREGATES = "1.19"
+#: Who holds anything of a provider, and a provider of nobody.
+CONSUMERS = "1.29"
+#: GET /resource_providers/{uuid}/traits: traits and the provider's generation, read together.
+PROVIDER_TRAITS = "1.6"
+#: Nova puts it on the provider of a host whose compute service is disabled (releases 26 to 34).
+DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
+
+
+def provider_of(item: Item) -> facts.ResourceProvider:
+    """Build a resource provider, without allocations and aggregates."""
+    return facts.ResourceProvider(
+        uuid=item["uuid"],
+        name=item["name"],
+        generation=item["generation"],
+        root_provider_uuid=item.get("root_provider_uuid"),
+        parent_provider_uuid=item.get("parent_provider_uuid"),
+    )
+
+
+def list_providers(connection: t.Any, **filters: str) -> t.List[facts.ResourceProvider]:
+    """Return resource providers, by ``name``, ``in_tree`` or ``member_of`` if given (placement does not page)."""
+    found = http.items(connection, http.PLACEMENT, "/resource_providers", "resource_providers", PROVIDERS, filters)
+    return [provider_of(item) for item in found]
+
+
+def provider_trees(connection: t.Any, uuids: t.Sequence[str]) -> t.List[facts.ResourceProvider]:
+    """Return all providers of the trees that these are in, with their allocations and aggregates."""
+    found: t.Dict[str, facts.ResourceProvider] = {}
+    for uuid in uuids:
+        if uuid not in found:
+            found.update({provider.uuid: provider for provider in list_providers(connection, in_tree=uuid)})
+    return [_complete(connection, found[uuid]) for uuid in sorted(found)]
+
+
+def _complete(connection: t.Any, provider: facts.ResourceProvider) -> facts.ResourceProvider:
+    base = f"/resource_providers/{provider.uuid}"
+    allocations = http.call(connection, http.PLACEMENT, "GET", f"{base}/allocations", PROVIDERS)["allocations"]
+    aggregates = http.call(connection, http.PLACEMENT, "GET", f"{base}/aggregates", PROVIDER_AGGREGATES)["aggregates"]
+    return facts.ResourceProvider(
+        uuid=provider.uuid,
+        name=provider.name,
+        generation=provider.generation,
+        root_provider_uuid=provider.root_provider_uuid,
+        parent_provider_uuid=provider.parent_provider_uuid,
+        allocations={consumer: dict(entry["resources"]) for consumer, entry in allocations.items()},
+        aggregates=sorted(aggregates),
+    )
+
+
+def aggregate_members(connection: t.Any, aggregates: t.Sequence[facts.ApiAggregate]) -> t.Dict[str, t.List[str]]:
+    """Provider uuid to the uuids of its aggregates: one call for each aggregate, not one for each provider."""
+    found: t.Dict[str, t.List[str]] = {}
+    for uuid in sorted(aggregate.uuid for aggregate in aggregates if aggregate.uuid):
+        for provider in list_providers(connection, member_of=uuid):
+            found.setdefault(provider.uuid, []).append(uuid)
+    return found
+
+
+def with_members(
+    provider: facts.ResourceProvider, members: t.Optional[t.Mapping[str, t.List[str]]]
+) -> facts.ResourceProvider:
+    """Return a provider with its aggregates, as :func:`aggregate_members` found them; None: they were not read."""
+    if members is None:
+        return provider
+    return facts.ResourceProvider(
+        provider.uuid,
+        provider.name,
+        provider.generation,
+        provider.root_provider_uuid,
+        provider.parent_provider_uuid,
+        None,
+        members.get(provider.uuid, []),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ProviderTraits:
+    """A resource provider's traits, and the generation that they were read at."""
+
+    generation: int
+    traits: t.FrozenSet[str]
+
+
+def get_provider(connection: t.Any, uuid: str) -> facts.ResourceProvider:
+    """Return one resource provider, without allocations. Raises :class:`ApiError`, status 404 where there is none."""
+    path = f"/resource_providers/{uuid}"
+    return provider_of(http.call(connection, http.PLACEMENT, "GET", path, PROVIDERS))
+
+
+def get_provider_traits(connection: t.Any, uuid: str) -> ProviderTraits:
+    """Return a resource provider's traits and generation. Raises :class:`ApiError`, status 404 where there is none."""
+    path = f"/resource_providers/{uuid}/traits"
+    answer = http.call(connection, http.PLACEMENT, "GET", path, PROVIDER_TRAITS)
+    try:
+        return ProviderTraits(int(answer["resource_provider_generation"]), frozenset(answer["traits"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ApiError(f"GET placement {path}: the answer cannot be parsed: {error}") from None
+
+
+def rename_provider(connection: t.Any, uuid: str, before: str, after: str) -> facts.ResourceProvider:
+    """Give a resource provider a new name; uuid, parent, inventory and allocations stay. Returns it as read back.
+
+    Raises :class:`Conflict` where it is gone, has neither name, or the new name is taken; :class:`ApiError`.
+    """
+    provider = _existing_provider(connection, uuid)
+    if provider.name == after:
+        return provider
+    if provider.name != before:
+        raise Conflict(
+            f"resource provider {uuid} has the name {provider.name!r}, expected {before!r}",
+            uuid=uuid,
+            expected=before,
+            found=provider.name,
+        )
+    # A name without the parent would be understood as taking the child out of its tree, and refused.
+    body = {"name": after, "parent_provider_uuid": provider.parent_provider_uuid}
+    try:
+        http.call(connection, http.PLACEMENT, "PUT", f"/resource_providers/{uuid}", PROVIDERS, body=body)
+    except ApiError as error:
+        if error.data.get("status") in (404, 409):
+            raise Conflict(f"resource provider {uuid} cannot be renamed to {after!r}: {error}", uuid=uuid) from None
+        raise
+    provider = _existing_provider(connection, uuid)
+    if provider.name != after:
+        raise ApiError(f"resource provider {uuid} still has the name {provider.name!r}")
+    return provider
+
+
+def _existing_provider(connection: t.Any, uuid: str) -> facts.ResourceProvider:
+    try:
+        return get_provider(connection, uuid)
+    except ApiError as error:
+        if error.data.get("status") == 404:
+            raise Conflict(f"resource provider {uuid} no longer exists", uuid=uuid) from None
+        raise
+
+
+def provider_aggregates(connection: t.Any, provider: str) -> t.Optional[t.List[str]]:
+    """Return the aggregates of a resource provider; None where placement has no such provider."""
+    answer = http.get_or_none(connection, http.PLACEMENT, f"/resource_providers/{provider}/aggregates", CONSUMERS)
+    return None if answer is None else list(answer["aggregates"])
+
+
+def provider_consumers(connection: t.Any, provider: str) -> t.Optional[t.List[str]]:
+    """Return who holds anything of a resource provider; None where placement has no such provider."""
+    answer = http.get_or_none(connection, http.PLACEMENT, f"/resource_providers/{provider}/allocations", CONSUMERS)
+    return None if answer is None else sorted(answer["allocations"])
+
+
+def delete_provider(connection: t.Any, provider: str) -> None:
+    """Delete a resource provider of which nobody holds anything: placement refuses any other."""
+    http.delete_if_there(connection, http.PLACEMENT, f"/resource_providers/{provider}", CONSUMERS)

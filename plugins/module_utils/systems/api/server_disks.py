@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What servers have in Cinder and Glance: volumes, their zones and encryption, and properties of images."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
+
+Json = t.Dict[str, t.Any]
+
+#: Service types of Cinder.
+VOLUME_TYPES = ("block-storage", "block-store", "volumev3", "volume")
+#: Image properties that decide something here begin so.
+PROPERTIES = ("hw_", "os_", "trait:")
+
+
+def volume_zones(connection: t.Any, servers: t.Sequence[facts.ApiServer]) -> t.Dict[str, t.Optional[str]]:
+    """Return the zone of each volume of these servers, by its uuid. Raises :class:`ApiError`."""
+    wanted = sorted({volume for server in servers for volume in server.volumes})
+    if not wanted:
+        return {}
+    if not set(http.list_catalog(connection)) & set(VOLUME_TYPES):
+        raise ApiError("the catalogue has no block storage service")
+    found: t.Dict[str, t.Optional[str]] = {}
+    for uuid in wanted:
+        found[uuid] = get_volume(connection, uuid).get("availability_zone")
+    return found
+
+
+def get_volume(connection: t.Any, uuid: str) -> Json:
+    """Return a volume as cinder shows it. Raises :class:`ApiError`."""
+    return t.cast("Json", http.call(connection, http.VOLUME, "GET", f"/volumes/{uuid}")["volume"])
+
+
+def volumes_of(
+    connection: t.Any, servers: t.Sequence[facts.ApiServer], known: t.Mapping[str, t.Any]
+) -> t.Dict[str, t.List[Json]]:
+    """Return the volumes of each server that has any, as cinder shows them, but for servers known before."""
+    wanted = {server.id: server.volumes for server in servers if server.volumes and server.id not in known}
+    found = http.each(
+        sorted({volume for volumes in wanted.values() for volume in volumes}),
+        lambda uuid: get_volume(connection, uuid),
+    )
+    return {uuid: [found[volume] for volume in volumes] for uuid, volumes in wanted.items()}
+
+
+def encrypted_volumes(
+    servers: t.Sequence[facts.ApiServer],
+    volumes: t.Mapping[str, t.Sequence[Json]],
+    known: t.Mapping[str, t.List[str]],
+) -> t.Dict[str, t.List[str]]:
+    """Return the encrypted volumes of each server, as they were read now or before."""
+    read = {uuid: [str(row["id"]) for row in rows if row.get("encrypted")] for uuid, rows in volumes.items()}
+    return {server.id: read.get(server.id, known.get(server.id, [])) for server in servers}
+
+
+def image_properties(
+    connection: t.Any,
+    servers: t.Sequence[facts.ApiServer],
+    volumes: t.Mapping[str, t.Sequence[Json]],
+    known: t.Mapping[str, t.Dict[str, str]],
+) -> t.Dict[str, t.Dict[str, str]]:
+    """Return the properties of each server's image: Glance's, or those that its boot volume was made with.
+
+    Nova keeps a copy of its own, which no API shows before microversion 2.98; an image that is gone is unread.
+    """
+    images = sorted({server.image for server in servers if server.image and server.id not in known})
+    read = http.each(images, lambda image: _image(connection, image))
+    found = {server.id: known[server.id] for server in servers if server.id in known}
+    for server in servers:
+        image = read.get(server.image) if server.image else None
+        if server.id not in found and image is not None:
+            found[server.id] = image
+        for volume in volumes.get(server.id, ()) if server.image == "" else ():
+            if volume.get("bootable") in ("true", True):
+                found.setdefault(server.id, _wanted(volume.get("volume_image_metadata") or {}))
+    return found
+
+
+def _image(connection: t.Any, uuid: str) -> t.Optional[t.Dict[str, str]]:
+    answer = http.get_or_none(connection, http.IMAGE, f"/images/{uuid}")
+    return None if answer is None else _wanted(answer)
+
+
+def _wanted(properties: Json) -> t.Dict[str, str]:
+    return {
+        str(key): str(value)
+        for key, value in properties.items()
+        if str(key).startswith(PROPERTIES) and isinstance(value, (str, int, bool))
+    }

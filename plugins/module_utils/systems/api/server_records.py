@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers as Nova shows them: listed, one by one, with locks, shares and topology."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import flavors, http
+
+Json = t.Dict[str, t.Any]
+Item = t.Mapping[str, t.Any]
+
+#: Servers without what newer releases add.
+SERVERS = "2.53"
+#: pinned_availability_zone (29 and newer).
+PIN_SHOWN = "2.96"
+#: NUMA cells of a server.
+TOPOLOGY = "2.78"
+#: Shares of a server.
+SHARES = "2.97"
+#: Locks with a reason, shown and filtered by.
+LOCKS = "2.73"
+
+
+def list_servers(connection: t.Any, microversion: str, host: t.Optional[str] = None) -> t.List[facts.ApiServer]:
+    """Return all servers of all projects, or those on one host."""
+    params = {"all_tenants": "1", **({"host": host} if host else {})}
+    items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", microversion, params)
+    # Of a whole cloud the flavors and metadata of a million servers would only be carried about.
+    return [server_of(item, whole=host is not None) for item in items]
+
+
+def server_of(item: Item, whole: bool = False) -> facts.ApiServer:
+    """Build a server. In a cell that does not answer only id, project and C(UNKNOWN) are known.
+
+    ``whole``: with flavor, image, config drive and metadata.
+    """
+    image = item.get("image")
+    return facts.ApiServer(
+        id=item["id"],
+        name=item.get("name") or "",
+        project_id=item.get("tenant_id"),
+        status=item["status"],
+        host=item.get("OS-EXT-SRV-ATTR:host"),
+        hypervisor_hostname=item.get("OS-EXT-SRV-ATTR:hypervisor_hostname"),
+        task_state=item.get("OS-EXT-STS:task_state"),
+        vm_state=item.get("OS-EXT-STS:vm_state"),
+        power_state=item.get("OS-EXT-STS:power_state"),
+        availability_zone=item.get("OS-EXT-AZ:availability_zone"),
+        locked=item.get("locked"),
+        pinned_availability_zone=item.get("pinned_availability_zone"),
+        volumes=[volume["id"] for volume in item.get("os-extended-volumes:volumes_attached") or ()],
+        flavor=flavors.flavor_of(item.get("flavor")) if whole else None,
+        image=(image["id"] if isinstance(image, dict) else image) if whole else None,
+        config_drive=bool(item["config_drive"]) if whole and "config_drive" in item else None,
+        metadata=item.get("metadata") if whole else None,
+    )
+
+
+def servers_on(connection: t.Any, host: str) -> t.List[facts.ApiServer]:
+    """Return every server of a host, of whatever project."""
+    return list_servers(connection, SERVERS, host)
+
+
+def servers_since(connection: t.Any, host: t.Optional[str], since: t.Optional[str]) -> t.List[facts.ApiServer]:
+    """Return the servers, of one host or of all, that changed since then, the deleted among them.
+
+    ``since``: ISO 8601, by Nova's clock; None: all that exist.
+    """
+    params = {"all_tenants": "1", **({"host": host} if host else {}), **({"changes-since": since} if since else {})}
+    items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", SERVERS, params)
+    return [server_of(item) for item in items]
+
+
+def server_as_listed(connection: t.Any, uuid: str) -> t.Optional[facts.ApiServer]:
+    """Return one server as the lists have it, or None where it is gone."""
+    item = raw_server(connection, uuid)
+    return None if item is None else server_of(item)
+
+
+def raw_server(connection: t.Any, uuid: str) -> t.Optional[Json]:
+    """Return one server as the API says, or None where it is gone."""
+    answer = http.get_or_none(connection, http.COMPUTE, f"/servers/{uuid}", SERVERS)
+    return None if answer is None else t.cast("Json", answer["server"])
+
+
+def servers_microversion(connection: t.Any) -> str:
+    """Return the microversion that servers are read with: one that shows pins, where there is one."""
+    return releases.lower_microversion(PIN_SHOWN, http.max_microversion(connection, http.COMPUTE))
+
+
+def whole_server(connection: t.Any, uuid: str) -> t.Optional[facts.ApiServer]:
+    """Return one server with its flavor, and its pin where this Nova shows it; None: there is none."""
+    answer = http.get_or_none(connection, http.COMPUTE, f"/servers/{uuid}", servers_microversion(connection))
+    return None if answer is None else server_of(answer["server"], whole=True)
+
+
+def named_servers(connection: t.Any, name: str) -> t.List[str]:
+    """Return the uuids of all servers of that very name. Nova's filter is a regular expression, in any case."""
+    params = {"all_tenants": "1"}
+    items = http.pages(connection, http.COMPUTE, "/servers", "servers", servers_microversion(connection), params)
+    return sorted(item["id"] for item in items if item["name"] == name)
+
+
+def soft_deleted(connection: t.Any, host: str) -> t.Dict[str, str]:
+    """Return the soft-deleted servers of a host, uuid to name.
+
+    Only a list of deleted servers has them (db/main/api.py, instance_get_all_by_filters_sort)."""
+    params = {"all_tenants": "1", "host": host, "deleted": "True", "status": "SOFT_DELETED"}
+    items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", SERVERS, params)
+    return {str(item["id"]): str(item.get("name") or "") for item in items if item.get("status") == "SOFT_DELETED"}
+
+
+def shares_of(connection: t.Any, servers: t.Sequence[facts.ApiServer], known: t.Mapping[str, int]) -> t.Dict[str, int]:
+    """Return how many shares each server has; none where this Nova knows no shares.
+
+    ``known`` stays as it was: a share is attached and detached by the server's own nova-compute.
+    """
+    offered = http.max_microversion(connection, http.COMPUTE)
+    if releases.microversion_tuple(offered) < releases.microversion_tuple(SHARES):
+        return {server.id: 0 for server in servers}
+
+    def read(uuid: str) -> int:
+        return len(http.items(connection, http.COMPUTE, f"/servers/{uuid}/shares", "shares", SHARES))
+
+    found = http.each([server.id for server in servers if server.id not in known], read)
+    return {server.id: known[server.id] if server.id in known else found[server.id] for server in servers}
+
+
+def numa_cells(connection: t.Any, uuid: str) -> t.List[facts.NumaCell]:
+    """Return the NUMA cells of a server, each with its page size, KiB; None: no size was asked for."""
+    answer = http.call(connection, http.COMPUTE, "GET", f"/servers/{uuid}/topology", TOPOLOGY)
+    page = answer["pagesize_kb"]
+    return [facts.NumaCell(int(cell["memory_mb"]), page) for cell in answer["nodes"]]
+
+
+def guest_states(connection: t.Any, hosts: t.Iterable[str], uuids: t.Iterable[str] = ()) -> t.List[facts.GuestState]:
+    """Return the servers of these hosts, of whatever project, and those of ``uuids``, wherever they are now.
+
+    A paged list leaves out every server of a cell that does not answer (nova/compute/multi_cell_list.py), and those
+    that are soft-deleted: what of ``uuids`` it lacks is asked for singly. One that is gone is left out. Raises ApiError
+    where Nova does not know a server's state.
+    """
+    found: t.Dict[str, facts.GuestState] = {}
+    for host in hosts:
+        found.update({guest.uuid: guest for guest in _listed(connection, {"host": host})})
+    missing = sorted(set(uuids) - set(found))
+    singly = http.each(missing, lambda uuid: _single(connection, uuid))
+    found.update({uuid: guest for uuid, guest in singly.items() if guest is not None})
+    return [found[uuid] for uuid in sorted(found)]
+
+
+def locked_for(connection: t.Any, reason: str) -> t.List[facts.GuestState]:
+    """Return the servers that are locked for this very reason, wherever they are, of the cells that answer."""
+    return [guest for guest in _listed(connection, {"locked": "true"}) if guest.reason == reason]
+
+
+def _listed(connection: t.Any, params: t.Mapping[str, str]) -> t.List[facts.GuestState]:
+    rows = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", LOCKS, {"all_tenants": "1", **params})
+    return [_state(row) for row in rows]
+
+
+def _single(connection: t.Any, uuid: str) -> t.Optional[facts.GuestState]:
+    answer = http.get_or_none(connection, http.COMPUTE, f"/servers/{uuid}", LOCKS)
+    return None if answer is None else _state(answer["server"])
+
+
+def _state(row: t.Mapping[str, t.Any]) -> facts.GuestState:
+    # A server of a cell that does not answer is shown with little more than its uuid (2.69; views/servers.py).
+    if "locked" not in row or "OS-EXT-STS:task_state" not in row:
+        raise ApiError(f"server {row['id']}: Nova does not know its state: its cell does not answer")
+    return facts.GuestState(
+        row["id"],
+        row.get("name") or "",
+        row.get("OS-EXT-SRV-ATTR:host"),
+        row["OS-EXT-STS:task_state"],
+        bool(row["locked"]),
+        row.get("locked_reason"),
+    )

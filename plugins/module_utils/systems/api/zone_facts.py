@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What decides in which zone servers stay: zones, pins, volumes, and what placement offers within a zone.
+
+A server's pin is shown from 2.96 on (release 29); before that the API database has it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    allocation_candidates,
+    compute_services,
+    host_aggregates,
+    http,
+    hypervisors,
+    resource_providers,
+    server_disks,
+    server_records,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import request_specs
+
+_T = t.TypeVar("_T")
+
+
+def read_zones(
+    connection: t.Any,
+    servers: t.Sequence[facts.ApiServer],
+    api_db_url: t.Optional[str] = None,
+    flavor: t.Optional[facts.ServerFlavor] = None,
+    whole: bool = True,
+) -> facts.ZoneFacts:
+    """Read what decides in which zone these servers stay. ``flavor``: what they shall be; None: what they are.
+
+    ``whole`` False, for many servers: without their volumes and placement's offers, each of which is a call.
+    Never raises for a part that cannot be read: see ``unread``. ``servers``: as :func:`find_servers` returns them.
+    """
+    unread: t.List[facts.Unread] = []
+
+    def part(name: str, read: t.Callable[[], _T]) -> t.Optional[_T]:
+        try:
+            return read()
+        except (ApiError, DatabaseError) as error:
+            unread.append(facts.Unread(name, error.message))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            unread.append(facts.Unread(name, f"the answer cannot be parsed: {type(error).__name__} {error}"))
+        return None
+
+    offered = part("microversion", lambda: http.max_microversion(connection, http.COMPUTE))
+    services = part("services", lambda: compute_services.list_services(connection))
+    aggregates = part("aggregates", lambda: host_aggregates.list_aggregates(connection))
+    pins, pins_from = None, None
+    if offered is not None and _at_least(offered, server_records.PIN_SHOWN):
+        pins, pins_from = {server.id: server.pinned_availability_zone for server in servers}, "compute API"
+    elif api_db_url:
+        uuids = [server.id for server in servers]
+        pins = part("pins", lambda: request_specs.read_zones(str(api_db_url), uuids))
+        pins_from = "API database"
+    else:
+        unread.append(
+            facts.Unread("pins", f"microversion {offered} does not show them, and nova_api_db_url is not set")
+        )
+    found = None
+    if whole and aggregates is not None and services is not None:
+        places = aggregates, services
+        found = part("offers", lambda: _offers(connection, servers, flavor, *places))
+    return facts.ZoneFacts(
+        read_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        compute_max_microversion=offered,
+        services=services,
+        hypervisors=part("hypervisors", lambda: hypervisors.list_hypervisors(connection)),
+        aggregates=aggregates,
+        members=part("members", lambda: _members(connection, aggregates or [])) if aggregates is not None else None,
+        servers=list(servers),
+        pins=pins,
+        pins_from=pins_from,
+        volumes=part("volumes", lambda: server_disks.volume_zones(connection, servers)) if whole else None,
+        offers=found,
+        unread=unread,
+    )
+
+
+def _at_least(offered: str, wanted: str) -> bool:
+    return releases.microversion_tuple(offered) >= releases.microversion_tuple(wanted)
+
+
+def _members(connection: t.Any, aggregates: t.Sequence[facts.ApiAggregate]) -> t.Dict[str, t.List[str]]:
+    zoned = sorted(item.uuid for item in aggregates if item.uuid and item.availability_zone)
+    return {
+        uuid: sorted(provider.uuid for provider in resource_providers.list_providers(connection, member_of=uuid))
+        for uuid in zoned
+    }
+
+
+def _offers(
+    connection: t.Any,
+    servers: t.Sequence[facts.ApiServer],
+    flavor: t.Optional[facts.ServerFlavor],
+    aggregates: t.Sequence[facts.ApiAggregate],
+    services: t.Sequence[facts.ApiService],
+) -> t.Dict[str, t.List[str]]:
+    """Ask placement once for each kind of server, within the aggregates of its zone as the scheduler would."""
+    zones = {service.host: service.zone for service in services}
+    answers: t.Dict[str, t.List[str]] = {}
+    found: t.Dict[str, t.List[str]] = {}
+    for server in servers:
+        wanted = flavor or server.flavor
+        if wanted is None or server.image is None or server.host not in zones:
+            continue
+        zone = zones[server.host]
+        query = allocation_candidates.zone_query(
+            wanted, bool(server.image), [item.uuid or "" for item in aggregates if _carries(item, zone)]
+        )
+        key = repr(sorted(query.items()))
+        if key not in answers:
+            answers[key] = allocation_candidates.list_offers(connection, query)
+        found[server.id] = answers[key]
+    return found
+
+
+def _carries(aggregate: facts.ApiAggregate, zone: t.Optional[str]) -> bool:
+    return aggregate.availability_zone is not None and aggregate.availability_zone == zone

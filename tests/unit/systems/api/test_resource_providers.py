@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Resource providers, against answers recorded from a real cloud: renamed there and back, guarded, read back."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    resource_providers,
+)
+from ansible_collections.stackguard.nova.tests.unit.systems.api.cassette import Player, writes
+
+NOBODY = "00000000-0000-0000-0000-00000000dead"
+
+
+def a_provider(player: Player) -> str:
+    for answers in player._answers.values():
+        if answers[0]["method"] == "PUT" and answers[0]["json"]["name"] == "cn7":
+            return str(answers[0]["path"]).rpartition("/")[2]
+    raise AssertionError
+
+
+def test_provider_there_and_back() -> None:
+    player = Player("provider")
+    uuid = a_provider(player)
+    assert resource_providers.rename_provider(player, uuid, "compute1", "cn7").name == "cn7"
+    assert writes(player)[0]["json"] == {"name": "cn7", "parent_provider_uuid": None}
+    assert writes(player)[0]["microversion"] == "1.14"
+    assert resource_providers.rename_provider(player, uuid, "cn7", "compute1").name == "compute1"
+    assert len(writes(player)) == 2
+    assert resource_providers.rename_provider(player, uuid, "cn7", "compute1").name == "compute1"
+    assert len(writes(player)) == 2, "it was so already"
+    with pytest.raises(Conflict, match="is called 'compute1', expected 'other'"):
+        resource_providers.rename_provider(player, uuid, "other", "cn9")
+    with pytest.raises(Conflict, match="already exists"):
+        resource_providers.rename_provider(player, uuid, "compute1", "compute2")
+    with pytest.raises(Conflict, match="is gone"):
+        resource_providers.rename_provider(player, NOBODY, "a", "b")
+
+
+def test_a_child_stays_in_its_tree() -> None:
+    player = Player("provider")
+    uuid = a_provider(player)
+    parent = {"parent_provider_uuid": "9b3d8f0c-3a86-4ac5-a3c5-c9e1f0a6f6de"}
+    player.edit("placement", f"/resource_providers/{uuid}", lambda entry: entry["answer"].update(parent))
+    with pytest.raises(AssertionError, match="never recorded"):
+        resource_providers.rename_provider(player, uuid, "compute1", "cn7")
+    assert writes(player)[0]["json"] == {"name": "cn7", **parent}
+
+
+def test_traits_of_a_provider_come_with_their_generation() -> None:
+    player = Player("provider")
+    path = f"/resource_providers/{NOBODY}/traits"
+    request = {"service": "placement", "method": "GET", "path": path, "microversion": "1.6"}
+    answer: dict[str, t.Any] = {"traits": ["COMPUTE_STATUS_DISABLED", "HW_CPU_X86_VMX"]}
+    player.record({**request, "status": 200, "answer": {**answer, "resource_provider_generation": 22}})
+    found = resource_providers.get_provider_traits(player, NOBODY)
+    assert (found.generation, found.traits) == (22, {"COMPUTE_STATUS_DISABLED", "HW_CPU_X86_VMX"})
+    player.edit("placement", path, lambda entry: entry["answer"].pop("resource_provider_generation"))
+    with pytest.raises(ApiError, match="not understood"):
+        resource_providers.get_provider_traits(player, NOBODY)

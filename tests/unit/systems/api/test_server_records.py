@@ -1,0 +1,27 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the API does not show in lists is asked for singly, and a server whose cell is silent is not one at rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import server_records
+from ansible_collections.stackguard.nova.tests.unit.systems.api.listing_api import Api, server
+
+
+def test_a_guest_that_the_list_leaves_out_is_asked_for_singly(monkeypatch):
+    api = Api(monkeypatch, [server("a"), server("b"), server("c", "elsewhere")], listed=["a"])
+    found = server_records.guest_states(None, ["old1"], ["a", "b", "c", "gone"])
+    assert [(guest.uuid, guest.host) for guest in found] == [("a", "old1"), ("b", "old1"), ("c", "elsewhere")]
+    assert ("GET", "/servers/a") not in api.asked, "the list had it"
+
+
+def test_a_guest_of_a_cell_that_does_not_answer_is_an_error_and_not_a_guest_at_rest(monkeypatch):
+    """views/servers.py shows such a server with its uuid and the status UNKNOWN."""
+    Api(monkeypatch, [server("a"), {"id": "b", "status": "UNKNOWN"}], listed=["a"])
+    with pytest.raises(ApiError, match="server b: Nova does not know its state: its cell does not answer"):
+        server_records.guest_states(None, ["old1"], ["a", "b"])
