@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import typing as t
@@ -18,12 +19,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks import cove
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, FactsError
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, operation_records
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page
 
 Result = t.Dict[str, t.Any]
 
 #: Of the role, whose the page is.
 TEMPLATES = os.path.join(os.path.dirname(__file__), "..", "..", "roles", "audit", "templates")
+#: What each code means.
+PAGES = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "codes")
 SUMMARY_LINES = 40
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evidence_dir": {"type": "path"},
@@ -143,7 +146,7 @@ def _load_or_nothing(directory: str) -> Bundle:
         return evidence.nothing()
 
 
-def page(found: audit.AuditResult) -> str:
+def page(found: audit.AuditResult, extra: t.Optional[audit_page.Extra] = None) -> str:
     """Return C(report.html)."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -152,9 +155,20 @@ def page(found: audit.AuditResult) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return audit.page(
-        found, environment.get_template("report.html.j2").render, *map(_text, ("report.css", "report.js"))
+    environment.filters.update(visible=audit.visible, room_words=audit_page.room_words)
+    given = extra or audit_page.Extra(docs=docs({item["code"] for item in found.report["findings"]}))
+    return audit_page.page(
+        found, environment.get_template("report.html.j2").render, *map(_text, ("report.css", "report.js")), given
     )
+
+
+def docs(codes: t.Iterable[str]) -> t.Dict[str, str]:
+    """Return the pages of these codes, as they ship with the collection."""
+    found = {}
+    for code in codes:
+        with contextlib.suppress(OSError), open(os.path.join(PAGES, f"{code}.md"), encoding="utf-8") as stream:
+            found[code] = stream.read()
+    return found
 
 
 def _text(name: str) -> str:

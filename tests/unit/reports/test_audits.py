@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, capacity_outlook
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleets
-from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, troubled
+from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, many, troubled
 
 FORMS = (audit.report_json, audit.forecast_json, audit.report_prom, audit.table, page)
 
@@ -88,6 +88,14 @@ def test_what_destroys_comes_first_and_each_remedy_once():
     assert severities == sorted(severities, key=findings.SEVERITIES.index)
     missing = next(entry for entry in entries if entry.code == "SG109")
     assert len(missing.objects) <= audit.NAMED
+    assert missing.number == sum(1 for item in audited(troubled()).checked.findings if item.code == "SG109")
+    assert missing.hosts[:2] == ("compute1", "compute2")
+
+
+def test_objects_of_one_name_are_counted_by_id():
+    (entry,) = audit.to_do(audited(many(300)))
+    assert (entry.number, len(entry.objects) + entry.more, entry.kind) == (300, 300, "instance")
+    assert "300  guest1, guest1" in audit.table(audited(many(300)))
 
 
 def test_what_an_override_passes_is_not_to_be_done():
@@ -165,9 +173,11 @@ def test_the_page_holds_every_finding_and_asks_no_network():
     found = audited(troubled())
     text = page(found)
     seen = _Page(text)
-    assert seen.tags.count("article") == len(found.checked.findings)
+    assert seen.attributes.count(("class", "finding")) == len(found.checked.findings)
     links = {value for name, value in seen.attributes if name in ("src", "href", "action", "srcset")}
-    assert all(value.startswith(audit.PAGES) for value in links)
+    assert all(value.startswith("#") for value in links)
+    places = {value for name, value in seen.attributes if name == "id"}
+    assert {value[1:] for value in links} <= places
     assert "default-src 'none'" in text
     assert "@import" not in text
     assert "url(" not in text
