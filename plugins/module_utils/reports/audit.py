@@ -309,9 +309,14 @@ def host_of(item: Finding) -> t.Optional[str]:
     return item.object.host or (item.object.id if item.object.kind == "host" else None)
 
 
-def table(found: AuditResult) -> str:
+def table(found: AuditResult, against: t.Optional[changes.Changes] = None) -> str:
     """Return the outcome as a short table for a terminal."""
     lines = [f"verdict {found.verdict}: {VERDICTS[found.verdict]}", _counted(found)]
+    if against is not None and against.since is not None:
+        gone = "gone" if against.comparable else "not seen (not compared wholly: see changes.json)"
+        lines.append(
+            f"since    {against.since}: {len(against.new)} new, {against.known} known, {len(against.gone)} {gone}"
+        )
     by_code: t.Dict[t.Tuple[str, str], t.List[Finding]] = {}
     for item in ordered(found.checked.findings):
         by_code.setdefault((item.code, item.severity), []).append(item)

@@ -15,8 +15,9 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, REPORT_SCHEMA
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import NOT_LISTED, NOT_LOOKED_AT
+from ansible_collections.stackguard.nova.plugins.module_utils.records.history import Kept
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import remedies
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import Scope, moment
 
@@ -71,6 +72,52 @@ class Changes:
         return self.since is not None and not self.because
 
 
+def kept_plain(entry: Earlier) -> t.Dict[str, t.Any]:
+    """Return a report as the history keeps it."""
+    return {
+        "scope": dict(entry.scope),
+        "report": dict(entry.report),
+        "standing": sorted(list(key) for key in entry.standing),
+    }
+
+
+def history(kept: t.Iterable[Kept]) -> History:
+    """Return the earlier reports of what was kept. One that cannot be understood is damaged."""
+    reports, damaged, damaged_at = [], None, None
+    for entry in kept:
+        found = None if entry.content is None else _earlier(entry.content)
+        if found is not None:
+            reports.append(found)
+            continue
+        # The newest counts; of one without a moment it is not known when it was.
+        unknown = damaged is not None and damaged_at is None
+        damaged = damaged if unknown else f"the history is damaged: {entry.reason or 'a report of another layout'}"
+        damaged_at = None if unknown else entry.moment
+    return History(tuple(sorted(reports, key=lambda one: one.generated_at)), damaged, damaged_at)
+
+
+def _earlier(content: t.Mapping[str, t.Any]) -> t.Optional[Earlier]:
+    scope, report, standing = content.get("scope"), content.get("report"), content.get("standing")
+    if not isinstance(scope, dict) or not isinstance(report, dict) or not isinstance(standing, list):
+        return None
+    if report.get("schema") != REPORT_SCHEMA or not set(_SCOPE) <= set(scope):
+        return None
+    try:
+        found = Earlier(scope, report, frozenset((str(a), str(b), str(c), str(d)) for a, b, c, d in standing))
+        # What a comparison will look at.
+        for item in report["findings"]:
+            _short({**item, "key": _dated(item)})
+        for item in report["unchecked"]:
+            dict(code=item["code"], object=item["object"], reason=item["reason"])
+        _point(found)
+        if moment(found.generated_at) is None:
+            return None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    return found
+
+
+_SCOPE = ("cloud", "region", "hosts", "unread_hosts", "requested", "read", "missing", "stores")
 NOTHING = Changes(None, ("there is no earlier report",), (), (), 0, None, ())
 
 
