@@ -5,7 +5,8 @@
 """What of a remedy can be copied into a shell. Pure.
 
 Remedies are sentences, and names in them are given by anybody. A command is shown only where every character of it means
-nothing to a shell, and only where it is whole: a word such as C(virsh destroy) without its object is none.
+nothing to a shell, and only where it is whole. One that a strange name has cut short would be about another object: it
+is left out, and the sentence stays.
 """
 
 from __future__ import annotations
@@ -16,10 +17,23 @@ import typing as t
 #: Characters that no shell looks at.
 _PLAIN = re.compile(r"^[A-Za-z0-9 _./:@=+,%-]+$")
 _NAME = re.compile(r"^[A-Za-z0-9_.-]+$")
-_COMMAND = re.compile(r"\b((?:systemctl|rbd|ceph|openstack|nova-manage|virsh) [^;()\n]+)")
-#: Commands of two words that are whole.
-_WHOLE = frozenset({"rbd trash ls"})
-_OPTION = re.compile(r" --?[a-z]")
+#: Commands without a name in them.
+_FIXED = (
+    "systemctl mask nova-compute",
+    "systemctl mask --now nova-compute",
+    "systemctl restart libvirtd",
+    "rbd trash ls",
+    "nova-manage placement sync_aggregates",
+    "nova-manage cell_v2 discover_hosts --by-service",
+)
+#: With a name: up to the end of the remedy, or (names of hosts, uuids) of the sentence.
+_NAMED = (
+    re.compile(r"\b(rbd (?:snap )?rm [^ ]+)\.?$"),
+    re.compile(r"\b(rbd lock ls [^ ]+)\.?$"),
+    re.compile(r"\b(rbd status [^ ]+/[^ ]+?)\.?$"),
+    re.compile(r"\b((?:openstack|nova-manage) [^;()\n]+? (?:--host|--enable) [A-Za-z0-9_.-]*[A-Za-z0-9_-](?: nova-compute)?)(?=\.? [A-Z]|\.?$)"),
+    re.compile(r"\b(openstack server event show [0-9a-f-]{36} req-[0-9a-f-]{36})\.?$"),
+)  # fmt: skip
 _PLAYBOOKS: t.Mapping[str, str] = {
     "return_host": "return_host={host}",
     "drain_host": "drain_host={host}",
@@ -36,26 +50,17 @@ def of(remedy: str, hosts: t.Sequence[str]) -> t.Tuple[str, ...]:
 
 
 def _typed(remedy: str) -> t.Iterator[str]:
-    for match in _COMMAND.finditer(remedy):
-        words = re.split(r"\.(?:\s|$)|, |: ", match[1])[0].strip().rstrip(".")
-        # A name of many words of prose is no command; nor is one of two words, without its object.
-        if _PLAIN.match(words) and 3 <= len(words.split()) <= 9 and not _unfinished(words):
-            yield words
-
-
-def _unfinished(words: str) -> bool:
-    """Whether a command is named only, without what it is about."""
-    last = words.split()[-1]
-    whole = words in _WHOLE or words.split()[0] in ("systemctl", "rbd") or "--host " in words or "set --enable" in words
-    return last.isupper() or not (whole or re.search(r"[0-9a-f]{8}-|sync_aggregates|discover_hosts --", words))
+    yield from (text for text in _FIXED if re.search(rf"\b{re.escape(text)}(?![ \w/-]*[/@])", remedy))
+    for pattern in _NAMED:
+        match = pattern.search(remedy)
+        if match and _PLAIN.match(match[1]):
+            yield match[1]
 
 
 def _playbooks(remedy: str, hosts: t.Sequence[str]) -> t.Iterator[str]:
+    code = _CODES.search(remedy)
     for name, given in _PLAYBOOKS.items():
-        if not re.search(rf"\b{name}\b", remedy):
-            continue
-        code = _CODES.search(remedy)
-        if name == "repair_links" and not code:
+        if not re.search(rf"\b{name}\b", remedy) or (name == "repair_links" and not code):
             continue
         for host in [one for one in hosts if _NAME.match(one)][:_HOSTS]:
             variables = given.format(host=host, code=code[1] if code else "")
