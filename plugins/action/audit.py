@@ -189,12 +189,11 @@ def _compared(args: Result, against: changes.Changes) -> str:
 def collection_version() -> t.Optional[str]:
     """Return the version of this collection, as it was installed or as the checkout has it."""
     root = os.path.join(os.path.dirname(__file__), "..", "..")
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        with open(os.path.join(root, "MANIFEST.json"), encoding="utf-8") as stream:
-            return str(json.load(stream)["collection_info"]["version"])
-    with contextlib.suppress(OSError, yaml.YAMLError, KeyError, TypeError):
-        with open(os.path.join(root, "galaxy.yml"), encoding="utf-8") as stream:
-            return str(yaml.safe_load(stream)["version"])
+    for name, part in (("MANIFEST.json", "collection_info"), ("galaxy.yml", None)):
+        with contextlib.suppress(OSError, yaml.YAMLError, KeyError, TypeError):
+            # JSON is YAML.
+            whole = yaml.safe_load(_read(os.path.join(root, name)))
+            return str((whole[part] if part else whole)["version"])
     return None
 
 
@@ -226,13 +225,17 @@ def docs(codes: t.Iterable[str]) -> t.Dict[str, str]:
     """Return the pages of these codes, as they ship with the collection."""
     found = {}
     for code in codes:
-        with contextlib.suppress(OSError), open(os.path.join(PAGES, f"{code}.md"), encoding="utf-8") as stream:
-            found[code] = stream.read()
+        with contextlib.suppress(OSError):
+            found[code] = _read(os.path.join(PAGES, f"{code}.md"))
     return found
 
 
 def _text(name: str) -> str:
-    with open(os.path.join(TEMPLATES, name), encoding="utf-8") as stream:
+    return _read(os.path.join(TEMPLATES, name))
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as stream:
         return stream.read()
 
 

@@ -14,8 +14,8 @@ description:
     M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) left in an
     evidence directory, or from evidence saved earlier. Reads nothing else and changes nothing but the report's files.
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
-    C(changes.json) and C(evidence.json). The same evidence gives the same bytes; what the page and C(changes.json) say of
-    earlier audits depends on O(history_dir).
+    C(changes.json) and C(evidence.json). The same evidence gives the same bytes; what the page and C(changes.json)
+    say of earlier audits depends on O(history_dir).
   - Shows a short table on the terminal. Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -75,8 +75,8 @@ options:
     description:
       - Fail where the verdict is C(block) (V(blocker)), where it is not C(pass) (V(warning)), or V(never). What could
         not be decided is never a C(pass).
-      - V(new_blocker) passes blockers that the last audit of the same scope had. It is V(blocker) where O(history_dir) has
-        no such audit, where not everything was read in both, or where a report there is damaged.
+      - V(new_blocker) passes blockers that the last audit of the same scope had. It is V(blocker) where O(history_dir)
+        has no such audit, where not everything was read in both, or where a report there is damaged.
   history:
     type: int
     default: 0
@@ -84,7 +84,7 @@ options:
   history_dir:
     type: path
     description:
-      - Lasting directory of earlier reports. By default C(history) in O(report_dir). In check mode nothing is added to it.
+      - Lasting directory of earlier reports. By default C(history) in O(report_dir). Nothing is added in check mode.
   cloud_name:
     type: str
     default: ""

@@ -285,7 +285,9 @@ def test_a_thousand_hosts_are_on_one_screen(browser, tmp_path):
     shown = opened(browser, judged(some.unreachable("compute500")), tmp_path, audit_page.Extra())
     shown.send("Emulation.setDeviceMetricsOverride", width=1250, height=1000, deviceScaleFactor=1, mobile=False)
     assert shown.run("document.querySelectorAll('a.square').length") == 1000
-    top, bottom = (shown.run(f"document.querySelector('.map').getBoundingClientRect().{side}") for side in ("top", "bottom"))
+    top, bottom = (
+        shown.run(f"document.querySelector('.map').getBoundingClientRect().{side}") for side in ("top", "bottom")
+    )
     assert bottom - top < 800
     assert shown.run("document.querySelectorAll('a.square.blocker').length") == 4
     assert shown.run("document.querySelectorAll('a.square.notread').length") == 1
@@ -311,4 +313,3 @@ def test_thousands_of_findings_are_usable_within_a_second(browser, tmp_path):
     assert shown.run("document.getElementById('told').textContent") == "150 of 3000 findings"
     loaded = shown.run("performance.timing.domContentLoadedEventEnd - performance.timing.responseEnd")
     assert loaded < LIMIT
-

@@ -40,7 +40,10 @@ def metrics():
         if not line.startswith("#"):
             name, labels = re.match(r"^([a-z_]+)\{(.*)\} [0-9.-]+$", line).groups()
             found.setdefault(name, {}).update(
-                {key: found.get(name, {}).get(key, set()) | {value} for key, value in re.findall(r'(\w+)="([^"]*)"', labels)}
+                {
+                    key: found.get(name, {}).get(key, set()) | {value}
+                    for key, value in re.findall(r'(\w+)="([^"]*)"', labels)
+                }
             )
     return found
 
@@ -57,7 +60,7 @@ class Parser:
             at = match.end()
         self.selected = []
         self.expression()
-        assert self.place == len(self.tokens), f"left over: {self.tokens[self.place:]}"
+        assert self.place == len(self.tokens), f"left over: {self.tokens[self.place :]}"
 
     def peek(self):
         return self.tokens[self.place] if self.place < len(self.tokens) else (None, None)

@@ -38,7 +38,7 @@ class Kept:
 
 
 def load(directory: str) -> t.List[Kept]:
-    """Return what is kept, oldest first. A directory that is not there holds none; one that cannot be read is damaged."""
+    """Return what is kept, oldest first. No directory holds none; one that cannot be read is damaged."""
     try:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
@@ -78,12 +78,10 @@ def save(directory: str, generated_at: datetime.datetime, content: t.Mapping[str
         os.unlink(os.path.join(directory, old))
 
 
-def _moment(name: str) -> t.Optional[str]:
-    try:
-        stamp = datetime.datetime.strptime(name.partition(".")[0], _STAMP)
-    except ValueError:
-        return None
-    return stamp.replace(tzinfo=datetime.timezone.utc).isoformat()
+def _moment(name: str) -> str:
+    stamp = name.partition(".")[0]
+    day, hour = stamp[:8], stamp[9:15]
+    return f"{day[:4]}-{day[4:6]}-{day[6:]}T{hour[:2]}:{hour[2:4]}:{hour[4:]}+00:00"
 
 
 def _digest(content: t.Any) -> str:

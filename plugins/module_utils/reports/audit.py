@@ -11,7 +11,6 @@ All are made of the same evidence and nothing else: no clock, no machine. The sa
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import json
 import typing as t

@@ -375,7 +375,9 @@ def _forecast(found: audit.AuditResult, fleet: _Fleet) -> t.Dict[str, t.Any]:
 
 def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
     words = {
-        STARTS: lambda n: f"{count(n, 'host')} {'starts' if n == 1 else 'start'} and {'touches' if n == 1 else 'touch'} no guest",
+        STARTS: lambda n: (
+            f"{count(n, 'host')} {'starts' if n == 1 else 'start'} and {'touches' if n == 1 else 'touch'} no guest"
+        ),
         TOUCHES: lambda n: f"{n} would change guests",
         REFUSES: lambda n: f"{n} would refuse to start",
         DESTROYS: lambda n: f"{n} would destroy {count(lost, 'guest')}",
@@ -442,7 +444,11 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
         words = f"{zone.name} survives the loss of no host ({named}{more})"
     else:
         words = f"{zone.name} survives the loss of any host except {named}{more}"
-    return f"{words}. Not known of {count(len(unread), 'host')} that {'was' if len(unread) == 1 else 'were'} not read" if unread else words
+    return (
+        f"{words}. Not known of {count(len(unread), 'host')} that {'was' if len(unread) == 1 else 'were'} not read"
+        if unread
+        else words
+    )
 
 
 def amount(mib: int) -> str:
@@ -476,17 +482,36 @@ def room_words(host: capacity_outlook.HostOutlook) -> str:
 
 # --- coverage, passed checks, changes -------------------------------------------------------------------------
 
+#: What a reason has in it, and what helps; the first counts.
 _FIXES: t.Sequence[t.Tuple[str, str]] = (
-    (r"not (asked|requested)|no earlier record was asked", "It was left out on purpose. To read it, request it: audit_sources, audit_definitions, audit_ceph."),
-    (r"definitions", "Run with audit_definitions: true and let hosts be read as a user that may read libvirt."),
-    (r"the host was not read|not compared with the other hosts|compute host was read|no host that was read", "Reach these hosts with Ansible (SG114 says why they did not answer), and name all of them in audit_hosts."),
-    (r"OSD blocklist|looked into Ceph|watchers|snapshots", "Let one host of each cluster read Ceph: audit_ceph: true, and rights as docs/guides/evacuation.md lists them."),
+    (
+        r"not (asked|requested)|no earlier record was asked",
+        "It was left out on purpose. To read it, request it: audit_sources, audit_definitions, audit_ceph.",
+    ),
+    (r"definitions", "Run with audit_definitions: true, and let Ansible become root on the hosts."),
+    (
+        r"the host was not read|not compared with the other hosts|compute host was read|no host that was read",
+        "Reach these hosts with Ansible (SG114 has the reason of each), and name all of them in audit_hosts.",
+    ),
+    (
+        r"OSD blocklist|looked into Ceph|watchers|snapshots",
+        "Let one host of each cluster read Ceph: audit_ceph: true, and a user that may list images and the blocklist.",
+    ),
     (r"journals", "Make the journal directory readable: stackguard_state_dir on stackguard_state_host."),
     (r"listed|counted", "Correct what is listed and run again, or raise audit_links_listed."),
-    (r"link|cell|database|migrations|instances|mapping", "Read the databases: nova_api_db_url with SELECT rights (docs/database-grants.md), and databases in audit_sources."),
-    (r"servers|aggregates|services|providers|API|catalogue|compute node|zone", "Read the APIs: cloud credentials of a user that may list them, and api in audit_sources."),
-    (r"nova\.conf|compute_id|memory|domains|release", "Let Ansible become root on these hosts, with python3-libvirt installed; the page of SG114 lists what is read."),
-)  # fmt: skip
+    (
+        r"link|cell|database|migrations|instances|mapping",
+        "Read the databases: nova_api_db_url, the grants of docs/database-grants.md, databases in audit_sources.",
+    ),
+    (
+        r"servers|aggregates|services|providers|API|catalogue|compute node|zone",
+        "Read the APIs: credentials of an administrator, and api in audit_sources.",
+    ),
+    (
+        r"nova\.conf|compute_id|memory|domains|release",
+        "Let Ansible become root on these hosts, with python3-libvirt installed; SG114 names what was not read.",
+    ),
+)
 _LOOK = "See the page of the code: it says what has to be read."
 
 

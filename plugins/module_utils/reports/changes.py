@@ -104,17 +104,21 @@ def _earlier(content: t.Mapping[str, t.Any]) -> t.Optional[Earlier]:
         return None
     try:
         found = Earlier(scope, report, frozenset((str(a), str(b), str(c), str(d)) for a, b, c, d in standing))
-        # What a comparison will look at.
-        for item in report["findings"]:
-            _short({**item, "key": _dated(item)})
-        for item in report["unchecked"]:
-            dict(code=item["code"], object=item["object"], reason=item["reason"])
-        _point(found)
-        if moment(found.generated_at) is None:
-            return None
+        _looked_at(found)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
     return found
+
+
+def _looked_at(entry: Earlier) -> None:
+    """Look at all that a comparison will look at. Raises what a report of another layout raises."""
+    if moment(entry.generated_at) is None:
+        raise ValueError(entry.generated_at)
+    _point(entry)
+    for item in entry.report["findings"]:
+        _short({**item, "key": _dated(item)})
+    for item in entry.report["unchecked"]:
+        str(item["reason"]).join(_undecided_key(item))
 
 
 _SCOPE = ("cloud", "region", "hosts", "unread_hosts", "requested", "read", "missing", "stores")
@@ -263,7 +267,11 @@ _COUNTED = (NOT_LISTED, NOT_LOOKED_AT)
 
 
 def _undecided(entry: Earlier) -> t.Set[t.Tuple[str, str]]:
-    return {(str(item["code"]), str(item["object"])) for item in entry.report["unchecked"]}
+    return {_undecided_key(item) for item in entry.report["unchecked"]}
+
+
+def _undecided_key(item: t.Mapping[str, t.Any]) -> t.Tuple[str, str]:
+    return str(item["code"]), str(item["object"])
 
 
 def changes_plain(found: Changes, generated_at: str) -> t.Dict[str, t.Any]:

@@ -4,9 +4,9 @@
 
 """What of a remedy can be copied into a shell. Pure.
 
-Remedies are sentences, and names in them are given by anybody. A command is shown only where every character of it means
-nothing to a shell, and only where it is whole. One that a strange name has cut short would be about another object: it
-is left out, and the sentence stays.
+Remedies are sentences, and names in them are given by anybody. A command is shown only where every character of it
+means nothing to a shell, and only where it is whole. One that a strange name has cut short would be about another
+object: it is left out, and the sentence stays.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _NAMED = (
     re.compile(r"\b(rbd (?:snap )?rm [^ ]+)\.?$"),
     re.compile(r"\b(rbd lock ls [^ ]+)\.?$"),
     re.compile(r"\b(rbd status [^ ]+/[^ ]+?)\.?$"),
-    re.compile(r"\b((?:openstack|nova-manage) [^;()\n]+? (?:--host|--enable) [A-Za-z0-9_.-]*[A-Za-z0-9_-](?: nova-compute)?)(?=\.? [A-Z]|\.?$)"),
+    re.compile(
+        r"\b((?:openstack|nova-manage) [^;()\n]+? (?:--host|--enable) [A-Za-z0-9_.-]*[A-Za-z0-9_-](?: nova-compute)?)"
+        r"(?=\.? [A-Z]|\.?$)"
+    ),
     re.compile(r"\b(openstack server event show [0-9a-f-]{36} req-[0-9a-f-]{36})\.?$"),
 )  # fmt: skip
 _PLAYBOOKS: t.Mapping[str, str] = {

@@ -200,7 +200,9 @@ def test_n_earlier_reports_are_kept_beside_the_last(tmp_path):
     days = [judged(lost(1), f"2026-11-{day:02}T06:00:00+00:00") for day in range(1, 8)]
     saved(tmp_path, *days, keep=3)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"202611{day:02}T060000Z.json" for day in (4, 5, 6, 7)]
-    assert [entry.generated_at for entry in loaded(tmp_path).reports] == [one.report["generated_at"] for one in days[3:]]
+    assert [entry.generated_at for entry in loaded(tmp_path).reports] == [
+        one.report["generated_at"] for one in days[3:]
+    ]
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
