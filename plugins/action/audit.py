@@ -6,24 +6,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import tempfile
 import typing as t
 
 import jinja2
+import yaml
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, operation_records
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudName, FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, history, operation_records
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, changes, tables
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import moment
 
 Result = t.Dict[str, t.Any]
 
 #: Of the role, whose the page is.
 TEMPLATES = os.path.join(os.path.dirname(__file__), "..", "..", "roles", "audit", "templates")
+#: What each code means.
+PAGES = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "codes")
 SUMMARY_LINES = 40
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evidence_dir": {"type": "path"},
@@ -34,6 +40,10 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "journals": {"type": "dict"},
     "report_dir": {"type": "path", "required": True},
     "definitions_dir": {"type": "path"},
+    "history": {"type": "int", "default": 0},
+    "history_dir": {"type": "path"},
+    "cloud_name": {"type": "str", "default": ""},
+    "region": {"type": "str", "default": ""},
     "fail_on": {"type": "str", "default": "blocker", "choices": list(audit.FAIL_ON)},
     "links_listed": {"type": "int", "default": 1000},
     "overrides": {"type": "list", "elements": "dict", "default": []},
@@ -57,6 +67,8 @@ class ActionModule(ActionBase):
         _validation, args = self.validate_argument_spec(ARGUMENTS)
         if not args["evidence_dir"] and not args["evidence"]:
             return {"failed": True, "changed": False, "msg": "one of evidence_dir and evidence is required"}
+        if args["history"] < 0:
+            return {"failed": True, "changed": False, "msg": f"history must be 0 or more, not {args['history']}"}
         try:
             return self._audited(args)
         except (FactsError, findings.OverrideError) as error:
@@ -74,11 +86,19 @@ class ActionModule(ActionBase):
         found = audit.audited(bundle, overrides, args["links_listed"])
         directory = self._on_controller(args["report_dir"])
         os.makedirs(directory, mode=0o700, exist_ok=True)
+        earlier, mine = self._history(args), audit.as_earlier(found)
+        against = changes.changes(mine, earlier)
+        version = collection_version()
+        codes = {item["code"] for item in found.report["findings"]}
+        plain = changes.changes_plain(against, found.report["generated_at"])
         for name, text in (
             ("report.json", audit.report_json(found)),
             ("forecast.json", audit.forecast_json(found)),
-            ("report.prom", audit.report_prom(found)),
-            ("report.html", page(found)),
+            ("changes.json", json.dumps(plain, indent=1, sort_keys=True) + "\n"),
+            ("report.prom", audit.report_prom(found, version, against.new_blockers if against.comparable else None)),
+            ("report.csv", tables.report_csv(found)),
+            ("report.junit.xml", tables.report_junit(found)),
+            ("report.html", page(found, audit_page.Extra(version, docs(codes), against))),
         ):
             _write(os.path.join(directory, name), text)
         # Saved evidence is written again too: what a report was made of lies beside it.
@@ -87,10 +107,13 @@ class ActionModule(ActionBase):
             # After all is told: what is recorded now is what the next audit compares with.
             source = self._on_controller(args["evidence_dir"])
             evidence.record(self._on_controller(args["definitions_dir"]), bundle, source)
-        table = audit.table(found)
+        when = moment(found.report["generated_at"])
+        if args["history"] and when is not None and not self._task.check_mode:
+            history.save(self._history_dir(args), when, changes.kept_plain(mine), args["history"])
+        table = audit.table(found, against)
         Display().display(table)
         report = found.report
-        failed = audit.fails(found.verdict, args["fail_on"])
+        failed = audit.fails(found.verdict, args["fail_on"], against)
         return {
             "changed": False,
             "failed": failed,
@@ -102,8 +125,24 @@ class ActionModule(ActionBase):
             "codes": sorted({item["code"] for item in report["findings"]}),
             "report_dir": directory,
             "summary": _beginning(table),
-            "msg": f"verdict {found.verdict} (fail_on {args['fail_on']}): see {directory}/report.html",
+            "changes": {
+                "since": against.since,
+                "comparable": against.comparable,
+                "new": len(against.new),
+                "gone": len(against.gone),
+                "known": against.known,
+                "new_blockers": against.new_blockers,
+            },
+            "msg": f"verdict {found.verdict} (fail_on {args['fail_on']}){_compared(args, against)}: "
+            f"see {directory}/report.html",
         }
+
+    def _history_dir(self, args: Result) -> str:
+        return self._on_controller(args["history_dir"] or os.path.join(args["report_dir"], "history"))
+
+    def _history(self, args: Result) -> changes.History:
+        """Return the earlier reports; none where none are to be kept."""
+        return changes.history(history.load(self._history_dir(args))) if args["history"] else changes.History()
 
     def _bundle(self, args: Result) -> Bundle:
         if args["evidence"]:
@@ -112,6 +151,9 @@ class ActionModule(ActionBase):
         directory = self._on_controller(args["evidence_dir"])
         if args["sources"]:
             evidence.save_part(directory, evidence.REQUESTED, sorted(args["sources"]))
+        if args["cloud_name"] or args["region"]:
+            name = CloudName(args["cloud_name"] or None, args["region"] or None)
+            evidence.save_part(directory, evidence.NAMED, name)
         if args["failures"]:
             reasons = {str(source): str(reason) for source, reason in args["failures"].items()}
             evidence.save_part(directory, evidence.FAILURES, reasons)
@@ -135,6 +177,26 @@ def _beginning(table: str) -> t.List[str]:
     return lines if more <= 0 else [*lines[:SUMMARY_LINES], f"... and {more} more lines"]
 
 
+def _compared(args: Result, against: changes.Changes) -> str:
+    """Why an earlier audit excuses nothing, where it was asked for."""
+    if args["fail_on"] != audit.NEW_BLOCKER:
+        return ""
+    if against.comparable:
+        return f", {against.new_blockers} new since {against.since}"
+    return f", as with blocker, for {'; '.join(against.because)}"
+
+
+def collection_version() -> t.Optional[str]:
+    """Return the version of this collection, as it was installed or as the checkout has it."""
+    root = os.path.join(os.path.dirname(__file__), "..", "..")
+    for name, part in (("MANIFEST.json", "collection_info"), ("galaxy.yml", None)):
+        with contextlib.suppress(OSError, yaml.YAMLError, KeyError, TypeError):
+            # JSON is YAML.
+            whole = yaml.safe_load(_read(os.path.join(root, name)))
+            return str((whole[part] if part else whole)["version"])
+    return None
+
+
 def _load_or_nothing(directory: str) -> Bundle:
     """Hosts of which none left even a trace are evidence too."""
     try:
@@ -143,7 +205,7 @@ def _load_or_nothing(directory: str) -> Bundle:
         return evidence.nothing()
 
 
-def page(found: audit.AuditResult) -> str:
+def page(found: audit.AuditResult, extra: t.Optional[audit_page.Extra] = None) -> str:
     """Return C(report.html)."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -152,13 +214,28 @@ def page(found: audit.AuditResult) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return audit.page(
-        found, environment.get_template("report.html.j2").render, *map(_text, ("report.css", "report.js"))
+    environment.filters.update(visible=audit.visible, room_words=audit_page.room_words)
+    given = extra or audit_page.Extra(docs=docs({item["code"] for item in found.report["findings"]}))
+    return audit_page.page(
+        found, environment.get_template("report.html.j2").render, *map(_text, ("report.css", "report.js")), given
     )
 
 
+def docs(codes: t.Iterable[str]) -> t.Dict[str, str]:
+    """Return the pages of these codes, as they ship with the collection."""
+    found = {}
+    for code in codes:
+        with contextlib.suppress(OSError):
+            found[code] = _read(os.path.join(PAGES, f"{code}.md"))
+    return found
+
+
 def _text(name: str) -> str:
-    with open(os.path.join(TEMPLATES, name), encoding="utf-8") as stream:
+    return _read(os.path.join(TEMPLATES, name))
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as stream:
         return stream.read()
 
 

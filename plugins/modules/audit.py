@@ -13,8 +13,9 @@ description:
   - Decides every finding of this collection that applies to a whole cloud from what
     M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) left in an
     evidence directory, or from evidence saved earlier. Reads nothing else and changes nothing but the report's files.
-  - Writes C(report.json), C(report.html), C(report.prom), C(forecast.json) and C(evidence.json). The same evidence
-    gives the same bytes.
+  - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
+    C(changes.json) and C(evidence.json). The same evidence gives the same bytes; what the page and C(changes.json)
+    say of earlier audits depends on O(history_dir).
   - Shows a short table on the terminal. Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -70,10 +71,28 @@ options:
   fail_on:
     type: str
     default: blocker
-    choices: [never, blocker, warning]
+    choices: [never, new_blocker, blocker, warning]
     description:
       - Fail where the verdict is C(block) (V(blocker)), where it is not C(pass) (V(warning)), or V(never). What could
         not be decided is never a C(pass).
+      - V(new_blocker) passes blockers that the last audit of the same scope had. It is V(blocker) where O(history_dir)
+        has no such audit, where not everything was read in both, or where a report there is damaged.
+  history:
+    type: int
+    default: 0
+    description: Earlier reports that are kept in O(history_dir). With V(0) none is kept or compared with.
+  history_dir:
+    type: path
+    description:
+      - Lasting directory of earlier reports. By default C(history) in O(report_dir). Nothing is added in check mode.
+  cloud_name:
+    type: str
+    default: ""
+    description: What the report calls the cloud. It is kept with the evidence.
+  region:
+    type: str
+    default: ""
+    description: The region of the cloud. It is kept with the evidence.
   links_listed:
     type: int
     default: 1000
@@ -101,6 +120,14 @@ EXAMPLES = r"""
     evidence: [stackguard-reports/evidence.json]
     report_dir: ./again
     fail_on: never
+
+- name: Fail only where a blocker is new since last night
+  stackguard.nova.audit:
+    evidence_dir: /run/stackguard-evidence
+    report_dir: ./stackguard-reports
+    history: 14
+    history_dir: /var/lib/stackguard/history
+    fail_on: new_blocker
 """
 
 RETURN = r"""
@@ -142,6 +169,30 @@ generated_at:
   returned: when the evidence could be read
   type: str
   sample: "2026-11-21T02:10:44+00:00"
+changes:
+  description: What is new, gone and known since the last audit.
+  returned: when the evidence could be read
+  type: dict
+  contains:
+    since:
+      description: When that audit's evidence was collected; null where there is none.
+      type: str
+    comparable:
+      description: Whether both are of one scope and everything was read in both.
+      type: bool
+    new:
+      description: Findings that it did not have.
+      type: int
+    gone:
+      description: Findings of it that are not here. Where the two are not comparable they may only be unread.
+      type: int
+    known:
+      description: Findings of both.
+      type: int
+    new_blockers:
+      description: Blockers that stand and did not stand then; null where there is nothing to compare with.
+      type: int
+  sample: {since: "2026-11-20T02:10:44+00:00", comparable: true, new: 1, gone: 0, known: 3, new_blockers: 0}
 summary:
   description: What was reported, line by line; the first 40.
   returned: when the evidence could be read

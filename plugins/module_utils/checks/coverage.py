@@ -36,7 +36,7 @@ _OF_SOURCE = {HOSTS: "SG709", API: "SG709", DATABASES: "SG311", CEPH: "SG709"}
 _REMEDY = "Fix the cause shown, then run the audit again. To skip a source on purpose, remove it from audit_sources."
 _NO_REASON = "not read, without a recorded reason"
 #: Reasons of parts that were left out on purpose.
-_ON_PURPOSE = (NOT_ASKED_FOR, NOT_OPENED, ONLY_NAMED_CELLS)
+ON_PURPOSE = (NOT_ASKED_FOR, NOT_OPENED, ONLY_NAMED_CELLS)
 #: Fields of which None is an answer, or that whoever read was free not to ask for.
 _MAY_BE_NONE = frozenset(
     (
@@ -66,7 +66,7 @@ def check(bundle: Bundle) -> Items:
     yield from _clusters(bundle)
 
 
-def _gaps(owner: t.Any, on_purpose: t.Collection[str] = _ON_PURPOSE) -> _Gaps:
+def _gaps(owner: t.Any, on_purpose: t.Collection[str] = ON_PURPOSE) -> _Gaps:
     """Return each part that was not read, with its reason; a None without any reason is a gap too."""
     found = {entry.part: entry.reason for entry in owner.unread if entry.reason not in on_purpose}
     named = {entry.part for entry in owner.unread}
@@ -125,7 +125,7 @@ def _databases(bundle: Bundle) -> Items:
     if read is None:
         return
     # Without an API database the operator has named the cells: only then is it left out on purpose.
-    on_purpose = _ON_PURPOSE if read.cells is None else (*_ON_PURPOSE, NO_API_DATABASE)
+    on_purpose = ON_PURPOSE if read.cells is None else (*ON_PURPOSE, NO_API_DATABASE)
     gaps = _gaps(read, on_purpose)
     if read.cells is None:
         yield finding("SG311", Subject("service", DATABASES), {"unread": gaps}, _REMEDY)
@@ -201,7 +201,7 @@ def _rbd_gaps(rbd: RbdFacts) -> _Gaps:
         image.name: entry.reason
         for image in rbd.images or []
         for entry in image.unread
-        if entry.reason not in _ON_PURPOSE and entry.part != "gone"
+        if entry.reason not in ON_PURPOSE and entry.part != "gone"
     }
     if images:
         names = sorted(images)

@@ -1198,6 +1198,14 @@ class ZoneFacts:
 
 
 @dataclasses.dataclass(frozen=True)
+class CloudName:
+    """By what name the operator knows the cloud that was read; None: it was given none."""
+
+    cloud: t.Optional[str] = None
+    region: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Bundle:
     """The evidence: what was read, from everywhere, for one audit or one operation."""
 
@@ -1220,6 +1228,8 @@ class Bundle:
     #: What an audit was to read: C(hosts), C(api), C(databases), C(ceph). Empty: evidence of an operation, or of a
     #: version that did not note it.
     requested: t.List[str] = dataclasses.field(default_factory=list)
+    #: None: evidence of an operation, of several clouds, or of a version that did not note it.
+    named: t.Optional[CloudName] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

@@ -6,6 +6,10 @@
 
 from __future__ import annotations
 
+#: What is said of findings that were only counted: a comparison with another day cannot go by them.
+NOT_LISTED = "more were found and are not listed"
+NOT_LOOKED_AT = "more rows were counted and not compared"
+
 
 def count(number: int, what: str) -> str:
     """Return a number with its noun, such as ``1 row`` or ``3 rows``. ``what``: the singular, plural with an s."""

@@ -13,6 +13,7 @@
     operations.json                     [to_plain(OperationRecord)] of the journal directory
     failures.json                       {source: reason} of sources of which nothing could be read
     requested.json                      [source] that an audit was to read
+    named.json                          to_plain(CloudName): how the operator calls the cloud
     evidence.json                       to_plain(Bundle): all of it, to be kept; nothing is decided by it
 
 Facts of many hosts never pass through Ansible variables. A part is written to a temporary file and takes its name in
@@ -41,6 +42,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     SCHEMA,
     Bundle,
     CloudFacts,
+    CloudName,
     DatabaseFacts,
     EvacuationFacts,
     FactsError,
@@ -61,6 +63,7 @@ LINKS = "links.json"
 OPERATIONS = "operations.json"
 FAILURES = "failures.json"
 REQUESTED = "requested.json"
+NAMED = "named.json"
 DEFINITIONS = "definitions"
 GUESTS = "guests"
 WHOLE = "evidence.json"
@@ -214,6 +217,7 @@ def load_dir(directory: str, collected_at: t.Optional[str] = None) -> Bundle:
         whole,
         operations=_load_operations(os.path.join(directory, OPERATIONS)),
         requested=_load_requested(os.path.join(directory, REQUESTED)),
+        named=_load_optional(os.path.join(directory, NAMED), CloudName),
     )
 
 
@@ -294,7 +298,18 @@ def merge(bundles: t.Sequence[Bundle]) -> Bundle:
         _merged_records([bundle.recorded for bundle in bundles]),
         _merged_operations([bundle.operations for bundle in bundles]),
         sorted({source for bundle in bundles for source in bundle.requested}),
+        _merged_names([bundle.named for bundle in bundles]),
     )
+
+
+def _merged_names(given: t.Sequence[t.Optional[CloudName]]) -> t.Optional[CloudName]:
+    """A slice that read hosts only may know no name of the cloud; two names are none."""
+    clouds, regions = (
+        {value for value in column if value} for column in zip(*((n.cloud, n.region) for n in given if n))
+    )
+    if len(clouds) > 1 or len(regions) > 1:
+        return None
+    return CloudName(next(iter(clouds), None), next(iter(regions), None)) if clouds or regions else None
 
 
 def _read_of(bundle: Bundle) -> t.List[str]:

@@ -42,6 +42,8 @@ class HostOutlook:
     others: int = 0
     #: Running guests that would find no seat there; None: unread.
     unseated: t.Optional[int] = None
+    #: Their memory.
+    unseated_mib: int = 0
     #: Hosts of its zone whose room is not known.
     unknown: int = 0
     reason: t.Optional[str] = None
@@ -113,19 +115,27 @@ def _seated(hosts: t.Sequence[HostOutlook], sizes: t.Mapping[str, t.Sequence[int
     result = []
     for host in hosts:
         others = [-entry.room for entry in hosts if entry.room and entry is not host]
-        unseated = None if host.need is None else _unseated(others, sizes[host.inventory_name])
+        left = None if host.need is None else _unseated(others, sizes[host.inventory_name])
         unknown = sum(1 for entry in hosts if entry.room is None and entry is not host)
-        result.append(dataclasses.replace(host, others=whole - (host.room or 0), unseated=unseated, unknown=unknown))
+        result.append(
+            dataclasses.replace(
+                host,
+                others=whole - (host.room or 0),
+                unseated=None if left is None else len(left),
+                unseated_mib=sum(left or []),
+                unknown=unknown,
+            )
+        )
     return tuple(result)
 
 
-def _unseated(rooms: t.List[int], sizes: t.Sequence[int]) -> int:
-    """Seat the largest first, each where the most room is; return how many find none."""
+def _unseated(rooms: t.List[int], sizes: t.Sequence[int]) -> t.List[int]:
+    """Seat the largest first, each where the most room is; return the sizes of those that find none."""
     heapq.heapify(rooms)
-    left = 0
+    left = []
     for size in sorted(sizes, reverse=True):
         if rooms and -rooms[0] >= size:
             heapq.heapreplace(rooms, rooms[0] + size)
         else:
-            left += 1
+            left.append(size)
     return left

@@ -1,93 +1,210 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 "use strict";
 (function () {
-  const findings = Array.from(document.querySelectorAll("#findings article"));
-  const place = document.getElementById("findings");
-  const byCode = Array.from(place.children);
-  const homes = new Map(findings.map((item) => [item, item.parentNode]));
+  const all = (selector, inside) => Array.from((inside || document).querySelectorAll(selector));
+  const byId = (name) => document.getElementById(name);
+  const findings = all("#findings tr.finding");
+  const groups = all("#findings details.group");
+  const marked = all("#do [data-h], #forecast tr[data-h], #memory tr[data-h]");
+  const list = byId("hostlist");
+  const hosts = list ? Array.from(list.children) : [];
+  const squares = all("a.square");
+  const search = byId("search"), told = byId("told"), picked = byId("picked");
+  const levels = all(".tools input[type=checkbox]");
   const words = new Map();
-  const search = document.getElementById("search");
-  const told = document.getElementById("told");
-  const severities = Array.from(document.querySelectorAll(".tools input[type=checkbox]"));
-  let grouped = "code";
-  let groups = byCode;
+  const numbersOf = (text) => text.split(" ").filter(Boolean);
+  const inGroup = new Map(groups.map((one) => [one, all("tr.finding", one)]));
+  const ofHost = new Map();
+  for (const row of findings) {
+    if (!ofHost.has(row.dataset.h)) ofHost.set(row.dataset.h, []);
+    ofHost.get(row.dataset.h).push(row);
+  }
+  // pick: numbers of hosts, or null for all; its name is what the button shows.
+  let pick = null, pickName = "", pickText = "";
 
-  function text(item) {
-    if (!words.has(item)) words.set(item, item.textContent.toLowerCase());
+  function text(item, more) {
+    if (!words.has(item)) words.set(item, ((more || "") + " " + item.textContent).toLowerCase());
     return words.get(item);
   }
 
   function filter() {
     const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const levels = new Set(severities.filter((box) => box.checked).map((box) => box.value));
+    const shownLevels = new Set(levels.filter((box) => box.checked).map((box) => box.value));
+    const narrowed = wanted.length > 0 || pick !== null || shownLevels.size < levels.length;
+    const hit = new Set();
     let shown = 0;
-    for (const item of findings) {
-      const hit = levels.has(item.dataset.severity) && wanted.every((word) => text(item).includes(word));
-      item.hidden = !hit;
-      if (hit) shown += 1;
-    }
-    for (const group of groups) {
-      const inside = group.querySelectorAll("article:not([hidden])").length;
+    for (const [group, rows] of inGroup) {
+      const code = group.firstElementChild;
+      let inside = 0;
+      for (const row of rows) {
+        const fits = shownLevels.has(row.dataset.level) && (pick === null || pick.has(row.dataset.h)) &&
+          wanted.every((word) => text(row, code.textContent).includes(word));
+        if (row.hidden === fits) row.hidden = !fits;
+        if (fits) { inside += 1; hit.add(row.dataset.h); }
+      }
+      shown += inside;
       group.hidden = inside === 0;
       group.querySelector(".number").textContent = String(inside);
-      // Found by a search, few enough to read: show them.
-      if (wanted.length && shown <= 50) group.open = inside > 0;
     }
+    // Few enough to read: show them, those behind "more" too.
+    for (const group of groups) {
+      if (group.hidden || !(wanted.length || pick !== null) || shown > 200) continue;
+      if (shown <= 50) group.open = true;
+      const more = group.querySelector("details.rest");
+      if (more) more.open = true;
+    }
+    for (const host of hosts) {
+      const mine = pick === null || pick.has(host.dataset.h);
+      host.hidden = !(mine && (!wanted.length || hit.has(host.dataset.h) || wanted.every((word) => text(host).includes(word))));
+    }
+    for (const item of marked)
+      item.hidden = pick !== null && !numbersOf(item.dataset.h).some((one) => pick.has(one));
+    for (const square of squares) {
+      square.classList.toggle("on", pick !== null && pick.has(square.dataset.pick) && pick.size === 1);
+      square.classList.toggle("off", narrowed && (pick === null ? !hit.has(square.dataset.pick) : !pick.has(square.dataset.pick)));
+    }
+    picked.hidden = pick === null;
+    // Names come from anybody: as text, never as markup.
+    picked.textContent = "only " + pickName + " \u2715";
     told.textContent = shown + " of " + findings.length + " findings";
+    keep(narrowed, shownLevels);
   }
 
-  function group(kind) {
-    if (kind === grouped) return;
-    grouped = kind;
-    for (const button of document.querySelectorAll("button[data-group]"))
-      button.setAttribute("aria-pressed", String(button.dataset.group === kind));
-    if (kind === "code") {
-      for (const item of findings) homes.get(item).appendChild(item);
-      groups = byCode;
-    } else {
-      const hosts = new Map();
-      for (const item of findings) {
-        const host = item.dataset.host;
-        if (!hosts.has(host)) hosts.set(host, []);
-        hosts.get(host).push(item);
-      }
-      groups = Array.from(hosts.keys()).sort().map((host) => {
-        const made = document.createElement("details");
-        made.className = "group";
-        const summary = document.createElement("summary");
-        const name = document.createElement("b");
-        // Names come from anybody: as text, never as markup.
-        name.textContent = host;
-        const number = document.createElement("span");
-        number.className = "number soft";
-        summary.append(name, " ", number);
-        const inside = document.createElement("div");
-        inside.className = "inside";
-        inside.append(...hosts.get(host));
-        made.append(summary, inside);
-        return made;
-      });
-    }
-    place.replaceChildren(...groups);
+  // What is filtered is in the address, to be passed on.
+  function keep(narrowed, shownLevels) {
+    const state = new URLSearchParams();
+    if (search.value) state.set("q", search.value);
+    if (pick !== null) { state.set("hosts", pickText); state.set("name", pickName); }
+    if (shownLevels.size < levels.length) state.set("levels", Array.from(shownLevels).join(" "));
+    if (narrowed) history.replaceState(null, "", "#?" + state);
+    else if (location.hash.startsWith("#?")) history.replaceState(null, "", "#");
+  }
+
+  function choose(numbers, name) {
+    const same = pick !== null && pickText === numbers;
+    pick = same || !numbers ? null : new Set(numbersOf(numbers));
+    pickText = same ? "" : numbers;
+    pickName = same ? "" : name;
     filter();
+    const one = pick !== null && pick.size === 1 && hosts.find((host) => pick.has(host.dataset.h));
+    if (one) one.open = true;
+  }
+
+  // A host opens to everything about it: its findings, as rows of their tables.
+  function fill(host) {
+    const place = host.querySelector("ul.links");
+    if (!place || host.dataset.filled) return;
+    host.dataset.filled = "yes";
+    const table = document.createElement("table"), body = document.createElement("tbody");
+    table.className = "findings";
+    const head = document.querySelector("#findings table.findings thead");
+    if (head) table.append(head.cloneNode(true));
+    table.append(body);
+    const mine = ofHost.get(host.dataset.h) || [];
+    const add = (rows) => {
+      for (const row of rows) {
+        const copy = row.cloneNode(true);
+        copy.removeAttribute("id");
+        copy.hidden = false;
+        const cell = copy.querySelector("td.of"), link = document.createElement("a");
+        link.href = "#" + row.id;
+        link.textContent = row.id.slice(0, 5);
+        cell.replaceChildren(link);
+        body.append(copy);
+      }
+    };
+    add(mine.slice(0, 50));
+    if (table.tHead) table.tHead.rows[0].cells[2].textContent = "code";
+    place.replaceWith(table);
+    if (mine.length > 50) {
+      const more = document.createElement("button");
+      more.type = "button";
+      more.textContent = mine.length - 50 + " more";
+      more.addEventListener("click", () => { add(mine.slice(50)); more.remove(); });
+      table.after(more);
+    }
+  }
+
+  function sort(button) {
+    const column = Number(button.dataset.sort);
+    const down = button.getAttribute("aria-pressed") === "true" && !button.dataset.down;
+    for (const one of all(".hosthead button")) { one.setAttribute("aria-pressed", "false"); delete one.dataset.down; }
+    button.setAttribute("aria-pressed", "true");
+    if (down) button.dataset.down = "yes";
+    const value = (host) => Number(host.dataset.k.split(" ")[column]);
+    const turn = down ? -1 : 1;
+    const names = new Intl.Collator("en", { numeric: true });
+    // Much first, but for names, outcomes and what is worst, which have an order of their own.
+    const most = column === 4 || column === 5 || column === 7 ? -1 : 1;
+    const order = (one, other) => turn * (column === 2 ? names.compare(one.dataset.zone, other.dataset.zone)
+      : most * (value(one) - value(other))) || value2(one) - value2(other);
+    const value2 = (host) => Number(host.dataset.k.split(" ")[1]);
+    list.append(...hosts.sort(order));
+  }
+
+  // A link leads to a row that may be closed away.
+  function reveal() {
+    if (!location.hash || location.hash.startsWith("#?")) return;
+    const place = byId(decodeURIComponent(location.hash.slice(1)));
+    if (!place) return;
+    for (let one = place; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
+    place.scrollIntoView({ block: "center" });
+  }
+
+  function copy(button) {
+    const code = button.parentElement.querySelector("code");
+    getSelection().selectAllChildren(code);
+    const done = () => { button.textContent = "copied"; };
+    if (navigator.clipboard) navigator.clipboard.writeText(code.textContent).then(done, () => { document.execCommand("copy"); done(); });
+    else { document.execCommand("copy"); done(); }
+  }
+
+  function restore() {
+    if (!location.hash.startsWith("#?")) return;
+    const state = new URLSearchParams(location.hash.slice(2));
+    search.value = state.get("q") || "";
+    if (state.has("hosts")) {
+      pickText = state.get("hosts");
+      pickName = state.get("name") || "";
+      pick = new Set(numbersOf(pickText));
+    }
+    if (state.has("levels")) for (const box of levels) box.checked = numbersOf(state.get("levels")).includes(box.value);
   }
 
   let waiting = 0;
   search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(filter, 120); });
-  for (const box of severities) box.addEventListener("change", filter);
-  for (const button of document.querySelectorAll("button[data-group]"))
-    button.addEventListener("click", () => group(button.dataset.group));
-  document.getElementById("all").addEventListener("click", () => {
-    const open = groups.some((one) => !one.hidden && !one.open);
-    for (const one of groups) one.open = open;
+  for (const box of levels) box.addEventListener("change", filter);
+  for (const host of hosts) host.addEventListener("toggle", () => { if (host.open) fill(host); });
+  document.addEventListener("click", (event) => {
+    const target = event.target;
+    const square = target.closest("[data-pick]");
+    if (square) { event.preventDefault(); choose(square.dataset.pick, square.dataset.name); }
+    else if (target.closest(".copy")) copy(target.closest(".copy"));
+    else if (target.closest("[data-sort]")) sort(target.closest("[data-sort]"));
+    // A host of another zone is hidden: its link shows all again.
+    else if (target.closest("a[href^='#host-']") && pick !== null) choose("", "");
   });
-  // On paper everything is to be read; a filter that is set stays.
+  picked.addEventListener("click", () => choose("", ""));
+  addEventListener("hashchange", reveal);
+  byId("all").addEventListener("click", () => {
+    const visible = groups.filter((one) => !one.hidden);
+    const open = visible.some((one) => !one.open);
+    for (const one of visible) one.open = open;
+  });
+  // On paper every row is to be read; a filter that is set stays.
   let before = [];
   addEventListener("beforeprint", () => {
-    before = Array.from(document.querySelectorAll("details:not([open])"));
+    before = all("#findings details.group:not([open]), #findings details.rest:not([open]), #forecast details:not([open]), #memory details:not([open])");
     for (const one of before) one.open = true;
+    const cut = document.querySelector(".cut");
+    if (cut) cut.textContent = hosts.length > 25 ? "The other " + (hosts.length - 25) + " hosts are on the page and in report.csv." : "";
   });
   addEventListener("afterprint", () => { for (const one of before) one.open = false; });
-  for (const tool of document.querySelectorAll(".tools[hidden]")) tool.hidden = false;
-  filter();
+  for (const tool of all(".tools[hidden], .copy[hidden]")) tool.hidden = false;
+  for (const button of all("[data-sort]")) button.disabled = false;
+  restore();
+  // Nothing is filtered yet: a thousand hosts need no look.
+  if (search.value || pick !== null || levels.some((box) => !box.checked)) filter();
+  else told.textContent = findings.length + " of " + findings.length + " findings";
+  reveal();
 })();

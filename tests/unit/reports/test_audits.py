@@ -6,22 +6,37 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import json
 import re
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 
 from ansible_collections.stackguard.nova.plugins.action.audit import page
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, capacity_outlook
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import (
+    audit,
+    audit_page,
+    capacity_outlook,
+    commands,
+    evidence_words,
+    tables,
+)
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleets
-from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, troubled
+from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, many, troubled
 
-FORMS = (audit.report_json, audit.forecast_json, audit.report_prom, audit.table, page)
+PLAY = "ansible-playbook stackguard.nova."
+FORMS = (
+    *(audit.report_json, audit.forecast_json, audit.report_prom, audit.table),
+    *(tables.report_csv, tables.report_junit, page),
+)
 
 
 def audited(some, *overrides):
@@ -88,6 +103,14 @@ def test_what_destroys_comes_first_and_each_remedy_once():
     assert severities == sorted(severities, key=findings.SEVERITIES.index)
     missing = next(entry for entry in entries if entry.code == "SG109")
     assert len(missing.objects) <= audit.NAMED
+    assert missing.number == sum(1 for item in audited(troubled()).checked.findings if item.code == "SG109")
+    assert missing.hosts[:2] == ("compute1", "compute2")
+
+
+def test_objects_of_one_name_are_counted_by_id():
+    (entry,) = audit.to_do(audited(many(300)))
+    assert (entry.number, len(entry.objects) + entry.more, entry.kind) == (300, 300, "instance")
+    assert "300  guest1, guest1" in audit.table(audited(many(300)))
 
 
 def test_what_an_override_passes_is_not_to_be_done():
@@ -131,6 +154,89 @@ def test_prometheus_reads_it():
     assert text.endswith("\n")
 
 
+def test_two_clouds_in_one_directory_have_series_of_their_own():
+    named = facts.CloudName('pr"od', None)
+    text = audit.report_prom(audit.audited(dataclasses.replace(troubled().bundle, named=named)), "1.2.3")
+    samples = [line for line in text.splitlines() if not line.startswith("#")]
+    assert all('cloud="pr\\"od"' in line for line in samples)
+    assert "region=" not in text
+    assert 'stackguard_audit_info{version="1.2.3",cloud="pr\\"od"} 1' in samples
+    assert "cloud=" not in audit.report_prom(audited(troubled()))
+
+
+def test_a_code_that_is_gone_is_zero_and_one_that_was_not_decided_is_no_number():
+    text = audit.report_prom(audited(healthy()))
+    assert 'stackguard_audit_findings{code="SG109",slug="missing-domain",severity="blocker"} 0\n' in text
+    assert 'stackguard_audit_findings{code="SG109",slug="missing-domain",severity="warning"} 0\n' in text
+    # The links were not read: that nothing is wrong with them is not known.
+    assert 'code="SG203",slug' not in text
+    assert 'stackguard_audit_unchecked{code="SG203"} 1\n' in text
+    assert 'stackguard_audit_unchecked{code="SG109"} 0\n' in text
+    # What no audit decides has no number.
+    assert "SG310" not in text
+
+
+def test_every_host_has_its_forecast():
+    lines = audit.report_prom(audited(troubled())).splitlines()
+    assert 'stackguard_audit_host_forecast{host="compute6",outcome="refuses"} 1' in lines
+    assert 'stackguard_audit_host_forecast{host="compute6",outcome="starts"} 0' in lines
+    assert 'stackguard_audit_host_forecast{host="compute3",outcome="unknown"} 1' in lines
+    assert 'stackguard_audit_host_forecast_guests_destroyed{host="compute5"} 1' in lines
+    # Of a host that was not read it is not known: no number.
+    assert not [
+        line for line in lines if line.startswith('stackguard_audit_host_forecast_guests_destroyed{host="compute3"')
+    ]
+    assert "stackguard_audit_hosts_unread 1" in lines
+
+
+def test_what_is_found_is_among_what_an_audit_decides():
+    for some in (troubled(), many(20), healthy().without("databases", "cloud")):
+        report = audited(some).report
+        assert {item["code"] for item in (*report["findings"], *report["unchecked"])} <= set(checks.AUDITED)
+
+
+# --- other programs -------------------------------------------------------------------------------------------
+
+
+def test_the_csv_has_a_line_for_each_finding_and_computes_nothing():
+    found = audited(troubled())
+    rows = list(csv.DictReader(io.StringIO(tables.report_csv(found))))
+    assert tuple(rows[0]) == tables.COLUMNS
+    assert sum(1 for row in rows if row["severity"] != "unchecked") == len(found.checked.findings)
+    assert sum(1 for row in rows if row["severity"] == "unchecked") == len(found.report["unchecked"])
+    (memory,) = [row for row in rows if row["code"] == "SG502" and row["severity"] != "unchecked"]
+    assert (memory["host"], memory["zone"]) == ("compute4", "az2")
+    for name in ("=1+1", "+1", "-1", "@SUM(1)", "\tx"):
+        assert tables.cell(name)[0] in "'\\"
+    some = healthy().change("instances", {"uuid": guest(1, 1)}, display_name='=HYPERLINK("http://x")')
+    text = tables.report_csv(audited(some.drop("domains", {"uuid": guest(1, 1)})))
+    assert ",\"'=HYPERLINK" in text
+
+
+def test_junit_has_a_test_for_each_check():
+    some = troubled()
+    passed = findings.Override("SG109", guest(1, 1), "known")
+    found = audited(some, passed)
+    root = ElementTree.fromstring(tables.report_junit(found))
+    cases = root.findall(".//testcase")
+    by_result = {
+        tag: sum(1 for case in cases if case.find(tag) is not None) for tag in ("failure", "skipped", "system-out")
+    }
+    counts = found.report["counts"]
+    assert counts["overridden"] == 1
+    assert by_result == {
+        "failure": sum(1 for item in found.checked.findings if item.severity != "info") - 1,
+        "skipped": counts["unchecked"] + 1,
+        "system-out": counts["info"],
+    }
+    suite = root.find("testsuite")
+    assert [int(suite.get(name)) for name in ("tests", "failures", "skipped")] == [
+        len(cases), by_result["failure"], by_result["skipped"]]  # fmt: skip
+    green = {case.get("classname") for case in cases if not len(case)}
+    assert "stackguard.SG101.compute-id-missing" in green
+    assert not [name for name in green if "SG109" in name or "SG203" in name]
+
+
 def test_a_time_that_is_none_is_left_out():
     bundle = dataclasses.replace(healthy().bundle, collected_at="")
     assert "generated_timestamp" not in audit.report_prom(audit.audited(bundle))
@@ -165,9 +271,11 @@ def test_the_page_holds_every_finding_and_asks_no_network():
     found = audited(troubled())
     text = page(found)
     seen = _Page(text)
-    assert seen.tags.count("article") == len(found.checked.findings)
+    assert seen.attributes.count(("class", "finding")) == len(found.checked.findings)
     links = {value for name, value in seen.attributes if name in ("src", "href", "action", "srcset")}
-    assert all(value.startswith(audit.PAGES) for value in links)
+    assert all(value.startswith("#") for value in links)
+    places = {value for name, value in seen.attributes if name == "id"}
+    assert {value[1:] for value in links} <= places
     assert "default-src 'none'" in text
     assert "@import" not in text
     assert "url(" not in text
@@ -242,3 +350,118 @@ def test_a_host_that_did_not_answer_is_in_the_forecast_as_not_known():
     told = {start.inventory_name: start.told for start in audit.audited(troubled().bundle).starts}
     assert told["compute3"] == "unknown: the host was not read: <i>timed out</i>"
     assert sorted(told) == [f"compute{number}" for number in range(1, 10)]
+
+
+def test_a_zone_says_which_losses_it_survives():
+    zones = capacity_outlook.zones(healthy(hosts=6, guests=1).bundle)
+    assert audit_page.zone_words(zones[0]) == "az1 survives the loss of any host"
+    some = healthy(hosts=6, guests=2).change("domains", None, "compute4", 1, memory_mib=200 * 1024)
+    (_one, two) = capacity_outlook.zones(some.bundle)
+    assert audit_page.zone_words(two) == "az2 survives the loss of any host except compute4: 400 GiB do not fit"
+    alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
+    assert audit_page.zone_words(alone[0]) == "az1 survives the loss of no host (compute1: 192 MiB do not fit)"
+    silent = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1").bundle)
+    assert "Not known of 1 host that was not read" in audit_page.zone_words(silent[0])
+
+
+# --- words, order, commands -----------------------------------------------------------------------------------
+
+
+def test_names_are_in_natural_order():
+    names = ["compute10", "compute2", "Compute1", "a", "10", "9", ""]
+    assert sorted(names, key=evidence_words.natural) == ["", "9", "10", "a", "Compute1", "compute2", "compute10"]
+
+
+def test_evidence_in_words():
+    evidence = {
+        "vm_state": "active",
+        "hosts": ["a", "b"],
+        "none": None,
+        "yes": True,
+        "of": {"x_y": 1},
+        "many": list("abcdef"),
+    }
+    assert evidence_words.in_words(evidence) == (
+        "vm state: active; hosts: a, b; none: none; yes: yes; of: (x y 1); many: a, b, c, d and 2 more"
+    )
+
+
+@pytest.mark.parametrize(
+    ("remedy", "hosts", "expected"),
+    [
+        ("Keep it from starting (systemctl mask nova-compute) until then.", (), ("systemctl mask nova-compute",)),
+        ("Remove it: rbd snap rm vms/x_disk@stackguard-abc", (), ("rbd snap rm vms/x_disk@stackguard-abc",)),
+        ("Remove it: rbd snap rm vms/x$(reboot)@y", (), ()),
+        ("Remove it: rbd snap rm vms/x;reboot", (), ()),
+        ("Remove it: rbd snap rm vms/x, reboot", (), ()),
+        ("Remove it: rbd rm vms/x -y", (), ()),
+        ("If gone: openstack compute service list --host c1. No.", (), ("openstack compute service list --host c1",)),
+        ("Remove it: rbd snap rm vms/`id`", (), ()),
+        ("Stop the other (virsh destroy), see.", (), ()),
+        ("Run return_host for it.", ("c1",), (f"{PLAY}return_host -i INVENTORY --check -e return_host=c1",)),
+        ("Run return_host for it.", ("c1;reboot", "$(id)", "a b"), ()),
+        (
+            "repair_links with repair_codes=[SG203] does it.",
+            ("c1",),
+            (f"{PLAY}repair_links -i INVENTORY --check -e repair_hosts=c1 -e repair_codes=SG203",),
+        ),
+    ],
+)  # fmt: skip
+def test_what_of_a_remedy_can_be_copied(remedy, hosts, expected):
+    assert commands.of(remedy, hosts) == expected
+
+
+def test_the_command_of_no_finding_steers_a_shell():
+    for some in (troubled(), many(50)):
+        for entry in audit.to_do(audited(some)):
+            for text in entry.commands:
+                assert not set(text) & set(";|&$`<>(){}\\\"'*?!#~\n"), text
+
+
+# --- what the page is made of ---------------------------------------------------------------------------------
+
+
+def test_each_finding_has_an_id_for_a_ticket_and_keeps_it():
+    seen = _Page(page(audited(troubled())))
+    ids = [value for name, value in seen.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    assert f"SG113-{guest(5, 1)}" in ids
+    assert "host-compute5" in ids
+    assert not [value for value in ids if re.search(r"[^A-Za-z0-9._-]", value)]
+    one = {value for value in ids if re.match(r"SG\d", value)}
+    later = _Page(page(audited(troubled().drop("domains", {"uuid": guest(2, 2)}, "compute2"))))
+    assert one <= {value for name, value in later.attributes if name == "id"}
+
+
+def test_a_reason_is_told_once_with_its_fix():
+    text = "".join(_Page(page(audited(troubled()))).words)
+    assert text.count("the links were not read") == 1
+    assert "16 checks: the links were not read" in " ".join(text.split())
+    assert "Fix: Read the databases: nova_api_db_url" in text
+
+
+def test_the_page_has_the_pages_of_the_codes_that_occur():
+    text = "".join(_Page(page(audited(troubled()))).words)
+    assert "What SG109 means" in text
+    assert "Evacuated, un-forced without a restart" in " ".join(text.split())  # of SG113
+    assert "What SG101 means" not in text
+
+
+def test_the_head_says_which_cloud_when_and_what_was_read():
+    named = facts.CloudName("<b>prod</b>", "r1")
+    found = audit.audited(dataclasses.replace(troubled().bundle, named=named, failures={"api": "refused"}))
+    text = " ".join("".join(_Page(page(found, audit_page.Extra("1.2.3"))).words).split())
+    assert "Audit of Nova: <b>prod</b>, region r1" in text
+    assert "judged by stackguard.nova 1.2.3" in text
+    assert "compute hosts: not all read: 8 of 9" in text
+    assert "APIs: not all read: refused" in text
+    assert "databases: read, 1 cell" in text
+
+
+def test_conflicting_remedies_of_one_host_are_one_order():
+    seen = " ".join("".join(_Page(page(audited(troubled()))).words).split())
+    order = seen[seen.index("Hosts on which the order matters") : seen.index("All other hosts")]
+    assert "compute5" in order
+    assert order.index("SG113") < order.index("Not yet: SG509")
+    cards = seen[seen.index("All other hosts") : seen.index("a start release")]
+    assert "SG509" not in cards

@@ -17,6 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import relea
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudFacts, ZoneFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, Unchecked, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import NOT_LISTED
 
 #: Servers show their pin since then (release 29).
 PINS_SINCE = "2.96"
@@ -75,7 +76,7 @@ def _pins(bundle: Bundle, at_most: t.Optional[int]) -> Items:
             yield entry
     for code, number in sorted(told.items()):
         if at_most is not None and number > at_most:
-            yield Unchecked(code, "all", f"{number - at_most} more were found and are not listed")
+            yield Unchecked(code, "all", f"{number - at_most} {NOT_LISTED}")
 
 
 def _unread(cloud: t.Optional[CloudFacts]) -> t.Optional[str]:

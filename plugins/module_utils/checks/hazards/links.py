@@ -44,7 +44,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import NOT_LISTED, NOT_LOOKED_AT, count
 
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).
@@ -121,7 +121,7 @@ def _judged(links: Links, at_most: t.Optional[int]) -> t.List[Item]:
             items.append(item(wrong, links.verdict(wrong)))
     for code, number in sorted(told.items()):
         if at_most is not None and number > at_most:
-            items.append(Unchecked(code, "all", f"{number - at_most} more were found and are not listed"))
+            items.append(Unchecked(code, "all", f"{number - at_most} {NOT_LISTED}"))
     return items
 
 
@@ -293,7 +293,7 @@ def _undecided_in(links: Links, cell: CellLinks) -> Items:
     for code, total in sorted(cell.totals.items()):
         more = total - len(_rows_of(cell, code))
         if more > 0:
-            yield Unchecked(code, place, f"{more} more rows were counted and not compared")
+            yield Unchecked(code, place, f"{more} {NOT_LOOKED_AT}")
 
 
 def _codes_of(part: str) -> t.Sequence[str]:

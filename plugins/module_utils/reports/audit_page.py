@@ -1,0 +1,607 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the page of an audit shows: hosts, findings, forecast, room, coverage. Pure.
+
+All text is given to a template that escapes it. Nothing here is markup, and nothing is measured in the browser: without
+scripts, the page has everything.
+"""
+
+from __future__ import annotations
+
+import base64
+import collections
+import dataclasses
+import hashlib
+import json
+import re
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.forecast import REFUSES, STARTS, Start
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    CATALOGUE,
+    INFO,
+    SEVERITIES,
+    WARNING,
+    Finding,
+    ordered,
+    overridden,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, capacity_outlook, remedies
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.changes import NOTHING, Changes
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import in_words, natural, page_of
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import duration
+
+visible = audit.visible
+
+#: Rows of a table, and cards, before "more"; names that a sentence or a card has room for.
+FIRST, CARDS, NAMED = 50, 12, 5
+#: Findings that a host names while it is closed, and changes that the page lists.
+LISTED, CHANGED = 20, 100
+NO_HOST, STRANGER = "no host", "not in the inventory"
+#: In the order of what has to be looked at first.
+RANKS = (BLOCKER, WARNING, INFO, "passed", "none")
+#: What a start does, worst first.
+DESTROYS, TOUCHES = "destroys", "changes guests"
+OUTCOMES = (DESTROYS, REFUSES, "unknown", TOUCHES, STARTS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Extra:
+    """What is shown and is not of the evidence: the version that judged, pages of codes, the last audit."""
+
+    version: t.Optional[str] = None
+    docs: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    changes: Changes = NOTHING
+
+
+@dataclasses.dataclass
+class Host:
+    """One row, and one square. ``number``: what everything about it is marked with."""
+
+    number: int
+    name: str
+    anchor: str
+    zone: str
+    names: t.Tuple[str, ...]
+    known: bool
+    start: t.Optional[Start] = None
+    room: t.Optional[capacity_outlook.HostOutlook] = None
+    domains: t.Optional[int] = None
+    unread: bool = False
+    reason: str = ""
+    findings: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)
+    way: t.Optional[audit.Way] = None
+
+    @property
+    def worst(self) -> str:
+        """The worst of its findings; one that an override passes is C(passed)."""
+        return min((str(item["level"]) for item in self.findings), key=RANKS.index, default="none")
+
+    @property
+    def outcome(self) -> str:
+        """What a start of nova-compute would do, in one word."""
+        return outcome_of(self.start) if self.start else "unknown"
+
+    @property
+    def counts(self) -> t.Dict[str, int]:
+        """Findings by level."""
+        return dict(collections.Counter(str(item["level"]) for item in self.findings))
+
+    @property
+    def memory(self) -> t.Optional[int]:
+        """Memory in use, in percent; None: not read."""
+        if self.room is None or not self.room.total or self.room.available is None:
+            return None
+        return round(100 * (self.room.total - self.room.available) / self.room.total)
+
+
+def outcome_of(start: Start) -> str:
+    """Return one of OUTCOMES."""
+    if start.destroys:
+        return DESTROYS
+    if start.outcome == STARTS and (start.guests or start.unread):
+        return TOUCHES
+    return start.outcome
+
+
+def page(
+    found: audit.AuditResult, render: t.Callable[..., str], style: str, script: str, extra: t.Optional[Extra] = None
+) -> str:
+    """Return C(report.html). ``render``: the template's; it must escape what it is given."""
+    given = extra or Extra()
+    fleet = _Fleet(found)
+    groups = _groups(found, fleet)
+    hosts = fleet.listed()
+    cards, orders = _cards(found, fleet), _orders(found, fleet)
+    return render(
+        report=found.report,
+        meaning=audit.VERDICTS[found.verdict],
+        scope=found.scope,
+        cloud=visible(found.scope.name.cloud or ""),
+        region=visible(found.scope.name.region or ""),
+        parts=[{"what": part.what, "read": part.read, "detail": visible(part.detail)} for part in found.scope.parts],
+        took=None if found.scope.seconds is None else duration(found.scope.seconds),
+        version=given.version,
+        changes=_changes(given.changes),
+        fleet=_zones(hosts),
+        hosts=hosts,
+        cards=cards,
+        orders=orders,
+        first_cards=CARDS,
+        again=remedies.AGAIN,
+        groups=groups,
+        docs={group["code"]: page_of(given.docs[group["code"]]) for group in groups if group["code"] in given.docs},
+        catalogue=CATALOGUE,
+        forecast=_forecast(found, fleet),
+        capacity=_capacity(found, fleet),
+        coverage=_coverage(found),
+        passed=_passed(found),
+        listed=LISTED,
+        ranks=RANKS,
+        outcomes=OUTCOMES,
+        plural=count,
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def _hash(text: str) -> str:
+    """What a content security policy knows an inline script or style by."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def anchor(kind: str, name: str) -> str:
+    """Return an id for a link: the name where it is plain, else what is plain of it with a digest."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80]
+    if plain == name:
+        return f"{kind}-{name}"
+    return f"{kind}-{plain.strip('-')}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+# --- hosts ----------------------------------------------------------------------------------------------------
+
+
+class _Fleet:
+    """All hosts: those of the inventory, and those that only findings name."""
+
+    def __init__(self, found: audit.AuditResult) -> None:
+        rooms = {room.inventory_name: room for zone in found.zones for room in zone.hosts}
+        starts = {start.inventory_name: start for start in found.starts}
+        names = {same[0]: same for same in found.names}
+        self._by_name: t.Dict[str, Host] = {}
+        self._hosts: t.List[Host] = []
+        for name in sorted(found.scope.hosts, key=natural):
+            room = rooms.get(name)
+            host = self._new(name, room.zone if room else capacity_outlook.NO_ZONE, names.get(name, (name,)), True)
+            host.start, host.room, host.domains = starts.get(name), room, found.domains.get(name)
+            host.unread = name in found.scope.unread_hosts
+            host.reason = visible((room.reason if room else "") or "")
+        for way in audit.ways(found, contested=False):
+            self.first(way.raw_names).way = way
+
+    def _new(self, name: str, zone: str, names: t.Sequence[str], known: bool) -> Host:
+        host = Host(len(self._hosts), visible(name), anchor("host", name), visible(zone), tuple(names), known)
+        self._hosts.append(host)
+        for one in (name, *names):
+            self._by_name.setdefault(one.casefold(), host)
+        return host
+
+    def of(self, name: t.Optional[str]) -> Host:
+        """Return the host of a name, or a new one that the inventory does not have; None: all that is of no host."""
+        key = NO_HOST if name is None else name
+        known = self._by_name.get(key.casefold())
+        return known or self._new(key, STRANGER if name is not None else NO_HOST, (key,), False)
+
+    def first(self, names: t.Sequence[str]) -> Host:
+        """Return the host that is known by any of these names."""
+        known = [name for name in names if name.casefold() in self._by_name]
+        return self.of(next(iter([*known, *names]), None))
+
+    def add(self, item: Finding, row: t.Dict[str, t.Any]) -> Host:
+        """Note a finding at its host."""
+        name = audit.host_of(item)
+        if item.object.kind == "host" and name is not None and name.casefold() not in self._by_name:
+            # SG114 names a part of a host: compute1:memory.
+            name = name.partition(":")[0]
+        host = self.of(name)
+        host.findings.append(row)
+        host.unread = host.unread or item.code == "SG114"
+        return host
+
+    def listed(self) -> t.List[Host]:
+        """Return all hosts, worst first, each at its place."""
+        ranked = sorted(self._hosts, key=lambda host: natural(host.name))
+        place = {id(host): number for number, host in enumerate(ranked)}
+        return sorted(
+            ranked,
+            key=lambda host: (RANKS.index(host.worst), OUTCOMES.index(host.outcome), place[id(host)]),
+        )
+
+
+def _zones(hosts: t.Sequence[Host]) -> t.List[t.Dict[str, t.Any]]:
+    """Squares, zone by zone, each zone in natural order."""
+    zones: t.Dict[str, t.List[Host]] = {}
+    for host in sorted(hosts, key=lambda host: (not host.known, natural(host.zone), natural(host.name))):
+        if host.name != NO_HOST:
+            zones.setdefault(host.zone, []).append(host)
+    return [{"name": name, "hosts": members} for name, members in zones.items()]
+
+
+# --- findings -------------------------------------------------------------------------------------------------
+
+
+def _groups(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.Any]]:
+    """Findings by code, what blocks first. A remedy that all of a code share is shown once."""
+    groups: t.Dict[str, t.List[t.Dict[str, t.Any]]] = {}
+    seen: t.Set[str] = set()
+    for item in ordered(found.checked.findings):
+        passed = overridden(item, found.overrides)
+        row = {
+            "id": _unique(anchor(item.code, item.object.id), item, seen),
+            "code": item.code,
+            "slug": item.slug,
+            "severity": item.severity,
+            "level": "passed" if passed else item.severity,
+            "kind": item.object.kind.replace("_", " "),
+            "object": visible(item.object.id),
+            "name": audit.label(item.object),
+            "words": visible(in_words(item.evidence)),
+            "json": visible(json.dumps(item.evidence, indent=1, sort_keys=True, default=str, ensure_ascii=False)),
+            "remedy": visible(item.remedy),
+        }
+        row["host"] = fleet.add(item, row)
+        groups.setdefault(item.code, []).append(row)
+    result = []
+    for code, rows in groups.items():
+        rows.sort(key=lambda row: (RANKS.index(row["level"]), natural(row["host"].name), natural(row["name"])))
+        shared = {row["remedy"] for row in rows}
+        result.append(
+            {
+                "code": code,
+                "entry": CATALOGUE[code],
+                "first": rows[:FIRST],
+                "rest": rows[FIRST:],
+                "number": len(rows),
+                "worst": rows[0]["level"],
+                "remedy": shared.pop() if len(shared) == 1 else None,
+            }
+        )
+    return sorted(result, key=lambda group: (RANKS.index(str(group["worst"])), str(group["code"])))
+
+
+def _unique(wanted: str, item: Finding, seen: t.Set[str]) -> str:
+    """Return an id that no other finding has, the same one in each audit as long as this finding stands."""
+    name = wanted
+    if name in seen:
+        name = f"{wanted}-{hashlib.sha256(repr((item.object, item.severity)).encode()).hexdigest()[:6]}"
+    number = 1
+    while name in seen:
+        number += 1
+        name = f"{wanted}-{number}"
+    seen.add(name)
+    return name
+
+
+# --- what to do -----------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Card:
+    """What to do about one code: all hosts and objects, each remedy once."""
+
+    code: str
+    slug: str
+    severity: str
+    number: int
+    kind: str
+    names: t.Tuple[str, ...]
+    hosts: t.List[Host]
+    remedies: t.List[str]
+    commands: t.List[str]
+
+
+def _cards(found: audit.AuditResult, fleet: _Fleet) -> t.List[Card]:
+    """One card for each code of hosts on which the order does not matter."""
+    cards: t.Dict[t.Tuple[str, str], Card] = {}
+    for entry in audit.to_do(found, contested=False):
+        hosts = list({host.number: host for host in map(fleet.of, entry.hosts)}.values())
+        card = cards.setdefault(
+            (entry.code, entry.severity), Card(entry.code, entry.slug, entry.severity, 0, "", (), [], [], [])
+        )
+        card.number += entry.number
+        card.kind = entry.kind if card.kind in ("", entry.kind) else "object"
+        card.names = (*card.names, *entry.objects)[:NAMED]
+        known = {host.number for host in card.hosts}
+        card.hosts += [host for host in hosts if host.number not in known]
+        card.remedies.append(entry.remedy)
+        card.commands += [command for command in entry.commands if command not in card.commands]
+    for card in cards.values():
+        card.hosts.sort(key=lambda host: natural(host.name))
+    return list(cards.values())
+
+
+def _orders(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.Any]]:
+    """Hosts on which the order matters, those with the very same order together."""
+    orders: t.Dict[t.Any, t.Dict[str, t.Any]] = {}
+    for way in audit.ways(found):
+        steps = tuple((entry.code, entry.severity, entry.remedy) for entry in way.steps)
+        later = tuple((entry.code, entry.remedy, when) for entry, when in way.put_off)
+        order = orders.setdefault((way.keep_stopped, steps, later), {"way": way, "hosts": [], "names": []})
+        order["names"].append(way.names)
+        order["hosts"].append(fleet.first(way.raw_names))
+    severity = {BLOCKER: 0, WARNING: 1}
+    return sorted(
+        orders.values(),
+        key=lambda order: (
+            not order["way"].keep_stopped,
+            min((severity.get(entry.severity, 2) for entry in order["way"].steps), default=3),
+            natural(order["names"][0]),
+        ),
+    )
+
+
+# --- forecast and room ----------------------------------------------------------------------------------------
+
+
+def _forecast(found: audit.AuditResult, fleet: _Fleet) -> t.Dict[str, t.Any]:
+    """How many hosts start, and those that do not merely start."""
+    outcomes = collections.Counter(outcome_of(start) for start in found.starts)
+    bad = [start for start in found.starts if outcome_of(start) != STARTS]
+    bad.sort(key=lambda start: (OUTCOMES.index(outcome_of(start)), natural(start.inventory_name)))
+    rows = [
+        {
+            "host": fleet.of(start.inventory_name),
+            "outcome": outcome_of(start),
+            "words": visible(start.told),
+            "releases": " or ".join(map(str, start.releases)) or "unknown",
+        }
+        for start in bad
+    ]
+    lost = sum(len(start.destroys) for start in found.starts)
+    return {
+        "bar": _bar([(name, outcomes[name]) for name in OUTCOMES]),
+        "words": _sentence(outcomes, lost),
+        "first": rows[:FIRST],
+        "rest": rows[FIRST:],
+    }
+
+
+def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
+    words = {
+        STARTS: lambda n: (
+            f"{count(n, 'host')} {'starts' if n == 1 else 'start'} and {'touches' if n == 1 else 'touch'} no guest"
+        ),
+        TOUCHES: lambda n: f"{n} would change guests",
+        REFUSES: lambda n: f"{n} would refuse to start",
+        DESTROYS: lambda n: f"{n} would destroy {count(lost, 'guest')}",
+        "unknown": lambda n: f"of {n} it is not known",
+    }
+    return ", ".join(words[name](outcomes[name]) for name in reversed(OUTCOMES) if outcomes[name])
+
+
+def _bar(parts: t.Sequence[t.Tuple[str, int]]) -> t.List[t.Dict[str, t.Any]]:
+    """Parts of a bar that is 1,000 wide. What is there at all is seen."""
+    total = sum(number for _name, number in parts) or 1
+    shown, at = [], 0.0
+    for name, number in parts:
+        width = 1000 * number / total
+        if number:
+            drawn = max(width, 4.0)
+            shown.append({"name": name, "number": number, "x": round(min(at, 996.0), 1), "width": round(drawn, 1)})
+        at += width
+    return shown
+
+
+def _capacity(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.Any]]:
+    """Each zone in one sentence, with the hosts that it would not survive the loss of."""
+    zones = []
+    for zone in sorted(found.zones, key=lambda zone: (-zone.short, natural(zone.name))):
+        short = [host for host in zone.hosts if host.unseated]
+        short.sort(key=lambda host: (-host.unseated_mib, natural(host.name)))
+        unread = [host for host in zone.hosts if host.unseated is None]
+        fits = len(zone.hosts) - len(short) - len(unread)
+        rows = [
+            {
+                "host": fleet.of(host.inventory_name),
+                "words": visible(capacity_words(host)),
+                "need": host.need or 0,
+                "others": host.others,
+                "scale": max(host.need or 0, host.others, 1),
+            }
+            for host in short
+        ]
+        zones.append(
+            {
+                "name": visible(zone.name),
+                "words": visible(zone_words(zone)),
+                "bar": _bar([("short", len(short)), ("unread", len(unread)), ("fits", fits)]),
+                "first": rows[:FIRST],
+                "rest": rows[FIRST:],
+            }
+        )
+    return zones
+
+
+def zone_words(zone: capacity_outlook.Zone) -> str:
+    """Return one sentence: which losses a zone survives."""
+    short = sorted((host for host in zone.hosts if host.unseated), key=lambda host: (-host.unseated_mib, host.name))
+    unread = [host for host in zone.hosts if host.unseated is None]
+    judged = len(zone.hosts) - len(unread)
+    named = ", ".join(f"{host.name}: {amount(host.unseated_mib)} do not fit" for host in short[:NAMED])
+    more = f", and {count(len(short) - NAMED, 'more host')}" if len(short) > NAMED else ""
+    if not judged:
+        return f"{zone.name}: not known, none of its hosts was read"
+    if not short:
+        words = f"{zone.name} survives the loss of any host"
+    elif len(short) == judged:
+        words = f"{zone.name} survives the loss of no host ({named}{more})"
+    else:
+        words = f"{zone.name} survives the loss of any host except {named}{more}"
+    return (
+        f"{words}. Not known of {count(len(unread), 'host')} that {'was' if len(unread) == 1 else 'were'} not read"
+        if unread
+        else words
+    )
+
+
+def amount(mib: int) -> str:
+    """Return an amount of memory for people."""
+    if mib < 1024:
+        return f"{mib} MiB"
+    return f"{mib / 1024:.0f} GiB" if mib >= 10240 else f"{mib / 1024:.1f} GiB"
+
+
+def capacity_words(host: capacity_outlook.HostOutlook) -> str:
+    """Return what an evacuation of one host would need, and what there is."""
+    if host.total is None or host.need is None:
+        return f"not read: {host.reason or 'its memory or its domains'}"
+    verdict = (
+        f"{count(host.unseated, 'guest')} ({amount(host.unseated_mib)}) would find no room"
+        if host.unseated
+        else "all would find room"
+    )
+    unknown = f"; {count(host.unknown, 'host')} of its zone not read" if host.unknown else ""
+    return (
+        f"{amount(host.available or 0)} of {amount(host.total)} available. An evacuation would move "
+        f"{count(host.guests or 0, 'running guest')}, {amount(host.need)}; the other hosts of {host.zone} have "
+        f"{amount(host.others)} of room: {verdict}{unknown}."
+    )
+
+
+def room_words(host: capacity_outlook.HostOutlook) -> str:
+    """The same for a template."""
+    return visible(capacity_words(host))
+
+
+# --- coverage, passed checks, changes -------------------------------------------------------------------------
+
+#: What a reason has in it, and what helps; the first counts.
+_FIXES: t.Sequence[t.Tuple[str, str]] = (
+    (
+        r"not (asked|requested)|no earlier record was asked",
+        "It was left out on purpose. To read it, request it: audit_sources, audit_definitions, audit_ceph.",
+    ),
+    (r"definitions", "Run with audit_definitions: true, and let Ansible become root on the hosts."),
+    (
+        r"the host was not read|not compared with the other hosts|compute host was read|no host that was read",
+        "Reach these hosts with Ansible (SG114 has the reason of each), and name all of them in audit_hosts.",
+    ),
+    (
+        r"OSD blocklist|looked into Ceph|watchers|snapshots",
+        "Let one host of each cluster read Ceph: audit_ceph: true, and a user that may list images and the blocklist.",
+    ),
+    (r"journals", "Make the journal directory readable: stackguard_state_dir on stackguard_state_host."),
+    (r"listed|counted", "Correct what is listed and run again, or raise audit_links_listed."),
+    (
+        r"link|cell|database|migrations|instances|mapping",
+        "Read the databases: nova_api_db_url, the grants of docs/database-grants.md, databases in audit_sources.",
+    ),
+    (
+        r"servers|aggregates|services|providers|API|catalogue|compute node|zone",
+        "Read the APIs: credentials of an administrator, and api in audit_sources.",
+    ),
+    (
+        r"nova\.conf|compute_id|memory|domains|release",
+        "Let Ansible become root on these hosts, with python3-libvirt installed; SG114 names what was not read.",
+    ),
+)
+_LOOK = "See the page of the code: it says what has to be read."
+
+
+def _coverage(found: audit.AuditResult) -> t.List[t.Dict[str, t.Any]]:
+    """What could not be decided, by reason: one database that is down is one entry."""
+    reasons: t.Dict[str, t.List[t.Mapping[str, str]]] = {}
+    for item in found.report["unchecked"]:
+        reasons.setdefault(str(item["reason"]), []).append(item)
+    result = []
+    for reason, items in reasons.items():
+        codes = sorted({str(item["code"]) for item in items})
+        objects = sorted({str(item["object"]) for item in items}, key=natural)
+        result.append(
+            {
+                "reason": visible(reason) or "no reason was noted",
+                "codes": codes,
+                "objects": [visible(name) for name in objects[:FIRST]],
+                "more": max(0, len(objects) - FIRST),
+                "number": len(items),
+                "whole": objects == ["all"],
+                "fix": next((fix for pattern, fix in _FIXES if re.search(pattern, reason)), _LOOK),
+                "failed": _failed(found, reason),
+            }
+        )
+    return sorted(result, key=lambda entry: (-len(t.cast(t.List[str], entry["codes"])), str(entry["reason"])))
+
+
+def _failed(found: audit.AuditResult, reason: str) -> str:
+    """Why a source was not read, where a check knows only that it was not."""
+    for part in found.scope.parts:
+        if part.read is False and part.what.rstrip("s") in reason and part.detail not in reason:
+            return visible(part.detail)
+    return ""
+
+
+def _passed(found: audit.AuditResult) -> t.Dict[str, t.Any]:
+    """Codes that were decided, and of which there is nothing."""
+    hit = {item.code for item in found.checked.findings}
+    undecided = {str(item["code"]) for item in found.report["unchecked"]} - hit
+    whole = sorted({*checks.AUDITED, *hit, *undecided})
+    return {
+        "passed": [code for code in whole if code not in hit and code not in undecided],
+        "found": len(hit),
+        "undecided": len(undecided),
+        "whole": len(whole),
+    }
+
+
+def _changes(found: Changes) -> t.Dict[str, t.Any]:
+    def named(items: t.Sequence[t.Mapping[str, t.Any]]) -> t.List[t.Dict[str, str]]:
+        rows = [
+            {
+                "code": str(item["code"]),
+                "slug": visible(str(item["slug"])),
+                "severity": str(item["severity"]) if item["severity"] in SEVERITIES else INFO,
+                "name": visible(str(item["object"].get("name") or item["object"]["id"])),
+                "id": visible(str(item["object"]["id"])),
+                "host": visible(str(item["object"].get("host") or "")),
+            }
+            for item in items
+        ]
+        return sorted(rows, key=lambda row: (SEVERITIES.index(row["severity"]), row["code"], natural(row["name"])))
+
+    return {
+        "since": found.since,
+        "comparable": found.comparable,
+        "because": visible("; ".join(found.because)),
+        "known": found.known,
+        "new": named(found.new)[:CHANGED],
+        "new_number": len(found.new),
+        "gone": named(found.gone)[:CHANGED],
+        "gone_number": len(found.gone),
+        "trend": _trend(found.trend),
+    }
+
+
+def _trend(points: t.Sequence[t.Mapping[str, t.Any]]) -> t.Optional[t.Dict[str, t.Any]]:
+    """Blockers and warnings of the last audits as two lines in a box of 200 by 40."""
+    if len(points) < 2:
+        return None
+    lines = {level: [int(point["counts"].get(level, 0)) for point in points] for level in (BLOCKER, WARNING)}
+    top = max(1, *(max(values) for values in lines.values()))
+    step = 200 / (len(points) - 1)
+    drawn = {
+        level: " ".join(f"{number * step:.1f},{38 - 36 * value / top:.1f}" for number, value in enumerate(values))
+        for level, values in lines.items()
+    }
+    return {
+        "lines": drawn,
+        "number": len(points),
+        "first": str(points[0]["generated_at"]),
+        "words": "; ".join(f"{level}s: {', '.join(map(str, values[-10:]))}" for level, values in lines.items()),
+    }

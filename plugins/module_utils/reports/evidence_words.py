@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Evidence in words, natural order, and the pages of codes as paragraphs. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+#: Entries of a list that one line names.
+_LISTED = 4
+_NUMBERS = re.compile(r"(\d+)")
+#: One piece of a paragraph: whether it is code, and the text.
+Piece = t.Tuple[bool, str]
+
+
+def in_words(evidence: t.Mapping[str, t.Any]) -> str:
+    """Return evidence as one line for people. The whole of it is the JSON beside it."""
+    return "; ".join(f"{_key(name)}: {_value(value)}" for name, value in evidence.items())
+
+
+def _key(name: t.Any) -> str:
+    return str(name).replace("_", " ")
+
+
+def _value(value: t.Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, t.Mapping):
+        return "(" + ", ".join(f"{_key(name)} {_value(item)}" for name, item in value.items()) + ")"
+    if isinstance(value, (list, tuple)):
+        more = f" and {len(value) - _LISTED} more" if len(value) > _LISTED else ""
+        return ", ".join(_value(item) for item in value[:_LISTED]) + more if value else "none"
+    return str(value)
+
+
+def natural(text: str) -> t.List[t.Tuple[int, int, str]]:
+    """Return a key that sorts compute2 before compute10."""
+    return [
+        (0, int(part), part) if part.isdigit() and part.isascii() else (1, 0, part.casefold())
+        for part in _NUMBERS.split(text)
+        if part
+    ]
+
+
+def page_of(text: str) -> t.List[t.Tuple[str, t.List[Piece]]]:
+    """Return the page of a code as (h, p, li or pre) blocks. Its title is left out: it stands above already."""
+    blocks: t.List[t.Tuple[str, t.List[Piece]]] = []
+    for part in re.split(r"\n{2,}", text):
+        lines = part.strip("\n").splitlines()
+        if not lines or lines[0].startswith(("# ", "<!--")):
+            continue
+        if all(line.startswith("    ") for line in lines):
+            blocks.append(("pre", [(False, "\n".join(line[4:] for line in lines))]))
+        elif lines[0].startswith("## "):
+            blocks.append(("h", _pieces(lines[0][3:])))
+        elif lines[0].startswith("- "):
+            items = re.split(r"(?:^|\n)- ", "\n".join(lines))
+            blocks += [("li", _pieces(" ".join(item.split()))) for item in items if item.strip()]
+        else:
+            blocks.append(("p", _pieces(" ".join(" ".join(lines).split()))))
+    return blocks
+
+
+def _pieces(text: str) -> t.List[Piece]:
+    # A link to another page leads nowhere in a report that has left its machine.
+    plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
+    return [(number % 2 == 1, piece) for number, piece in enumerate(plain.split("`")) if piece]
