@@ -236,7 +236,7 @@ report:
   sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}
 plan:
   description: The steps, with every value before and after.
-  returned: when a rename was to begin and nothing stood against it
+  returned: when a rename was to begin and no finding blocked it
   type: dict
   sample: {kind: rename, subject: compute1 -> cn-rack7.example, steps: []}
 plan_sha256:
