@@ -37,14 +37,12 @@ def play(screen: Screen) -> None:
     servers = {name: server for name, server in cloud.servers().items() if name in NAMES}
     before = _Seen(servers)
     screen.tell(
-        f"Five guests are on {HOST}; cache1 has a swap disk and build1 an ephemeral one, idle1 is off. The demo records for each: "
-        "the QEMU process, a checksum of the domain's whole definition (virsh dumpxml), and who has its disks open."
+        f"Five guests are on {HOST}; cache1 has a swap disk and build1 an ephemeral one, idle1 is off. For each the "
+        "demo records the QEMU process, a checksum of the whole definition (virsh dumpxml), and the clients of its disks."
     )
     screen.table(before.rows())
     screen.claim("four run, one is off", sum(domain.pid is not None for domain in before.domains.values()) == 4)
-    screen.tell(
-        "The playbook reads the cloud's settings from a file of mode 0600: no password is on a command line."
-    )
+    screen.tell("The playbook reads the cloud's settings from a file of mode 0600: no password is on a command line.")
     _write_variables(screen)
     _announce(screen)
     names = _names()
@@ -56,7 +54,9 @@ def play(screen: Screen) -> None:
         _names() == names and _Seen(servers) == before,
     )
 
-    screen.tell(f"Now the right name, {NEW_NAME}, with --check --diff: the run shows the whole plan and changes nothing.")
+    screen.tell(
+        f"Now the right name, {NEW_NAME}, with --check --diff: the run shows the whole plan and changes nothing."
+    )
     _checked(screen)
     screen.claim("again nothing was changed", _names() == names and _Seen(servers) == before)
 
@@ -327,8 +327,8 @@ def _no_trace(screen: Screen, before: list[str]) -> None:
     after = _names()
     left = [line for line in after if re.search(rf"(^|[\s\"']){HOST}($|[\s\"'])", line)]
     screen.claim(
-        f"no service, compute node, instance, mapping, aggregate, provider or port has the name {HOST} any more; nor do the "
-        "host's own name, its /etc/hosts and libvirt",
+        f"no service, compute node, instance, mapping, aggregate, provider or port has the name {HOST} any more; "
+        "nor do the host itself, its /etc/hosts and libvirt",
         not left,
         left,
     )
@@ -349,8 +349,7 @@ def _no_trace(screen: Screen, before: list[str]) -> None:
 
 def _alive(screen: Screen, servers: dict[str, cloud.Server]) -> None:
     screen.tell(
-        "Signs of life under the new name: web1 moves away and back while it runs, web2 reboots hard, idle1 is "
-        "started."
+        "Signs of life under the new name: web1 moves away and back while it runs, web2 reboots hard, idle1 is started."
     )
 
     def settled(name: str, host: str) -> bool:

@@ -122,7 +122,7 @@ def test_the_two_readings_are_some_seconds_apart():
         (["Off", {"failed": True, "msg": "timed out"}], "was not read: timed out"),
         (["Off", {"unreachable": True}], "does not answer"),
         (["Off", {"skipped": True}], "was not read"),
-        (["Off", {}], "was not read: it was not run"),
+        (["Off", {}], "was not read: the task was not run"),
         (["Off", {"changed": False}], "0 power states"),
     ],
 )
