@@ -37,14 +37,12 @@ def play(screen: Screen) -> None:
     servers = {name: server for name, server in cloud.servers().items() if name in NAMES}
     before = _Seen(servers)
     screen.tell(
-        f"Five guests are on {HOST}; cache1 has a swap disk and build1 an ephemeral one, idle1 is off. Noted of each: "
-        "the QEMU process, a checksum of the domain's whole definition (virsh dumpxml), and who has its disks open."
+        f"Five guests are on {HOST}; cache1 has a swap disk and build1 an ephemeral one, idle1 is off. For each the "
+        "demo records the QEMU process, a checksum of the whole definition (virsh dumpxml), and the clients of its disks."
     )
     screen.table(before.rows())
     screen.claim("four run, one is off", sum(domain.pid is not None for domain in before.domains.values()) == 4)
-    screen.tell(
-        "What the playbook needs to know of the cloud is in a file of mode 0600: no password on a command line."
-    )
+    screen.tell("The playbook reads the cloud's settings from a file of mode 0600: no password is on a command line.")
     _write_variables(screen)
     _announce(screen)
     names = _names()
@@ -52,11 +50,13 @@ def play(screen: Screen) -> None:
     screen.tell(f"First a mistake: {TAKEN}, a name that is taken.")
     _refused(screen)
     screen.claim(
-        "refused, every reason at once, and nothing was changed anywhere",
+        "refused with all reasons at once; nothing was changed anywhere",
         _names() == names and _Seen(servers) == before,
     )
 
-    screen.tell(f"Now the right name, {NEW_NAME}, with --check --diff: the whole plan, and nothing done.")
+    screen.tell(
+        f"Now the right name, {NEW_NAME}, with --check --diff: the run shows the whole plan and changes nothing."
+    )
     _checked(screen)
     screen.claim("again nothing was changed", _names() == names and _Seen(servers) == before)
 
@@ -259,7 +259,7 @@ def _refused(screen: Screen) -> None:
     reasons = _refusal(said)
     screen.listing(_short(reasons) or said[-3000:])
     where = (OUTPUT / "refused.txt").relative_to(cloud.ROOT)
-    screen.tell(f"Of each reason what was seen and what to do, as of the first above: {where}")
+    screen.tell(f"The evidence and the remedy of each reason, as for the first one above: {where}")
     screen.claim(f"the exit status is not 0 (it is {code})", code != 0, said[-3000:])
     screen.claim("the reasons name the taken name (SG310)", "SG310" in reasons, said[-3000:])
 
@@ -279,7 +279,7 @@ def _refusal(said: str) -> str:
 
 def _checked(screen: Screen) -> None:
     code, said = _playbook(screen, "check.txt", NEW_NAME, "--check", "--diff")
-    screen.claim("the check passes: nothing stands against it", code == 0, said[-3000:])
+    screen.claim("the check passes: no finding blocks the rename", code == 0, said[-3000:])
     plan = _plan(said)
     if not plan:
         raise DemoError(f"no plan in the output of --check: {said[-3000:]}")
@@ -316,7 +316,7 @@ def _renamed(screen: Screen) -> float:
     begin = time.monotonic()
     code, said = _playbook(screen, "rename.txt", NEW_NAME, follow=True)
     took = time.monotonic() - begin
-    screen.claim("the playbook ends well", code == 0, said[-3000:])
+    screen.claim("the playbook succeeds", code == 0, said[-3000:])
     return took
 
 
@@ -327,8 +327,8 @@ def _no_trace(screen: Screen, before: list[str]) -> None:
     after = _names()
     left = [line for line in after if re.search(rf"(^|[\s\"']){HOST}($|[\s\"'])", line)]
     screen.claim(
-        f"no service, compute node, instance, mapping, aggregate, provider or port says {HOST} any more; nor do the "
-        "host's own name, its /etc/hosts and libvirt",
+        f"no service, compute node, instance, mapping, aggregate, provider or port has the name {HOST} any more; "
+        "nor do the host itself, its /etc/hosts and libvirt",
         not left,
         left,
     )
@@ -349,8 +349,7 @@ def _no_trace(screen: Screen, before: list[str]) -> None:
 
 def _alive(screen: Screen, servers: dict[str, cloud.Server]) -> None:
     screen.tell(
-        "Signs of life under the new name: web1 moves away and back while it runs, web2 is rebooted hard, idle1 is "
-        "started."
+        "Signs of life under the new name: web1 moves away and back while it runs, web2 reboots hard, idle1 is started."
     )
 
     def settled(name: str, host: str) -> bool:

@@ -33,44 +33,44 @@ def play(screen: Screen) -> None:
     opened = [len(cloud.watchers(disk)) for disk in disks.values()]
     screen.claim("one QEMU, one client on each disk", opened == [1, 1] and len(before) == 2, (opened, before))
 
-    screen.tell(f"Now {HOST} gets a new name, as one does it on any Linux machine:")
+    screen.tell(f"Now {HOST} gets a new name, as on any Linux machine:")
     _refused(screen)
-    screen.claim("the guests have noticed nothing: the same two QEMU processes run", cloud.domains(HOST) == before)
+    screen.claim("the guests are not affected: the same two QEMU processes run", cloud.domains(HOST) == before)
 
     screen.tell(
-        f"But nova-compute no longer reports for {HOST}, and after 60 seconds of silence Nova calls a host down. "
-        "Nothing is hurried here: we wait for it."
+        f"But nova-compute no longer reports for {HOST}, and after 60 seconds of silence Nova marks a host down. "
+        "The demo waits for that."
     )
-    screen.wait(f"Nova to call {HOST} down", lambda: cloud.compute_services()[HOST]["State"] == "down", 150)
+    screen.wait(f"Nova to mark {HOST} down", lambda: cloud.compute_services()[HOST]["State"] == "down", 150)
     screen.command("openstack compute service list --service nova-compute; openstack server list --long")
     screen.quote(
         "\n".join(f"{name}  {row['Status']}  {row['State']}" for name, row in sorted(cloud.compute_services().items()))
     )
     screen.quote(cloud.server_table(*GUESTS))
-    screen.claim(f"the service is down, and the guests on {HOST} run on", cloud.domains(HOST) == before)
+    screen.claim(f"the service is down, and the guests on {HOST} keep running", cloud.domains(HOST) == before)
 
     screen.tell(
-        "A host that is down is what evacuation is for: Nova allows it now, and cannot see that the guests are "
-        "alive. So whoever is on call evacuates them. (Up to API version 2.94 they are started at their new place; "
-        "from 2.95 on they stay off in Nova, while the old QEMU runs on all the same.)"
+        "Evacuation is meant for a host that is down: Nova allows it now, and cannot detect that the guests are "
+        "alive. The operator on call evacuates them. (Up to API version 2.94 Nova starts them on the new host; "
+        "from 2.95 on they stay off in Nova, while the old QEMU keeps running.)"
     )
     _evacuate(screen)
-    screen.claim(f"Nova is content: both guests ACTIVE, on {OTHER}", True)
+    screen.claim(f"Nova shows both guests ACTIVE, on {OTHER}", True)
     _who_has_what(screen, guests, disks)
     opened = [len(cloud.watchers(disk)) for disk in disks.values()]
     screen.claim("two QEMU processes on each disk: two RBD watchers", opened == [2, 2], opened)
-    screen.claim(f"those on {HOST} are the ones of the beginning", cloud.domains(HOST) == before)
+    screen.claim(f"the processes on {HOST} are the original ones", cloud.domains(HOST) == before)
     _both_write(screen, disks["shop1"], before[guests["shop1"].id].name)
 
     screen.tell(
-        "Somebody understands, and puts the old name back. (The refusing nova-compute of Nova 34 does not react to "
-        "SIGTERM; it is killed, so as not to wait until systemd does it.)"
+        "The operator finds the cause, and restores the old name. (The refusing nova-compute of Nova 34 ignores "
+        "SIGTERM; the demo kills it instead of waiting for systemd.)"
     )
     _name_put_back(screen)
     left = cloud.domains(OTHER)
     screen.claim(
-        f"the QEMU processes that had served the guests all along ({_pids(before)}) are gone, killed without a "
-        f"question. Left are those on {OTHER}: started anew, from disks that both had open for writing",
+        f"nova-compute has killed the QEMU processes that kept serving the guests ({_pids(before)}). Those "
+        f"on {OTHER} remain: Nova started them again, from disks that both had open for writing",
         not cloud.domains(HOST) and {server.id for server in guests.values()} <= set(left),
     )
     addresses = [cloud.watchers(disk) for disk in disks.values()]
@@ -154,7 +154,7 @@ def _name_put_back(screen: Screen) -> None:
     )
     screen.wait("nova-compute to start", lambda: not cloud.domains(HOST), 120)
     lines = [line for line in cloud.on_host(HOST, f"tail -n +{start + 1} {LOG}").splitlines() if REAPED in line]
-    screen.tell("nova-compute accepts the name, looks round, and its log says:")
+    screen.tell("nova-compute accepts the name, checks its guests, and logs:")
     screen.quote("\n".join(re.sub(r"\[None req-[^]]*\] (\[instance: [^]]*\]) ", r"\1\n    ", line) for line in lines))
     screen.claim("that line, once for each guest", len(lines) == len(GUESTS), lines)
     screen.wait(f"{HOST} to be up", lambda: cloud.compute_services()[HOST]["State"] == "up", 120)

@@ -13,10 +13,10 @@ options:
   expect_plan:
     type: str
     description:
-      - The C(plan_sha256) of a run in check mode. The run refuses where its own plan is another one, and shows what
-        differs if C(plan.json) of the approved plan is in O(report_dir).
-      - It stands for what was decided (request, names, rows, the set of servers, the fence). It does not stand for ids
-        of operations, times, measurements, or where each server finds room.
-      - It may be followed by C(@) and the path of that C(plan.json), where it is elsewhere.
-      - An open operation is resumed only if it was begun with this plan.
+      - The C(plan_sha256) of a run in check mode. The run refuses if its own plan differs, and shows the difference if
+        C(plan.json) of the approved plan is in O(report_dir).
+      - The value covers the decisions (request, names, rows, the set of servers, the fence). It does not cover ids of
+        operations, times, measurements, or the destination of each server.
+      - Append C(@) and the path of that C(plan.json) if the file is elsewhere.
+      - The run resumes an open operation only if it was begun with this plan.
 """

@@ -44,7 +44,7 @@ attributes:
 options: {}
 attributes:
   action:
-    description: Has an action plugin of the same name, so that a part of it runs on the controller.
+    description: Has an action plugin of the same name, which runs a part of it on the controller.
     support: full
 """
 

@@ -16,14 +16,14 @@ options:
     type: str
     description:
       - URL of Nova's API database, as in C([api_database] connection) of C(nova.conf), such as
-        C(mysql+pymysql://USER:PASSWORD@HOST/nova_api). MySQL, MariaDB and PostgreSQL are understood.
-      - The databases of the cells are found through its C(cell_mappings). Where these are templates, the placeholders
-        are filled in from this URL.
+        C(mysql+pymysql://USER:PASSWORD@HOST/nova_api). MySQL, MariaDB and PostgreSQL are supported.
+      - The module finds the databases of the cells in its C(cell_mappings). If these are templates, it fills in the
+        placeholders from this URL.
   nova_cell_db_urls:
     type: dict
     description:
-      - Names of cells (or their uuids) to URLs, where those in C(cell_mappings) do not work from the controller. Cells
-        that are not named here are reached as C(cell_mappings) says.
+      - Map of cell name (or uuid) to URL, for cells whose URL in C(cell_mappings) does not work from the controller.
+        For all other cells the module uses C(cell_mappings).
   neutron_db_url:
     type: str
     description: URL of neutron's database. Only the table C(agents) is used.
@@ -32,6 +32,6 @@ requirements:
   - PyMySQL >= 1.0 (for MySQL and MariaDB)
   - psycopg >= 3.1 (for PostgreSQL)
 notes:
-  - The rights that a database user needs are listed in the collection's C(docs/database-grants.md). No right to
-    create, drop or delete anything is among them.
+  - The collection's C(docs/database-grants.md) lists the rights of the database user. They include no right to create,
+    drop or delete.
 """

@@ -15,14 +15,14 @@ options:
   cloud:
     type: raw
     description:
-      - Name of a cloud in C(clouds.yaml), or a dictionary that holds what would stand there. A dictionary must hold
-        everything, so the other connection options cannot be given with it.
-      - Where it is not given, the SDK looks at C(OS_CLOUD) and the other C(OS_*) environment variables.
+      - Name of a cloud in C(clouds.yaml), or a dictionary with the same content. A dictionary must contain every
+        connection option, so the other options cannot be set with it.
+      - Without it, the SDK reads C(OS_CLOUD) and the other C(OS_*) environment variables.
   auth:
     type: dict
     description:
-      - What the authentication plugin needs; for passwords C(auth_url), C(username), C(password), C(project_name) and
-        the domains.
+      - Parameters of the authentication plugin; for passwords C(auth_url), C(username), C(password), C(project_name)
+        and the domains.
   auth_type:
     type: str
     description: Name of the authentication plugin.
@@ -55,7 +55,7 @@ options:
     description: Accepted so that one set of defaults serves C(openstack.cloud) too; it has no effect here.
   api_timeout:
     type: int
-    description: Seconds to wait for an answer to one request. Where it is not given, the SDK's own rule applies.
+    description: Seconds to wait for an answer to one request. Without it, the SDK's own rule applies.
   interface:
     type: str
     choices: [admin, internal, public]
@@ -64,7 +64,7 @@ options:
     description: Which endpoint of the catalogue is used.
   sdk_log_path:
     type: str
-    description: File for the log of openstacksdk. Where it is not given, none is written.
+    description: File for the log of openstacksdk. Without it, no log is written.
   sdk_log_level:
     type: str
     default: INFO
@@ -73,7 +73,7 @@ options:
 requirements:
   - openstacksdk >= 4.0
 notes:
-  - Clouds are looked up as openstacksdk does it, in C(clouds.yaml) of the current directory, of
-    C(~/.config/openstack) and of C(/etc/openstack), or in the file that C(OS_CLIENT_CONFIG_FILE) names.
-  - What is read is for administrators only in Nova's default policy.
+  - openstacksdk looks clouds up in C(clouds.yaml) of the current directory, of C(~/.config/openstack) and of
+    C(/etc/openstack), or in the file that C(OS_CLIENT_CONFIG_FILE) names.
+  - With Nova's default policy the module needs an administrator.
 """

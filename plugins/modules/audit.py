@@ -10,12 +10,12 @@ module: audit
 short_description: Judge the evidence of a whole cloud, and write the report
 version_added: 0.1.0
 description:
-  - Decides every finding of this collection that applies to a whole cloud from what
-    M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) left in an
-    evidence directory, or from evidence saved earlier. Reads nothing else and changes nothing but the report's files.
+  - Decides every finding of this collection that applies to a whole cloud from the evidence that
+    M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote, or from
+    saved evidence. Reads nothing else, and changes only the report's files.
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
-    C(changes.json) and C(evidence.json). The same evidence gives the same bytes; what the page and C(changes.json)
-    say of earlier audits depends on O(history_dir).
+    C(changes.json) and C(evidence.json). The same evidence gives the same bytes; the comparison with earlier audits
+    depends on O(history_dir).
   - Shows a short table on the terminal. Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -27,54 +27,54 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory with the evidence of this run. One of O(evidence_dir) and O(evidence) is needed.
+      - Directory with the evidence of this run. One of O(evidence_dir) and O(evidence) is required.
   evidence:
     type: list
     elements: path
     default: []
     description:
-      - Saved evidence instead, files C(evidence.json) or directories. Several are put together, such as those of the
-        slices of one job; of what two have read, the later reading counts. O(evidence_dir) is not looked at then.
+      - Saved evidence instead, files C(evidence.json) or directories. The module combines several, such as those of the
+        slices of one job; if two read the same object, the later reading counts. O(evidence_dir) is then ignored.
   inventory_hosts:
     type: list
     elements: str
     default: []
     description:
-      - Hosts that were to be read. One that left no trace in O(evidence_dir) or O(evidence) is reported as not read.
+      - Requested hosts. A host without any evidence in O(evidence_dir) or O(evidence) is reported as not read.
   sources:
     type: list
     elements: str
     choices: [hosts, api, databases, ceph]
     default: []
     description:
-      - What was to be read. It is kept with the evidence. A source that left no evidence and no reason is a blocker.
+      - Requested sources, kept with the evidence. A source with neither evidence nor a reason is a blocker.
   failures:
     type: dict
     default: {}
     description:
-      - Why nothing of a source (V(api), V(databases), V(operations)) could be read. It is kept with the evidence, and
+      - Why a source (V(api), V(databases), V(operations)) could not be read. The reason is kept with the evidence, and
         is a blocker.
   journals:
     type: dict
     description:
-      - The journals of the journal directory, C(open) and C(closed), each a list. What they say of operations is kept
-        with the evidence. When left out, they were not read, and it is undecided what an open operation needs.
+      - The journals of the journal directory, C(open) and C(closed), each a list. Their operations are kept with the
+        evidence. Without this option the journals count as not read, and what an open operation needs is undecided.
   report_dir:
     type: path
     required: true
-    description: Directory for the report's files. It is made where it is missing, readable by its owner only.
+    description: Directory for the report's files. The module creates it, readable by its owner only.
   definitions_dir:
     type: path
     description:
-      - Lasting directory with the definitions of guests as they were recorded last, to compare with; those that were
-        read now are recorded there afterwards, but in check mode. When left out, nothing is compared or recorded.
+      - Lasting directory with the last record of the guests' definitions, to compare with; outside check mode the
+        current definitions are recorded there afterwards. Without it, nothing is compared or recorded.
   fail_on:
     type: str
     default: blocker
     choices: [never, new_blocker, blocker, warning]
     description:
-      - Fail where the verdict is C(block) (V(blocker)), where it is not C(pass) (V(warning)), or V(never). What could
-        not be decided is never a C(pass).
+      - V(blocker) fails on the verdict C(block), V(warning) on every verdict except C(pass). An undecided check
+        prevents a C(pass).
       - V(new_blocker) passes blockers that the last audit of the same scope had. It is V(blocker) where O(history_dir)
         has no such audit, where not everything was read in both, or where a report there is damaged.
   history:
@@ -96,12 +96,13 @@ options:
   links_listed:
     type: int
     default: 1000
-    description: Wrong links of one code that are listed one by one. The rest is counted, and reported as undecided.
+    description: Number of wrong links of one code that are listed one by one. The rest is counted, and reported as
+      undecided.
   overrides:
     type: list
     elements: dict
     default: []
-    description: Findings that are passed, each with C(code), C(object) and C(reason).
+    description: Findings to override, each with C(code), C(object) and C(reason).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -109,7 +110,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Judge what was read
+- name: Judge the evidence
   stackguard.nova.audit:
     evidence_dir: /run/stackguard-evidence
     inventory_hosts: "{{ groups['compute'] }}"
@@ -134,7 +135,7 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the verdict is below O(fail_on).
-    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+    - With C(failed_when=false), a later task can fail on this value, with only the summary as message.
   returned: always
   type: bool
   sample: true
@@ -144,7 +145,7 @@ verdict:
   type: str
   sample: warn
 counts:
-  description: Number of findings by severity, of what was not decided, and of what is overridden.
+  description: Number of findings by severity, of undecided checks, and of overridden findings.
   returned: when the evidence could be read
   type: dict
   sample: {blocker: 0, warning: 2, info: 1, unchecked: 0, overridden: 0}
@@ -194,13 +195,13 @@ changes:
       type: int
   sample: {since: "2026-11-20T02:10:44+00:00", comparable: true, new: 1, gone: 0, known: 3, new_blockers: 0}
 summary:
-  description: What was reported, line by line; the first 40.
+  description: The first 40 lines of the report.
   returned: when the evidence could be read
   type: list
   elements: str
   sample: ["SG704 service-disabled: 1"]
 report_dir:
-  description: Where the files are.
+  description: Paths of the files.
   returned: when the evidence could be read
   type: str
   sample: /home/operator/stackguard-reports

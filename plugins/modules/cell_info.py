@@ -10,9 +10,9 @@ module: cell_info
 short_description: Read hosts, nodes, instances and migrations from Nova's databases
 version_added: 0.1.0
 description:
-  - Reads what Nova's API database and the databases of all its cells hold of compute hosts, services, nodes, instances
-    and unfinished migrations, and neutron's agents. Each database is read in one read-only transaction, each table by
-    one statement. Nothing is changed.
+  - Reads compute hosts, services, nodes, instances and unfinished migrations from Nova's API database and the databases
+    of all cells, and neutron's agents. Each database is read in one read-only transaction, each table by one statement.
+    Nothing is changed.
   - A database that cannot be read does not fail the module. RV(unread) names it, and RV(complete) is V(false).
   - Runs on the controller, or wherever the databases can be reached.
 author:
@@ -27,13 +27,13 @@ options:
     elements: str
     default: []
     description:
-      - Names of compute hosts to narrow down to. Rows that have one of them as their host or as their node are read,
-        case variants included. Where it is empty, everything is read.
+      - Names of compute hosts to narrow down to. The module reads rows with one of these names as host or node, case
+        variants included. Empty means all.
   instance_uuids:
     type: list
     elements: str
     default: []
-    description: Instances to read as well, wherever they are, deleted ones included.
+    description: Instances to read as well, on any host, deleted ones included.
   evidence_instances:
     type: bool
     default: false
@@ -45,14 +45,15 @@ options:
     default: false
     description:
       - Also find out whether the users of O(nova_api_db_url), O(neutron_db_url) and of the cells may do what
-        M(stackguard.nova.compute_host_rename) does. The very statements are run on no row, and rolled back.
-      - A lock is taken in the API database, and let go of. C(lock) in RV(databases) says whom such a lock keeps out.
+        M(stackguard.nova.compute_host_rename) does. The module runs the same statements on no row, and rolls back.
+      - The module takes a lock in the API database and releases it. C(lock) in RV(databases) shows which runs such a
+        lock excludes.
   links:
     type: bool
     default: false
     description:
-      - Also look at the ids that tie services, nodes, instances and migrations together, and write what looks wrong to
-        C(links.json) in O(evidence_dir).
+      - Also check the ids that link services, nodes, instances and migrations, and write wrong ones to C(links.json) in
+        O(evidence_dir).
   evidence_dir:
     type: path
     description:
@@ -88,12 +89,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 complete:
-  description: Whether everything that was asked for could be read.
+  description: Whether every requested part was read.
   returned: always
   type: bool
   sample: true
 unread:
-  description: What could not be read, and why. Passwords are removed.
+  description: Parts that could not be read, with the reasons. Passwords are removed.
   returned: always
   type: list
   elements: dict
@@ -105,24 +106,24 @@ counts:
   sample: {cells: 1, services: 3, compute_nodes: 3, instances: 12, migrations: 0, host_mappings: 3,
     aggregate_hosts: 3, agents: 3}
 refused:
-  description: Rights that a rename would need and the database user lacks.
+  description: Rights that a rename would need and that the database user does not have.
   returned: with O(probe_rename=true)
   type: list
   elements: dict
   sample: [{database: "cell:cell1", table: services, columns: [host], action: update, allowed: false,
     error: "UPDATE command denied to user 'reader'@'10.0.0.1' for table `nova`.`services` (1142)"}]
 digest:
-  description: SHA-256 of what was read, but for the time of reading.
+  description: SHA-256 of the result, without the time of reading.
   returned: always
   type: str
   sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a
 path:
-  description: The file written.
+  description: Path of the written file.
   returned: with O(evidence_dir)
   type: str
   sample: /run/stackguard-evidence/databases.json
 databases:
-  description: What was read, as it would stand in C(databases.json).
+  description: The result, with the content of C(databases.json).
   returned: without O(evidence_dir)
   type: dict
   sample: {read_at: "2026-11-21T07:29:47+00:00", api: {}, cells: [], neutron: null, grants: null, unread: []}

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ceph_readers
-short_description: Choose the hosts that look into Ceph, one for each cluster and pool
+short_description: Choose the hosts that read Ceph, one for each cluster and pool
 version_added: 0.1.0
 description:
-  - Decides from the evidence directory which hosts look into Ceph. The hosts said there which cluster (fsid) and pool
-    they reach, which M(stackguard.nova.compute_host_info) with O(stackguard.nova.compute_host_info#module:rbd) reads.
-    A host is never chosen by its name, since the first host that answers may be of another cluster.
+  - Chooses the hosts that read Ceph from the evidence directory. The evidence shows the cluster (fsid) and pool of each
+    host, which M(stackguard.nova.compute_host_info) reads with O(stackguard.nova.compute_host_info#module:rbd). The
+    module never chooses by name alone, since the first host that answers may use another cluster.
   - Runs on the controller. Nothing is changed.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -29,7 +29,7 @@ options:
     type: list
     elements: str
     default: []
-    description: Inventory names of hosts that are not chosen, such as one whose clients Ceph may refuse.
+    description: Inventory names of hosts to exclude, such as one whose clients Ceph may refuse.
 seealso:
   - module: stackguard.nova.compute_host_info
 """
@@ -44,7 +44,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 readers:
-  description: The hosts by cluster and pool. A host that could not list its pool is not among them.
+  description: The hosts by cluster and pool. A host that could not list its pool is not included.
   returned: success
   type: list
   elements: dict

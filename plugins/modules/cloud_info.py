@@ -12,8 +12,8 @@ version_added: 0.1.0
 description:
   - Reads compute services, hypervisors, servers, aggregates, unfinished migrations, resource providers, network agents
     and ports in bulk, page by page, with a fixed microversion for each request. Nothing is changed.
-  - A part that cannot be read does not fail the module. RV(unread) names it, and RV(complete) is V(false). A cloud
-    that is not known, or that refuses the credentials, does.
+  - A part that cannot be read does not fail the module. RV(unread) names it, and RV(complete) is V(false). The module
+    fails on an unknown cloud or on refused credentials.
   - Runs on the controller, or wherever the APIs can be reached.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -28,24 +28,24 @@ options:
     elements: str
     default: []
     description:
-      - Names of compute hosts to narrow down to. Where it is empty, everything is read, but for the allocations of
-        resource providers, which cost a request each.
+      - Names of compute hosts to narrow down to. Empty means all hosts, without the allocations of resource providers,
+        which need one request each.
   nodes:
     type: list
     elements: str
     default: []
-    description: Further names of compute nodes whose resource providers are wanted.
+    description: Further names of compute nodes whose resource providers to read.
   node_uuids:
     type: list
     elements: str
     default: []
-    description: Further uuids of compute nodes whose resource providers are wanted.
+    description: Further uuids of compute nodes whose resource providers to read.
   parts:
     type: list
     elements: str
     choices: [compute_max_microversion, placement_max_microversion, catalog, services, hypervisors, servers, aggregates,
       providers, migrations, agents, ports]
-    description: What to read. Where it is not given, everything is.
+    description: Parts to read. By default all.
   evidence_dir:
     type: path
     description:
@@ -72,12 +72,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 complete:
-  description: Whether everything that was asked for could be read.
+  description: Whether every requested part was read.
   returned: always
   type: bool
   sample: true
 unread:
-  description: What could not be read, or was not asked for, and why.
+  description: Parts that could not be read, or were not requested, with the reasons.
   returned: always
   type: list
   elements: dict
@@ -88,17 +88,17 @@ counts:
   type: dict
   sample: {services: 3, hypervisors: 3, servers: 12, aggregates: 2, providers: 3, migrations: 0, agents: 3, ports: 12}
 digest:
-  description: SHA-256 of what was read, but for the time of reading.
+  description: SHA-256 of the result, without the time of reading.
   returned: always
   type: str
   sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a
 path:
-  description: The file written.
+  description: Path of the written file.
   returned: with O(evidence_dir)
   type: str
   sample: /run/stackguard-evidence/cloud.json
 cloud:
-  description: What was read, as it would stand in C(cloud.json).
+  description: The result, with the content of C(cloud.json).
   returned: without O(evidence_dir)
   type: dict
   sample: {read_at: "2026-11-21T07:29:48+00:00", scope: [compute1], compute_max_microversion: "2.104", services: []}

@@ -10,13 +10,13 @@ module: compute_host_info
 short_description: Read everything about one compute host in one call
 version_added: 0.1.0
 description:
-  - Reads, on a compute host, every name it has, its addresses, C(compute_id) files, the effective C(nova.conf), what
-    libvirt says of itself, every domain, real memory and huge pages, systemd units and unfinished operations.
-  - Every part is read by itself. What cannot be read is V(null) and named under C(unread) with the reason, never an
-    empty list.
-  - With O(evidence_dir) the facts are written into a file on the controller, and only a digest is returned, so that the
-    facts of many hosts do not pass through Ansible variables.
-  - A host that does not answer, or on which the module fails, is noted in O(evidence_dir) too, and the task is
+  - Reads, on a compute host, every name it has, its addresses, C(compute_id) files, the effective C(nova.conf),
+    libvirt's own names and versions, every domain, real memory and huge pages, systemd units and unfinished operations.
+  - The module reads every part separately. An unread part is V(null), with the reason under C(unread), never an empty
+    list.
+  - With O(evidence_dir) the module writes the facts into a file on the controller and returns only a digest, so that
+    the facts of many hosts do not pass through Ansible variables.
+  - A host that does not answer, or on which the module fails, is recorded in O(evidence_dir) too, and the task is
     unreachable or failed as usual.
   - Configuration files hold passwords. Only the options and lines named under RV(host) leave the host.
 author:
@@ -33,12 +33,12 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the controller in which C(hosts/NAME.json) is written. It is made where it is missing, readable by
-        its owner only. When left out, the facts are returned under RV(host).
+      - Directory on the controller for C(hosts/NAME.json). The module creates it, readable by its owner only. Without
+        it, the module returns the facts under RV(host).
   inventory_name:
     type: str
     description:
-      - What the host is called in the evidence. The default is C(inventory_hostname).
+      - Name of the host in the evidence. The default is C(inventory_hostname).
   nova_conf_files:
     type: list
     elements: str
@@ -57,13 +57,13 @@ options:
     type: str
     default: qemu:///system
     description:
-      - Where libvirt is reached. The connection is read-only.
+      - libvirt URI. The connection is read-only.
   resolve_names:
     type: list
     elements: str
     default: []
     description:
-      - Names to look up with this host's own resolver, besides its own names.
+      - Names to look up with this host's own resolver, in addition to its own names.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -74,7 +74,7 @@ options:
     elements: str
     default: [nova-compute, openstack-nova-compute, devstack@n-cpu]
     description:
-      - Names that the unit of nova-compute may have.
+      - Possible names of nova-compute's unit.
   agent_units:
     type: list
     elements: str
@@ -91,7 +91,7 @@ options:
       - devstack@q-agt
       - devstack@q-ovn-agent
     description:
-      - Names that the units of network agents may have.
+      - Possible names of the network agents' units.
   rbd:
     type: bool
     default: false
@@ -103,8 +103,8 @@ options:
     elements: str
     default: []
     description:
-      - Uuids of the servers whose images are looked at, with watchers and locks. Where it is empty, all images of the
-        pool are; without C(python3-rbd) their watchers and locks stay unread then.
+      - Uuids of the servers whose images to read, with watchers and locks. Empty means all images of the pool; without
+        C(python3-rbd) their watchers and locks then stay unread.
   rbd_blocklist:
     type: bool
     default: false
@@ -114,28 +114,28 @@ options:
     type: bool
     default: true
     description:
-      - Whether to open the images. With V(false) their names are listed, which is one call for a whole pool, and
-        everything else of them stays unread. It suffices where another host of the same cluster and pool opens them.
+      - Whether to open the images. With V(false) the module only lists their names, with one call for a whole pool.
+        That is enough if another host of the same cluster and pool opens them.
   rbd_details:
     type: bool
     default: false
     description:
-      - Whether to read what a fence by the OSD blocklist needs, besides the list itself. These are the addresses of the
-        cluster's own daemons, whether its release says C(blocklist) or C(blacklist), and whether the Ceph user may add
-        entries and remove them. Nothing is changed for that.
+      - Whether to read the facts that a fence by the OSD blocklist needs, in addition to the list itself. These are the
+        addresses of the cluster's own daemons, whether its release uses C(blocklist) or C(blacklist), and whether the
+        Ceph user may add and remove entries. The test changes nothing.
   rbd_volumes:
     type: list
     elements: str
     default: []
     description:
-      - Uuids of volumes whose images C(volume-UUID) are looked for, with watchers and locks.
+      - Uuids of volumes whose images C(volume-UUID) to look for, with watchers and locks.
   rbd_volume_pools:
     type: list
     elements: str
     default: []
     description:
-      - The pools in which O(rbd_volumes) are looked for, in the cluster of this host's nova.conf. One that the Ceph
-        user may not read is named under C(unread).
+      - The pools to search for O(rbd_volumes), in the cluster of this host's nova.conf. A pool that the Ceph user may
+        not read is listed under C(unread).
   rbd_user:
     type: str
     description:
@@ -149,8 +149,8 @@ options:
     elements: str
     default: []
     description:
-      - Words to put before C(rbd) and C(ceph) where they are in a container, such as C(docker), C(exec),
-        C(nova_compute). With them the commands are used even where C(python3-rbd) is there.
+      - Words to put before C(rbd) and C(ceph) if they run in a container, such as C(docker), C(exec), C(nova_compute).
+        With this option the module uses the commands even if C(python3-rbd) is installed.
   definitions:
     type: bool
     default: false
@@ -206,7 +206,7 @@ definitions:
   type: dict
   sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}
 inventory_name:
-  description: What the host is called in the evidence.
+  description: Name of the host in the evidence. The default is C(inventory_hostname).
   returned: success
   type: str
   sample: compute1
@@ -221,17 +221,17 @@ path:
   type: str
   sample: /run/stackguard-evidence/hosts/compute1.json
 nova_host:
-  description: The host name that nova-compute would use (C(CONF.host)); V(null) where nova.conf was not read.
+  description: The host name that nova-compute would use (C(CONF.host)); V(null) if nova.conf was not read.
   returned: when O(evidence_dir) is given
   type: str
   sample: compute1
 domains:
-  description: Number of domains; V(null) where they were not read.
+  description: Number of domains; V(null) if they were not read.
   returned: when O(evidence_dir) is given
   type: int
   sample: 12
 domain_uuids:
-  description: Their uuids, sorted; empty where they were not read.
+  description: Their uuids, sorted; empty if they were not read.
   returned: when O(evidence_dir) is given
   type: list
   elements: str

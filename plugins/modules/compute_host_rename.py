@@ -14,13 +14,13 @@ description:
     ids and uuids never do, and guests keep running. With O(strategy=drain), the guests move to other hosts, and the
     host registers again under its new name.
   - Nova does not support a rename in place. Its administrator guide says that "the compute node's hostname may not be
-    changed after the initial registration". What is done instead, and what is checked before, is in the guide of the
-    role P(stackguard.nova.rename_host#role), which is the way to use this module.
-  - Every reason against is reported at once and nothing is changed then. The plan is made from the evidence in
-    O(evidence_dir), kept in a journal on the compute host before its first step, and that very plan is carried out.
+    changed after the initial registration". The guide of the role P(stackguard.nova.rename_host#role) describes the
+    changes and the checks. Use this module through that role.
+  - The module reports all blocking findings at once, and then changes nothing. It makes the plan from the evidence in
+    O(evidence_dir), writes it to a journal on the compute host before the first step, and executes exactly that plan.
   - Run the same task again to resume a run that was killed, or undo it with O(action=rollback).
-  - Two runs of one operation exclude each other on the compute host, whatever their inventories call it and whatever
-    the database is. A second run is refused with SG707.
+  - Two runs of one operation exclude each other on the compute host, regardless of their inventories and the database.
+    A second run is refused with SG707.
   - Credentials stay on the controller; the compute host receives none.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -39,53 +39,53 @@ attributes:
     description: Shows every row, name and line before and after.
   idempotent:
     support: full
-    description: A host that has the new name already, everywhere, is left alone.
+    description: A host that already has the new name everywhere is left unchanged.
 options:
   rename_from:
     type: str
     required: true
     description:
-      - The compute service's host name now, which is C([DEFAULT] host) of nova-compute, or the kernel's host name where
-        that is unset.
+      - Current host name of the compute service, which is C([DEFAULT] host) of nova-compute, or the kernel's host name
+        if that is unset.
   rename_to:
     type: str
     required: true
-    description: The compute service's host name afterwards.
+    description: New host name of the compute service.
   hypervisor_hostname:
     type: str
-    description: libvirt's host name afterwards, where it does not follow from O(rename_to).
+    description: New host name in libvirt, if it does not follow from O(rename_to).
   action:
     type: str
     default: apply
     choices: [apply, resume, rollback, status]
     description:
       - V(apply) begins, or resumes the same rename if one is open.
-      - V(resume) only resumes; V(rollback) undoes every begun step; V(status) reports where it stands.
+      - V(resume) only resumes; V(rollback) undoes every begun step; V(status) reports its state.
   evidence_dir:
     type: path
     description:
       - Directory on the controller that M(stackguard.nova.compute_host_info), M(stackguard.nova.cloud_info) and
-        M(stackguard.nova.cell_info) wrote, of the host that is renamed with
-        O(stackguard.nova.compute_host_info#module:name_users). Needed to begin. All of it is left there as one file,
-        C(evidence.json), too.
+        M(stackguard.nova.cell_info) wrote, with O(stackguard.nova.compute_host_info#module:name_users) for the host to
+        rename. Required to begin. The module also writes all of the evidence there as one file, C(evidence.json).
   report_dir:
     type: path
     description:
-      - Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
+      - Directory on the controller. In check mode the module writes C(plan.json) into it, with its C(plan_sha256).
   peers:
     type: list
     elements: str
     default: []
     description:
-      - Inventory names of the other compute hosts that should be in the evidence. One of which nothing is there counts
-        as a host that did not answer, so that the report says that nothing was compared with it.
+      - Inventory names of the other compute hosts that should be in the evidence. A host without evidence counts as one
+        that did not answer; the report lists the checks that need it.
   overrides:
     type: list
     elements: dict
     default: []
     description:
-      - Findings to pass, each with the keys C(code), C(object) (its id or name) and C(reason).
-      - Findings that their page calls absolute cannot be passed, and what cannot be planned is refused all the same.
+      - Findings to override, each with the keys C(code), C(object) (its id or name) and C(reason).
+      - Findings that their page calls absolute cannot be overridden, and a rename that cannot be planned is always
+        refused.
   strategy:
     type: str
     default: in_place
@@ -93,22 +93,21 @@ options:
     description:
       - V(in_place) changes the names under the running guests.
       - V(drain) moves the guests away within their zone, deletes the compute service through the API, renames the host
-        and lets it register again. For release 26 it is the only one. An open operation keeps the strategy that it
-        began with.
+        and lets it register again. Release 26 requires it. An open operation keeps the strategy that it began with.
   drain_return:
     type: bool
     description:
-      - With O(strategy=drain), whether the guests come back at the end. Unset means no.
-      - With O(action=rollback), whether those that moved already come back. V(false) given on a resume
-        ends the operation with the guests where they are.
+      - With O(strategy=drain), whether to move the guests back at the end. Unset means no.
+      - With O(action=rollback), whether to move back those that have moved. V(false) on a resume ends the operation and
+        leaves the guests on their current hosts.
   drain_parallel:
     type: int
     default: 1
-    description: Guests moved at the same time.
+    description: Number of guests moved at the same time.
   drain_timeout:
     type: int
     default: 3600
-    description: Seconds that the move of one guest may take.
+    description: Seconds to wait for the move of one guest.
   discover_timeout:
     type: int
     default: 120
@@ -120,27 +119,27 @@ options:
   stop_command:
     type: str
     description:
-      - Command that stops nova-compute, where it is no systemd unit of the host. Run without a shell; needs
+      - Command that stops nova-compute, if it is not a systemd unit of the host. Runs without a shell; requires
         O(start_command) too.
   start_command:
     type: str
     description: Command that starts nova-compute.
   mask_command:
     type: str
-    description: Command that keeps nova-compute from starting, also over a reboot.
+    description: Command that prevents nova-compute from starting, also after a reboot.
   unmask_command:
     type: str
-    description: Command that takes O(mask_command) back.
+    description: Command that reverts O(mask_command).
   compute_units:
     type: list
     elements: str
     description:
-      - Names of systemd units taken for nova-compute. By default those of M(stackguard.nova.compute_host_info).
+      - Names of nova-compute's systemd units. By default those of M(stackguard.nova.compute_host_info).
   agent_units:
     type: list
     elements: str
     description:
-      - Names of systemd units taken for network agents. By default those of M(stackguard.nova.compute_host_info).
+      - Names of the network agents' systemd units. By default those of M(stackguard.nova.compute_host_info).
   nova_conf_files:
     type: list
     elements: str
@@ -153,8 +152,8 @@ options:
     type: int
     default: 300
     description:
-      - Seconds to wait until nova-compute has proved itself, by its log (it found its node and refuses nothing) and a
-        heartbeat of its service.
+      - Seconds to wait until the log (it found its compute node, no startup check failed) and a heartbeat show that
+        nova-compute started correctly.
   agent_timeout:
     type: int
     default: 180
@@ -168,24 +167,25 @@ options:
     type: bool
     default: true
     description:
-      - Whether the guests are locked while nova-compute is stopped, with the operation's id as the reason. Nova then
-        refuses their owners' requests (409), which would be lost otherwise. For O(strategy=in_place).
+      - Whether to lock the guests while nova-compute is stopped, with the operation's id as the reason. Nova then
+        refuses their owners' requests (409); without the lock these requests would be lost. For O(strategy=in_place).
   take_over:
     type: bool
     default: false
     description:
-      - Your word that the run which carried the open operation out has ended, although it was alive a short time ago
-        and neither let go of it nor ran on this controller. If it lives all the same, its next request is refused.
+      - Confirms that the run of the open operation has ended, although it gave a sign of life a short time ago, did not
+        release the operation and did not run on this controller. If that run is still active, the host refuses its next
+        request.
   rabbit_url:
     type: str
     description:
       - URL of the RabbitMQ of the host's cell, as C(transport_url) in the C(nova.conf) of its nova-compute, such as
-        C(rabbit://USER:PASSWORD@HOST1:5672,USER:PASSWORD@HOST2:5672/VHOST). With C(amqps://), or with C(?ssl=true), TLS
-        is spoken and the certificate verified, by C(ssl_ca_file) where the query gives one.
-      - With it, a new name whose queue holds requests is refused, nova-compute is stopped when no request waits for it,
-        requests that were left for the old name are reported, and the old name's queues are removed.
+        C(rabbit://USER:PASSWORD@HOST1:5672,USER:PASSWORD@HOST2:5672/VHOST). With C(amqps://), or with C(?ssl=true), the
+        module uses TLS and verifies the certificate, with C(ssl_ca_file) if the query sets it.
+      - With it, the run refuses a new name whose queue holds requests, stops nova-compute once no request waits,
+        reports requests left for the old name, and removes the old name's queues.
       - Without it, the queues are reported as unchecked.
-      - With O(strategy=drain) only the new name's queues are looked at.
+      - With O(strategy=drain) the run reads only the new name's queues.
 requirements:
   - amqp >= 5.0 (for O(rabbit_url))
 """
@@ -199,7 +199,7 @@ EXAMPLES = r"""
     evidence_dir: /run/stackguard-evidence
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
 
-- name: Report where an interrupted rename stands
+- name: Report the state of an interrupted rename
   stackguard.nova.compute_host_rename:
     cloud: production
     rename_from: compute1
@@ -211,13 +211,13 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the run did all that was asked for.
-    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+    - Whether the run completed everything requested.
+    - With C(failed_when=false), a later task can fail on this value, with only the summary as message.
   returned: always
   type: bool
   sample: true
 state:
-  description: Where the operation stands.
+  description: State of the operation.
   returned: always
   type: str
   sample: finished
@@ -229,25 +229,25 @@ operation_id:
   sample: 3f9a1c0b77de
 report:
   description:
-    - The findings, as in C(report.json). What was refused has the verdict V(block). A resume reports the guests that
-      changed while the operation was open.
+    - The findings, as in C(report.json). A refused run has the verdict V(block). A resume reports the guests that
+      changed during the operation.
   returned: when a rename was to begin, or a resume ended it
   type: dict
   sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}
 plan:
   description: The steps, with every value before and after.
-  returned: when a rename was to begin and nothing stood against it
+  returned: when a rename was to begin and no finding blocked it
   type: dict
   sample: {kind: rename, subject: compute1 -> cn-rack7.example, steps: []}
 plan_sha256:
   description:
-    - What stands for the plan, for O(expect_plan) of a later run.
+    - Checksum of the plan, for O(expect_plan) of a later run.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 needs:
   description:
-    - What is needed before the operation can be resumed. V(discover_hosts) is to be run on a controller.
+    - What the operation needs before it can be resumed. Run V(discover_hosts) on a controller.
   returned: when a drain waits for the new host to be mapped to its cell
   type: str
   sample: discover_hosts
@@ -258,7 +258,7 @@ progress:
   elements: dict
   sample: [{name: cell_database, title: "cell database cell1: 1 service, 1 compute node, 6 instances", state: done}]
 history:
-  description: What the journal noted, in order.
+  description: The history of the journal, in order.
   returned: with O(action=status) when an operation is open
   type: list
   elements: dict

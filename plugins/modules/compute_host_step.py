@@ -7,14 +7,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_step
-short_description: Carry out steps of a plan on a compute host
+short_description: Execute steps of a plan on a compute host
 version_added: 0.1.0
 description:
-  - Carries out on a compute host what M(stackguard.nova.compute_host_rename) has planned, and keeps its journal there.
-  - Internal. It is called by other modules of this collection with the plan that they journaled; nothing checks here
+  - Executes on a compute host the plan of M(stackguard.nova.compute_host_rename), and keeps its journal there.
+  - Internal. Other modules of this collection call it with the plan in their journal; this module does not check
     whether a step makes sense. Do not call it from a playbook.
-  - Every request can be repeated. A request whose guard does not hold (a line, a name or a unit that is not what the
-    plan says) fails, and those after it are not begun.
+  - Every request can be repeated. A request whose guard does not hold (a line, a name or a unit that differs from the
+    plan) fails, and later requests are not begun.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -28,7 +28,7 @@ attributes:
     description: What a plan changes is shown by the module that makes the plan.
   idempotent:
     support: full
-    description: A request that was carried out before changes nothing more.
+    description: A request that was executed before changes nothing more.
 requirements:
   - Python 3.9 or newer on the compute host
   - C(python3-libvirt) on the compute host (for C(host_names) and C(guests_unchanged))
@@ -38,20 +38,20 @@ options:
     elements: dict
     required: true
     description:
-      - What to do, in order. Each has C(op) and what that needs.
+      - The requests, in order. Each has C(op) and its parameters.
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
-        C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. What is open is
-        written only while the run that the journal, or C(run) of C(journal_mark), names has the operation.
-      - C(journal_claim) gives an open operation to a run, by compare-and-swap; C(journal_release) lets go of it.
-      - A request with C(holder) (C(kind), C(operation_id), C(token)) is carried out only while the run with this token
-        has the operation, and keeps others out until it ends. C(still_ours) does nothing but that.
+        C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module writes an
+        open journal only while the run named in the journal, or in C(run) of C(journal_mark), owns the operation.
+      - C(journal_claim) gives an open operation to a run, by compare-and-swap; C(journal_release) releases it.
+      - A request with C(holder) (C(kind), C(operation_id), C(token)) is executed only while the run with this token
+        owns the operation, and excludes other runs until it ends. C(still_ours) does only that.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
         C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
       - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units) and divide its C(apply), since a stop may
         take minutes.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
-      - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns what libvirt would call the host then. It
-        is tried in UTS and mount namespaces of its own, and changes nothing.
+      - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would then use for
+        the host. It tests this in its own UTS and mount namespaces, and changes nothing.
       - C(probe_tcp) takes C(targets), each with C(address) and C(port), and C(timeout); it connects and sends nothing.
   state_dir:
     type: path
@@ -71,13 +71,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 results:
-  description: One result for each request that was carried out, in order, each with C(ok) and what the request returns.
+  description: One result for each executed request, in order, each with C(ok) and what the request returns.
   returned: always
   type: list
   elements: dict
   sample: [{ok: true, journals: []}]
 changed_meanwhile:
-  description: Whether the request that failed found other values than were planned for, and changed nothing itself.
+  description: Whether the failed request found other values than planned, and changed nothing itself.
   returned: failure
   type: bool
   sample: false

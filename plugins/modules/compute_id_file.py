@@ -7,17 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_id_file
-short_description: Give a compute host the compute_id file that its records call for
+short_description: Give a compute host the right compute_id file
 version_added: 0.1.0
 description:
-  - Writes C(compute_id), the file by which nova-compute knows its own compute node since release 27 (2023.1), after a
+  - Writes C(compute_id), the file by which nova-compute finds its own compute node since release 27 (2023.1), after a
     host was installed again or before an upgrade from release 26.
-  - The uuid is that of the host's compute node in the databases. Nothing is generated and nothing is guessed. The task
-    fails, and says why, unless exactly one live row of all cells has both the host name that nova-compute uses and
+  - The uuid is that of the host's compute node in the databases. The module generates and guesses nothing. The task
+    fails with the reason unless exactly one live row of all cells has both the host name that nova-compute uses and
     libvirt's host name, and no other host has its uuid.
-  - A file that is there is never overwritten. With the right uuid it is left as it is, with any other the task fails
-    and names both.
-  - Where nova-compute has no such file and there are no records, leave it to nova-compute to make one.
+  - The module never overwrites an existing file. It leaves a file with the right uuid unchanged, and fails with both
+    uuids on any other.
+  - If the host has neither such a file nor records, let nova-compute create the file.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -38,14 +38,14 @@ options:
     type: path
     required: true
     description:
-      - Directory on the controller, with what M(stackguard.nova.cell_info) read of all cells and, to find copies of the
-        same uuid, what M(stackguard.nova.compute_host_info) read of the other hosts.
-      - This host is read again.
+      - Directory on the controller with the results of M(stackguard.nova.cell_info) for all cells. To find copies of
+        the same uuid it also needs those of M(stackguard.nova.compute_host_info) for the other hosts.
+      - The module reads this host again.
   path:
     type: path
     description:
-      - The file. It must be one that nova-compute would read. The default is C(compute_id) in its state_path,
-        where Nova itself writes it.
+      - Path of the file. It must be one that nova-compute reads. The default is C(compute_id) in its state_path, where
+        Nova itself writes it.
   owner:
     type: str
     description:
@@ -57,7 +57,7 @@ options:
   mode:
     type: raw
     description:
-      - Mode of the file. The default for a new file is V(0644), as Nova itself makes it.
+      - Mode of the file. The default for a new file is V(0644), as Nova itself creates it.
   nova_conf_files:
     type: list
     elements: str
@@ -68,11 +68,11 @@ options:
     type: str
     default: qemu:///system
     description:
-      - Where libvirt is reached.
+      - libvirt URI.
   decision:
     type: dict
     description:
-      - Set by the action plugin. What a task says here is ignored.
+      - Set by the action plugin. A value in a task is ignored.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -97,7 +97,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 path:
-  description: The file.
+  description: Path of the file.
   returned: success
   type: str
   sample: /var/lib/nova/compute_id
@@ -107,7 +107,8 @@ uuid:
   type: str
   sample: 1cff775e-46bf-4a92-9aef-068925bfe4ab
 decision:
-  description: What the uuid follows from. Hosts in C(unseen) were not read, so a copy of the uuid there is not known.
+  description: The records that determine the uuid. Hosts in C(unseen) were not read, so a copy of the uuid there would
+    not be noticed.
   returned: success
   type: dict
   sample:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_link
-short_description: Repair the ids that tie services, compute nodes, instances and migrations together
+short_description: Repair the ids that link services, compute nodes, instances and migrations together
 version_added: 0.1.0
 description:
-  - Looks at C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
-    writes what is right where that is certain. What is wrong and not certain stays a finding.
-  - Certain is what host and node names lead to, if they lead to exactly one live row (what nova-compute itself would
-    write), and, where id and names contradict one another, what the hosts in O(evidence_dir) prove.
-  - Rows are changed in batches, each one transaction. A row that changed after it was read, or on which something is in
-    progress, is left alone. Before a batch is committed, what was there is in a journal on the host that the task runs
-    on (or is delegated to); O(action=rollback) restores the rows that are still as they were repaired.
+  - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
+    repairs wrong links whose right value is certain. Other wrong links stay findings.
+  - A value is certain if host and node names lead to exactly one live row (nova-compute itself would write this value).
+    If id and names contradict each other, a value is certain if the hosts in O(evidence_dir) prove it.
+  - The module changes rows in batches, each in one transaction. It leaves a row that has changed since it was read, or
+    with a task in progress. Before it commits a batch, it writes the old values to a journal on the host that the task
+    runs on (or is delegated to). O(action=rollback) restores the rows that still have the repaired values.
   - Run the same task again to resume a run that was killed.
   - The databases are reached from the controller. The host with the journal receives no credentials.
 author:
@@ -32,10 +32,10 @@ attributes:
     description: Everything is read and judged; nothing is changed.
   diff_mode:
     support: full
-    description: Shows each row, what was there, what is written, and why that is certain.
+    description: Shows each row, its old and new value, and the proof.
   idempotent:
     support: full
-    description: What is repaired is not wrong any more.
+    description: A repaired link is no longer wrong.
 options:
   action:
     type: str
@@ -43,59 +43,61 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) repairs, or resumes the same repair where it was interrupted.
-      - V(resume) resumes the open repair, or the open rollback. It fails where none is open.
+      - V(resume) resumes the open repair, or the open rollback. It fails if none is open.
       - V(status) reports the open repair. It changes nothing and reads no database.
-      - V(rollback) restores what a repair changed, unless it was changed again since.
+      - V(rollback) restores the rows of a repair, unless others changed them since.
   hosts:
     type: list
     elements: str
     default: []
-    description: Hosts (or nodes) whose links are looked at. Where it is empty, all are.
+    description: Hosts (or nodes) whose links are checked. Empty means all.
   codes:
     type: list
     elements: str
     default: [SG201, SG202, SG203, SG211, SG212, SG213, SG214, SG215, SG221]
-    description: Codes of findings to repair. All are reported.
+    description: Codes of findings to repair. The module reports all codes.
   batch_size:
     type: int
     default: 1000
-    description: Rows in one transaction. At most 10 where it locks rows of C(services), since heartbeats wait for them.
+    description: Number of rows in one transaction. At most 10 if it locks rows of C(services), since heartbeats wait
+      for these locks.
   limit:
     type: int
     default: 1000
-    description: Refuse where more rows than this would change.
+    description: Refuse if the repair would change more rows than this.
   operation:
     type: str
-    description: With O(action=rollback), the id of the repair to undo. By default the last one.
+    description: With O(action=rollback), the id of the repair to roll back. By default the last one.
   evidence_dir:
     type: path
     description:
-      - Directory on the controller with what M(stackguard.nova.compute_host_info) and M(stackguard.nova.cloud_info)
-        read. Without it nothing is proven by hosts, and SG203 and SG214 stay.
+      - Directory on the controller with the results of M(stackguard.nova.compute_host_info) and
+        M(stackguard.nova.cloud_info). Without it no host proves a link, and SG203 and SG214 stay.
   overrides:
     type: list
     elements: dict
     default: []
-    description: Findings to pass, each with the keys C(code), C(object) and C(reason).
+    description: Findings to override, each with the keys C(code), C(object) and C(reason).
   fail_when_left:
     type: bool
     default: true
     description:
-      - Whether the task fails, when it has done all it can, where links of O(codes) remain wrong or could not be looked
-        at, or where a rollback left rows alone. It never fails for this in check mode.
+      - Whether the task fails at the end if links of O(codes) remain wrong or could not be read, or if a rollback left
+        rows unchanged. In check mode it never fails for this.
   state_dir:
     type: path
     default: /var/lib/stackguard
     description: Directory for the journal, on the host that the task runs on.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
+    description: Directory on the controller. In check mode the module writes C(plan.json) into it, with its
+      C(plan_sha256).
 seealso:
   - module: stackguard.nova.cell_info
 """
 
 EXAMPLES = r"""
-- name: Set every compute_id that is NULL and whose host and node are known
+- name: Set every compute_id that is NULL, if its host and node are known
   stackguard.nova.compute_link:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     codes: [SG211]
@@ -103,7 +105,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Take the last repair back
+- name: Roll the last repair back
   stackguard.nova.compute_link:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     action: rollback
@@ -114,19 +116,19 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the run did all that was asked for.
-    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+    - Whether the run completed everything requested.
+    - With C(failed_when=false), a later task can fail on this value, with only the summary as message.
   returned: always
   type: bool
   sample: true
 state:
-  description: Where the operation stands. V(none) is when there was nothing to do.
+  description: State of the operation. V(none) means that there was nothing to do.
   returned: always
   type: str
   sample: finished
   choices: [none, planned, refused, open, rolling-back, rolled-back, finished, unknown]
 plan_sha256:
-  description: What stands for the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan, for O(expect_plan) of a later run.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -137,33 +139,34 @@ operation_id:
   sample: 3f9a1c0b77de
 counts:
   description:
-    - Rows changed, rows that were right already, rows deleted meanwhile, and rows left alone because they changed
-      meanwhile.
-    - C(unproven) are rows of a batch that was being written when a run was killed, and that others have written since.
-      It is not known whether the repair was committed, and a rollback leaves them alone.
-    - C(doubtful) are rows that were changed, and whose service or node was not what it was when it was read again after
-      the commit.
+    - Number of rows that were changed, that were already right, that were deleted since they were read, and that were
+      left because they had changed.
+    - C(unproven) counts rows of a batch that a killed run was writing, and that others have written since. Whether the
+      repair was committed is not known, and a rollback leaves them.
+    - C(doubtful) counts changed rows whose service or node had changed when the module read it again after the commit.
   returned: when it was not refused
   type: dict
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
-    - A sentence for each database of which it cannot be guaranteed that the service or node that a link leads to stays
-      as it is until the link is committed. That is a Galera cluster, whose locks hold on one node.
+    - A sentence for each database that cannot guarantee that the target of a link stays unchanged until the commit.
+      This applies to a Galera cluster, whose locks hold on one node.
   returned: with O(action=apply), when it was not refused
   type: list
   elements: str
   sample: []
 remaining:
   description:
-    - How many links are wrong in the end (in check mode, would be). C(asked) are of O(codes), C(other) of other codes,
-      C(accepted) of both and passed by O(overrides). C(in_flight) could not be judged now.
-    - C(not_looked_at) says what could not be read and may hold links of O(codes).
+    - Number of wrong links at the end (in check mode, after the planned repair). C(asked) counts those of O(codes),
+      C(other) those of other codes, C(accepted) those of both that O(overrides) accepts. C(in_flight) could not be
+      judged.
+    - C(not_looked_at) lists sources that could not be read and may hold links of O(codes).
   returned: with O(action=apply), when it was not refused
   type: dict
   sample: {asked: 1, other: 0, accepted: 0, in_flight: 0, not_looked_at: []}
 repairs:
-  description: What was (or would be) changed, and what was left alone; at most 1000 rows. The journal holds all.
+  description: The rows that were (or would be) changed, and those that were left; at most 1000. The journal has all
+    rows.
   returned: when rows were to be changed
   type: list
   elements: dict
@@ -176,7 +179,7 @@ repairs:
       why: node 1 is the one live node of host compute1 and node compute1.example
       outcome: repaired
 report:
-  description: The findings, as in C(report.json); after a repair, those that are left.
+  description: The findings, as in C(report.json); after a repair, the remaining ones.
   returned: with O(action=apply)
   type: dict
   sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_service_hold
-short_description: Force a compute service down and hold it, or let it go
+short_description: Force a compute service down and hold it, or release it
 version_added: 0.1.0
 description:
   - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
-    and no other operation takes the host. A service that another operation holds is refused.
+    and no other operation uses the host. The module refuses a service that another operation holds.
   - Fence the host first. This marks it as dead in Nova; it does not power it off.
   - Runs on the controller.
 author:
@@ -26,20 +26,20 @@ attributes:
     description: Reports what would change.
   diff_mode:
     support: full
-    description: Shows status, reason and force before and after.
+    description: Shows status, reason and forced_down before and after.
   idempotent:
     support: full
-    description: A service that is held with this reason is left as it is.
+    description: A service that is held with this reason is left unchanged.
 options:
   host:
     type: str
     required: true
-    description: What Nova calls the host.
+    description: Name of the host in Nova.
   state:
     type: str
     default: held
     choices: [held, released]
-    description: Whether the service is held.
+    description: Whether to hold the service.
   reason:
     type: str
     required: true
@@ -48,15 +48,15 @@ options:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: The status that a released service gets.
+    description: Status for a released service.
   disabled_reason:
     type: str
-    description: The reason that a released service gets, where its status is C(disabled).
+    description: Reason for a released service with the status C(disabled).
   takes_over:
     type: list
     elements: str
     default: []
-    description: Reasons of operations that have ended. A service held by one of them may be held again.
+    description: Reasons of operations that have ended. The module may hold a service again that one of them holds.
 seealso:
   - module: stackguard.nova.server_evacuate
 """
@@ -71,12 +71,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 before:
-  description: Status, reason and force as they were.
+  description: Status, reason and forced_down before the change.
   returned: success
   type: dict
   sample: {status: enabled, disabled_reason: null, forced_down: false}
 after:
-  description: The same as they are now.
+  description: Status, reason and forced_down now.
   returned: success
   type: dict
   sample: {status: disabled, disabled_reason: "stackguard:evacuate:5f0a6f0f7a11", forced_down: true}
@@ -121,7 +121,9 @@ def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str
     if before != after and found.startswith(OURS) and found not in (params["reason"], *params["takes_over"]):
         raise ApiError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
     if before != after and params["state"] == "released" and found != params["reason"]:
-        raise ApiError(f"{params['host']} is not held as {params['reason']} but {found or 'not at all'}: left as it is")
+        raise ApiError(
+            f"{params['host']} is not held as {params['reason']} but {found or 'not at all'}: left unchanged"
+        )
     if before != after and not check:
         if params["state"] == "held":
             compute_services.hold_down(cloud, params["host"], params["reason"])

@@ -10,10 +10,10 @@ module: domain_definition
 short_description: Record the definitions of the guests of a compute host, and report what changed
 version_added: 0.1.0
 description:
-  - Reads the XML of guests on a compute host, as they run and as their next start through libvirt would take them, and
-    compares it with the last record, device by device. Then it is the record. The guests themselves are not touched.
-  - Records are kept on the controller, normalised and without secrets. C(guests/UUID.json) is a guest's last record,
-    C(definitions/SHA256.xml) is each XML that was seen.
+  - Reads the XML of guests on a compute host, as they run and as libvirt would start them next, and compares it with
+    the last record, device by device. Then the XML becomes the record. The module does not change the guests.
+  - The records are on the controller, normalised and without secrets. C(guests/UUID.json) is a guest's last record,
+    C(definitions/SHA256.xml) is each XML that was read.
   - M(stackguard.nova.audit) does the same for a whole cloud.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -36,31 +36,31 @@ options:
   definitions_dir:
     type: path
     description:
-      - Lasting directory on the controller for the records. It is made where it is missing, readable by its owner only.
-        Where it is left out, nothing is compared, and the XML is returned under RV(definitions).
+      - Lasting directory on the controller for the records. The module creates it, readable by its owner only. Without
+        it, the module compares nothing, and returns the XML under RV(definitions).
   guests:
     type: list
     elements: str
     default: []
-    description: Uuids of guests. Where it is empty, all of the host are looked at.
+    description: Uuids of guests. Empty means all guests of the host.
   record:
     type: bool
     default: true
-    description: Whether what was read becomes the record.
+    description: Whether to record the definitions.
   libvirt_uri:
     type: str
     default: qemu:///system
-    description: Where libvirt is reached. The connection is read-only.
+    description: libvirt URI. The connection is read-only.
 seealso:
   - module: stackguard.nova.audit
 """
 
 EXAMPLES = r"""
-- name: Before a maintenance, record what the guests look like
+- name: Record the definitions of the guests before maintenance
   stackguard.nova.domain_definition:
     definitions_dir: /var/lib/stackguard/definitions
 
-- name: Afterwards, report what a guest finds elsewhere
+- name: Report changed definitions after maintenance
   stackguard.nova.domain_definition:
     definitions_dir: /var/lib/stackguard/definitions
     guests: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: operation
-short_description: Carry out an operation of this collection from the controller
+short_description: Run an operation of this collection from the controller
 version_added: 0.2.0
 description:
-  - Begins, resumes, undoes or reports on an operation whose whole plan is made before its first step.
-  - The roles of this collection use it. Each documents its operation's options as its own variables.
-  - A run that was killed is resumed by the same task, or undone by O(action=rollback). The journal is on
-    the host that the task runs on (or is delegated to), which receives no credentials.
+  - Begins, resumes, rolls back or reports an operation whose whole plan is made before its first step.
+  - For the roles of this collection. Each documents its operation's options as its own variables.
+  - Run the same task again to resume a killed run, or roll it back with O(action=rollback). The journal is on the host
+    that the task runs on (or is delegated to), which receives no credentials.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -33,39 +33,40 @@ attributes:
     description: Shows each value that changes, before and after.
   idempotent:
     support: full
-    description: What is as it was asked for is left alone.
+    description: Values that are already as requested are left unchanged.
 options:
   operation:
     type: str
     required: true
-    description: Which operation, such as V(resize).
+    description: The operation, such as V(resize).
   action:
     type: str
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) begins the operation, or resumes what an unfinished run began.
-      - V(resume) resumes only. It fails where no such operation is open.
+      - V(apply) begins the operation, or resumes an unfinished run.
+      - V(resume) only resumes. It fails if no such operation is open.
       - V(status) reports the open operation. It changes nothing.
-      - V(rollback) undoes what an unfinished run began.
+      - V(rollback) undoes an unfinished run.
   options:
     type: dict
     default: {}
     description:
-      - The operation's own options. They are the variables of its role, without the word that each begins with.
-        An option that the operation does not have is refused.
+      - The operation's own options. They are the variables of its role, without their prefix. The module refuses
+        unknown options.
   nova_api_db_url:
     type: str
     description: URL of Nova's API database, for an operation that reads or changes it.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
+    description: Directory on the controller. In check mode the module writes C(plan.json) into it, with its
+      C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_resize
 """
 
 EXAMPLES = r"""
-- name: Resize a server, and have it stay in its zone
+- name: Resize a server within its zone
   stackguard.nova.operation:
     cloud: production
     operation: resize
@@ -76,21 +77,21 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the run did all that was asked for.
-    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+    - Whether the run completed everything requested.
+    - With C(failed_when=false), a later task can fail on this value, with only the summary as message.
   returned: always
   type: bool
   sample: true
 state:
   description:
-    - V(finished), or V(rolled-back) where it was undone. V(none) where there was nothing to do, V(planned) in check
-      mode, V(refused) where nothing was changed. V(unknown) where the run broke off.
+    - V(finished), or V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
+      V(refused) if nothing was changed. V(unknown) if the run was interrupted.
     - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
   sample: finished
 plan_sha256:
-  description: What stands for the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan, for O(expect_plan) of a later run.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08

@@ -10,18 +10,16 @@ module: rbd_blocklist
 short_description: Fence a host by Ceph's OSD blocklist
 version_added: 0.1.0
 description:
-  - Puts all clients of some addresses on the OSD blocklist, so that whatever still runs there can never write again, or
-    takes them off. The list is read back each time.
-  - No address is an error, and never a success. So is an address of the Ceph cluster itself (monitors, managers, OSDs,
-    MDS, gateways). Where those cannot be read, nothing is put on the list; see O(infrastructure) and
-    O(host_addresses).
-  - Where a host also runs daemons of Ceph, or a gateway, these are its address too, so that it cannot be fenced this
-    way.
-  - Take a host's addresses off only when no QEMU of it runs any more.
+  - Puts all clients at some addresses on the OSD blocklist, so that processes that still run there can never write
+    again, or removes them from it. The module reads the list back each time.
+  - The module fails without an address, and on an address of the Ceph cluster itself (monitors, managers, OSDs, MDS,
+    gateways). If it cannot read those, it puts nothing on the list; see O(infrastructure) and O(host_addresses).
+  - If a host also runs daemons of Ceph, or a gateway, they share its address. Such a host cannot be fenced this way.
+  - Remove a host's addresses only when none of its QEMUs runs any more.
   - Runs on a host with access to Ceph. C(profile rbd) on the monitors lets a user add entries; to remove one it needs
     C(allow command "osd blocklist") or more; to read the addresses of managers and MDS C(allow command "mgr dump"),
-    C(allow command "mgr metadata") and C(allow command "fs dump"). Releases before Pacific say C(blacklist), which is
-    found out.
+    C(allow command "mgr metadata") and C(allow command "fs dump"). Releases before Pacific use C(blacklist), which the
+    module detects.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -35,7 +33,7 @@ attributes:
     description: The result names the entries that changed.
   idempotent:
     support: full
-    description: An address that is on the list, by itself or in a range, is not added again.
+    description: An address that is already on the list, itself or in a range, is not added again.
 requirements:
   - Python 3.9 or newer on the host
   - C(python3-rbd), or the command C(ceph), on the host
@@ -45,51 +43,50 @@ options:
     default: present
     choices: [present, absent, listed]
     description:
-      - Whether the addresses are on the list. With V(listed) the list is only read, and the module fails where one of
-        the addresses is not on it.
+      - Whether the addresses are on the list. With V(listed) the module only reads the list, and fails if one of the
+        addresses is not on it.
   addresses:
     type: list
     elements: str
     required: true
     description:
-      - IP addresses, at least one. All clients of each are meant. Addresses of the host that this runs on, of the Ceph
-        cluster, loopback and link-local ones are refused. C(::ffff:192.0.2.1) is C(192.0.2.1).
+      - IP addresses, at least one. Each covers all clients at that address. The module refuses addresses of its own
+        host and of the Ceph cluster, loopback and link-local addresses. C(::ffff:192.0.2.1) means C(192.0.2.1).
   expire:
     type: int
     default: 157680000
     description:
-      - Seconds until Ceph takes the entries off by itself. The default is five years. Time alone must not let a client
-        there write again. An entry of which less than nine tenths of this is left is prolonged.
+      - Seconds until Ceph removes the entries itself. The default is five years, so that a client cannot write again
+        just because time has passed. The module prolongs an entry with less than nine tenths of this time left.
   infrastructure:
     type: list
     elements: str
     default: []
     description:
-      - Addresses of the Ceph cluster's managers and MDS, for a Ceph user that may not read them. They are refused like
-        those that can be read. You say with it that there are no others.
+      - Addresses of the Ceph cluster's managers and MDS, if the Ceph user may not read them. The module refuses them
+        like those that it can read. With this option you confirm that there are no others.
   never:
     type: list
     elements: str
     default: []
     description:
-      - Other addresses that are refused, such as those of the controller, of gateways and of backup hosts. They say
-        nothing of managers and MDS.
+      - Other addresses to refuse, such as those of the controller, of gateways and of backup hosts. They do not replace
+        O(infrastructure).
   host_addresses:
     type: list
     elements: str
     default: []
     description:
-      - Those of O(addresses) that you know to be addresses of the host that is fenced. A manager or MDS at such an
-        address runs on that host. Where all of O(addresses) are here, managers and MDS that the Ceph user may not read
-        are no reason against it.
+      - Those of O(addresses) that you know to belong to the fenced host. A manager or MDS at such an address runs on
+        that host. If this includes all of O(addresses), unreadable addresses of managers and MDS do not block the run.
   fsid:
     type: str
     description:
-      - The Ceph cluster that is expected. With another one nothing is done, and the module fails.
+      - The expected Ceph cluster. With another cluster the module changes nothing, and fails.
   pool:
     type: str
     description:
-      - A pool that the Ceph user may open, instead of the one that nova.conf names.
+      - A pool that the Ceph user may open, instead of the one in nova.conf.
   rbd_user:
     type: str
     description:
@@ -103,23 +100,23 @@ options:
     elements: str
     default: []
     description:
-      - Words to put before C(ceph) where it is in a container, such as C(docker), C(exec), C(nova_compute).
+      - Words to put before C(ceph) if it runs in a container, such as C(docker), C(exec), C(nova_compute).
   nova_conf_files:
     type: list
     elements: str
     default: []
     description:
-      - The configuration files of nova-compute in their order, where they are not found by themselves.
+      - The configuration files of nova-compute in their order, if the module cannot find them.
 seealso:
   - module: stackguard.nova.rbd_guard
 """
 
 EXAMPLES = r"""
-- name: Nothing on this host shall write any more
+- name: Prevent all writes from this host
   stackguard.nova.rbd_blocklist:
     addresses: [192.0.2.11]
 
-- name: Is it still so, in the cluster where its disks are?
+- name: Verify the entries, in the cluster of the disks
   stackguard.nova.rbd_blocklist:
     state: listed
     addresses: [192.0.2.11]
@@ -129,28 +126,28 @@ EXAMPLES = r"""
 RETURN = r"""
 entries:
   description:
-    - For each address the entry that refuses it (or did), C(IP:0/0) or a range, until when, and whether it was added or
-      removed now.
+    - For each address the entry that refuses it (or did), C(IP:0/0) or a range, its expiry, and whether this task added
+      or removed it.
   returned: success
   type: list
   elements: dict
   sample: [{address: 192.0.2.11, entry: "192.0.2.11:0/0", until: "2031-11-21T14:37:15.000000+0000", changed: true}]
 listed:
-  description: Those of the addresses that were read on the list afterwards.
+  description: Those of the addresses that were on the list afterwards.
   returned: success
   type: list
   elements: str
   sample: [192.0.2.11]
 covered:
   description:
-    - With O(state=absent), entries that still refuse an address. They are ranges of more than one address, which
-      are not this operation's, and are left alone. A warning names them.
+    - With O(state=absent), entries that still refuse an address. They are ranges of more than one address that this
+      operation did not make, so the module leaves them. A warning names them.
   returned: success
   type: list
   elements: dict
   sample: []
 changed_entries:
-  description: Those that were added or removed.
+  description: The added or removed addresses.
   returned: success
   type: list
   elements: str
@@ -161,7 +158,7 @@ fsid:
   type: str
   sample: da0d2b0c-0824-5eed-b650-1f58a483491c
 pool:
-  description: The pool that was opened. The list is the whole cluster's.
+  description: The opened pool. The list belongs to the whole cluster.
   returned: success
   type: str
   sample: vms
@@ -242,7 +239,7 @@ def main() -> None:
     except (HostError, OSError) as error:
         module.fail_json(msg=str(error))
     for entry in done.covered:
-        module.warn(f"{entry.address} is still shut out by the range {entry.entry} of the OSD blocklist")
+        module.warn(f"{entry.address} is still on the OSD blocklist, by the range {entry.entry}")
     module.exit_json(
         changed=bool(done.changed),
         changed_entries=done.changed,

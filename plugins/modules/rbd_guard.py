@@ -7,17 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rbd_guard
-short_description: Keep servers' disks in Ceph from being deleted
+short_description: Protect servers' disks in Ceph from deletion
 version_added: 0.1.0
 description:
-  - Makes a snapshot C(stackguard-OPERATION) on every image of some servers, or removes it. An image with one
-    cannot be deleted, so that a failed evacuation cannot take the data with it.
-  - The snapshot must go afterwards. While it is there Nova cannot delete the disk, says that it did, and a later
+  - Makes a snapshot C(stackguard-OPERATION) on every image of some servers, or removes it. An image with such a
+    snapshot cannot be deleted, so a failed evacuation cannot delete the data.
+  - Remove the snapshot afterwards. While it exists, Nova cannot delete the disk but reports that it did, and a later
     rebuild or unshelve boots the old content.
-  - An image that is named with its id under O(images), and is not there or has another id, is an error before anything
-    is made. Each image is read back afterwards.
-  - Runs on a compute host, with the pool and the Ceph user that its nova.conf names. Name O(fsid) where there is more
-    than one Ceph cluster.
+  - The module fails before it makes a snapshot if an image under O(images) does not exist or has another id. It reads
+    each image back afterwards.
+  - Runs on a compute host, with the pool and the Ceph user of its nova.conf. Set O(fsid) if there is more than one Ceph
+    cluster.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -25,13 +25,13 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Names the images that a snapshot would be made on, or removed from.
+    description: Names the images whose snapshot would be made or removed.
   diff_mode:
     support: none
-    description: Nothing of a snapshot's content is shown.
+    description: The module shows no content of a snapshot.
   idempotent:
     support: full
-    description: A snapshot that is there is not made again.
+    description: An existing snapshot is not made again.
 requirements:
   - Python 3.9 or newer on the compute host
   - C(python3-rbd), or the command C(rbd), on the compute host
@@ -41,34 +41,34 @@ options:
     default: present
     choices: [present, absent]
     description:
-      - Whether the snapshots are there.
+      - Whether the snapshots exist.
   operation_id:
     type: str
     required: true
     description:
-      - The operation that they belong to, a part of their name.
+      - The operation of the snapshots, a part of their name.
   servers:
     type: list
     elements: str
     default: []
     description:
-      - Uuids of the servers, all of whose images in the pool are meant. With O(state=present) servers or O(images) are
-        needed. With O(state=absent) neither means wherever in the pool the operation's snapshots are.
+      - Uuids of the servers. This includes all their images in the pool. O(state=present) requires servers or
+        O(images). O(state=absent) without either applies to all snapshots of the operation in the pool.
   images:
     type: dict
     default: {}
     description:
-      - Images by name, each with Ceph's own id of it, besides those of O(servers).
-      - With O(state=present) each must be there with that id. With O(state=absent) those that are not are returned as
-        RV(gone) and RV(replaced).
+      - Images by name, each with its id in Ceph, in addition to those of O(servers).
+      - With O(state=present) each must exist with that id. With O(state=absent) others are returned as RV(gone) and
+        RV(replaced).
   fsid:
     type: str
     description:
-      - The Ceph cluster that is expected. With another one nothing is done, and the module fails.
+      - The expected Ceph cluster. With another cluster the module changes nothing, and fails.
   pool:
     type: str
     description:
-      - The pool to work in, instead of the one that nova.conf names.
+      - The pool to work in, instead of the one in nova.conf.
   rbd_user:
     type: str
     description:
@@ -82,13 +82,13 @@ options:
     elements: str
     default: []
     description:
-      - Words to put before C(rbd) where it is in a container, such as C(docker), C(exec), C(nova_compute).
+      - Words to put before C(rbd) if it runs in a container, such as C(docker), C(exec), C(nova_compute).
   nova_conf_files:
     type: list
     elements: str
     default: []
     description:
-      - The configuration files of nova-compute in their order, where they are not found by themselves.
+      - The configuration files of nova-compute in their order, if the module cannot find them.
 seealso:
   - module: stackguard.nova.rbd_blocklist
 """
@@ -99,14 +99,14 @@ EXAMPLES = r"""
     operation_id: 5f0a6f0f7a11
     servers: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, 8961cf04-0ee7-44b1-9ed3-a4b18e535683]
 
-- name: Guard the very images that were looked at, in the cluster where they were seen
+- name: Guard exactly the images that were read, in their cluster
   stackguard.nova.rbd_guard:
     operation_id: 5f0a6f0f7a11
     fsid: da0d2b0c-0824-5eed-b650-1f58a483491c
     pool: vms
     images: {8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk: 10e6a8d1c2}
 
-- name: Remove what an operation left behind, wherever it is
+- name: Remove all snapshots that an operation left in the pool
   stackguard.nova.rbd_guard:
     operation_id: 5f0a6f0f7a11
     state: absent
@@ -120,16 +120,16 @@ snapshot:
   sample: stackguard-5f0a6f0f7a11
 images:
   description:
-    - The images, with Ceph's own id. An image that was deleted and made again has another id.
-    - C(guarded) of each says whether the snapshot was there when the image was read back.
+    - The images, with Ceph's own id. An image that was deleted and created again has another id.
+    - C(guarded) of each shows whether the snapshot existed when the image was read back.
   returned: success
   type: list
   elements: dict
   sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true, guarded: true}]
 without:
   description:
-    - Those of O(servers) of which the pool has no image at all. It may be that they boot from a volume, or that their
-      images are in another pool. With O(state=absent) a warning names them.
+    - Those of O(servers) without any image in the pool. They may boot from a volume, or their images may be in another
+      pool. With O(state=absent) a warning names them.
   returned: success
   type: list
   elements: str
@@ -195,7 +195,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     given = module.params
     if given["state"] == "present" and not given["servers"] and not given["images"]:
-        module.fail_json(msg="servers, images: whose disks shall be guarded?")
+        module.fail_json(msg="servers, images: name the disks to guard")
     work = guard_snapshots.guard if given["state"] == "present" else guard_snapshots.unguard
     try:
         where = guard_snapshots.options_of(
@@ -213,7 +213,7 @@ def main() -> None:
     except HostError as error:
         module.fail_json(msg=str(error))
     if given["state"] == "absent" and done.without:
-        module.warn(f"no image in pool {where.pool}, so that no guard was removed: {', '.join(done.without)}")
+        module.warn(f"no image in pool {where.pool}, so no guard was removed: {', '.join(done.without)}")
     module.exit_json(
         changed=any(entry.changed for entry in done.images),
         fsid=fsid,

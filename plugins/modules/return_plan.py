@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: return_plan
-short_description: Judge whether nova-compute may start on a host that was evacuated, and plan what to clear before
+short_description: Judge whether nova-compute may start on an evacuated host, and plan what to clear first
 version_added: 0.1.0
 description:
-  - Decides from the evidence directory what a start of nova-compute would do to each domain of the host, and what an
-    evacuation left behind. Returns the plan of what is safe to clear, or every reason why not. Nothing is changed.
-  - The evidence must hold the host itself, one other host for each Ceph cluster and pool that looked for the images of
-    the host's domains and read the OSD blocklist, the databases with the rows of all domains of the host, and the APIs.
+  - Decides from the evidence directory what a start of nova-compute would do to each domain of the host, and what
+    remains of an evacuation. Returns the plan of what is safe to clear, or all blocking findings. Changes nothing.
+  - The evidence must hold the host itself, one other host for each Ceph cluster and pool that read the images of the
+    host's domains and the OSD blocklist, the databases with the rows of all domains of the host, and the APIs.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -26,7 +26,7 @@ options:
   return_host:
     type: str
     required: true
-    description: What Nova calls the host.
+    description: Name of the host in Nova.
   inventory_name:
     type: str
     required: true
@@ -36,8 +36,9 @@ options:
     elements: str
     default: []
     description:
-      - Inventory names of the hosts that looked into Ceph, as M(stackguard.nova.ceph_readers) chose them. Never the
-        host itself, whose clients Ceph may refuse. Only a view of its own cluster and pool decides about its disks.
+      - Inventory names of the hosts that read Ceph, as chosen by M(stackguard.nova.ceph_readers). Do not name the host
+        itself, since Ceph may refuse its clients. Only a view of the host's own cluster and pool decides about its
+        disks.
   evidence_dir:
     type: path
     required: true
@@ -46,36 +47,37 @@ options:
     type: list
     elements: dict
     default: []
-    description: Findings that are passed, each with C(code), C(object) and C(reason).
+    description: Findings to override, each with C(code), C(object) and C(reason).
   journals:
     type: list
     elements: dict
     default: []
-    description: The open journals of the journal directory, of whatever kind and host.
+    description: The open journals in the journal directory, of all kinds and hosts.
   closed_journals:
     type: list
     elements: dict
     default: []
-    description: The closed journals of evacuations, of whatever host. They list addresses on blocklists.
+    description: The closed journals of evacuations, of all hosts. They list addresses on blocklists.
   status:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: The status that the compute service gets when the evacuation's hold is released.
+    description: Status of the compute service after the release of the evacuation's hold.
   libvirt_uri:
     type: str
     default: qemu:///system
-    description: Where libvirt is reached on the host.
+    description: libvirt URI on the host.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
+    description: Directory on the controller. In check mode the module writes C(plan.json) into it, with its
+      C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_service_hold
   - module: stackguard.nova.rbd_blocklist
 """
 
 EXAMPLES = r"""
-- name: May nova-compute start on compute1?
+- name: Judge whether nova-compute may start on compute1
   stackguard.nova.return_plan:
     return_host: compute1
     inventory_name: compute1
@@ -87,16 +89,16 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether nothing stands against what was judged.
-    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+    - Whether no finding blocks.
+    - With C(failed_when=false), a later task can fail on this value, with only the summary as message.
   returned: always
   type: bool
   sample: true
 state:
   description:
-    - C(refused), C(planned), or C(clear) where nothing is left to clear. C(disks-not-open) where nothing is left to
-      clear but running domains have disks that this host does not have open (SG517), or that no host looked at (SG709);
-      the task fails then, too.
+    - C(refused), C(planned), or C(clear) if nothing is left to clear. C(disks-not-open) if nothing is left to clear,
+      but running domains have disks that this host does not have open (SG517), or that no host read (SG709); the task
+      then fails, too.
   returned: always
   type: str
   sample: planned
@@ -106,7 +108,7 @@ plan:
   type: dict
   sample: {kind: return, operation_id: none, subject: compute1, steps: [], notes: []}
 plan_sha256:
-  description: What stands for the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan, for O(expect_plan) of a later run.
   returned: unless it is refused
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -116,7 +118,7 @@ domains:
   type: dict
   sample: {uri: "qemu:///system", domains: []}
 lifts:
-  description: Addresses to take off the OSD blocklist, for each cluster, with the host that does it.
+  description: Addresses to remove from the OSD blocklist, for each cluster, with the host that removes them.
   returned: unless it is refused
   type: list
   elements: dict
@@ -127,8 +129,7 @@ lifts:
       addresses: [192.0.2.11]
 reason:
   description:
-    - The reason under which an evacuation holds the compute service, which can be released now. Empty where none does,
-      and while RV(held) is true.
+    - The reason of the evacuation's hold that can be released now. Empty without a hold, and while RV(held) is true.
   returned: unless it is refused
   type: str
   sample: "stackguard:evacuate:5f0a6f0f7a11"

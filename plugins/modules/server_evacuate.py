@@ -7,17 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: server_evacuate
-short_description: Evacuate the servers of a dead compute host, one call after the other
+short_description: Evacuate the servers of a dead compute host, call by call
 version_added: 0.1.0
 description:
-  - Carries out the evacuation of one dead compute host. One call does what it can with what was read on the hosts, and
-    returns RV(needs), what only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides that
-    and calls again, until RV(needs) is empty.
-  - The operation keeps its journal in O(state_dir) on the host of the task, and runs the APIs from the controller.
-  - A server is sent only while a fence is proven, each of its images has its guard snapshot, and no other client has
-    one of them open. It goes to a named host that the scheduler checks, with a microversion that keeps its power state
-    (2.68) or leaves it stopped (2.95), and never with C(force).
-  - A call that ends the operation leaves the report and publishes the outcome for workflows.
+  - Evacuates one dead compute host. One call does as much as the facts of the hosts allow, and returns RV(needs), which
+    only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides that and calls again, until
+    RV(needs) is empty.
+  - The operation keeps its journal in O(state_dir) on the host of the task, and calls the APIs from the controller.
+  - The module sends a server only with a proven fence, a guard snapshot on each of its images, and no other client that
+    has one of them open. It names a host that the scheduler checks, uses a microversion that keeps the power state
+    (2.68) or leaves the server stopped (2.95), and never uses C(force).
+  - The last call of a run writes the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -35,44 +35,44 @@ attributes:
     description: Shows every value of the plan before and after.
   idempotent:
     support: full
-    description: A server that has left is not sent again. An open operation is resumed.
+    description: A server that has left is not sent again. The module resumes an open operation.
 options:
   evacuate_host:
     type: str
     required: true
-    description: What Nova calls the dead host.
+    description: Name of the dead host in Nova.
   action:
     type: str
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins an evacuation, or resumes the open one. V(resume) refuses where none is open.
+      - V(apply) begins an evacuation, or resumes the open one. V(resume) refuses if none is open.
       - V(status) reports the open one and changes nothing.
-      - V(abort) removes its guards and closes it. Where no server was sent, it also gives the service back and lifts
-        the blocklist; otherwise the host stays held.
+      - V(abort) removes its guards and closes it. If no server was sent, it also releases the service and removes the
+        blocklist entries; otherwise the host stays held.
   phase:
     type: str
     default: advance
     choices: [begin, advance, end]
-    description: V(begin) is the first call of a run, V(end) the last one of a run that something else has ended.
+    description: V(begin) is the first call of a run, V(end) the last call after an interruption.
   answers:
     type: list
     elements: dict
     default: []
-    description: The answers to what the last call needed, in the same order.
+    description: The answers to the needs of the last call, in the same order.
   failure:
     type: str
-    description: With O(phase=end), what ended the run.
+    description: With O(phase=end), the reason of the interruption.
   inventory_name:
     type: str
-    description: What the inventory calls the dead host, where it is there.
+    description: Name of the dead host in the inventory, if it has one.
   evidence_dir:
     type: path
     required: true
-    description: Directory of this run with what was read on the hosts.
+    description: Directory of this run with the facts of the hosts.
   report_dir:
     type: path
-    description: Where C(report.json) and C(placements.json) are left, and C(plan.json) in check mode.
+    description: Directory for C(report.json) and C(placements.json), and for C(plan.json) in check mode.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -80,98 +80,100 @@ options:
   take_over:
     type: bool
     default: false
-    description: Resume or abort an operation that was begun on another controller and whose run has ended there.
+    description: Take over an operation of another controller. Set it only if you know that the run there has ended.
   overrides:
     type: list
     elements: dict
     default: []
-    description: Findings that the operator overrides, each with C(code), C(object) and C(reason).
+    description: Findings to override, each with C(code), C(object) and C(reason).
   fence:
     type: str
     description:
-      - How the dead host is fenced, one of the choices of O(stackguard.nova.evacuate_host#role:main:evacuate_fence).
-        Needed with O(action=apply) and O(action=resume).
+      - Kind of fence, one of the choices of O(stackguard.nova.evacuate_host#role:main:evacuate_fence). Required with
+        O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
-    description: With O(fence=command), the command that succeeds only when the host is off, for the proof's text.
+    description: With O(fence=command), the command that succeeds only if the host is off, for the text of the proof.
   power_state_query:
     type: str
     description:
-      - With O(fence=power), a JMESPath expression that selects this machine's power state in what the module returned.
+      - With O(fence=power), a JMESPath expression that selects this machine's power state in the result of the module.
         Exactly one must match. By default the only C(PowerState) or C(power_state) in it.
   power_off:
     type: str
     description:
-      - Regular expression that the whole power state matches when the machine is off. By default C(Off).
-      - Where the result holds no power state, as that of a command, it must match exactly once in its C(stdout).
+      - Regular expression that matches the whole power state of a machine that is off. By default C(Off).
+      - If the result has no power state (a command's output), the expression must match exactly once in its C(stdout).
   refence:
     type: bool
     default: false
-    description: Fence the host again where a resumed run finds that it is not fenced any more.
+    description: Fence the host again if a resumed run finds that it is no longer fenced.
   also_blocklist:
     type: bool
     default: false
-    description: Also put the host's addresses on the OSD blocklist, beside another fence. A failure of it is a warning.
+    description: Also put the host's addresses on the OSD blocklist, in addition to another fence. A failure is a
+      warning.
   attested_by:
     type: str
     description:
-      - With O(fence=attested), who states that the host is dead. By default the user of AWX, or the account that runs
-        the playbook.
+      - With O(fence=attested), the person who states that the host is dead. By default the user of AWX, or the account
+        that runs the playbook.
   proof_max_age:
     type: int
     default: 120
-    description: Seconds after which a proof of the fence counts as none.
+    description: Seconds for which a proof of the fence is valid.
   blocklist_addresses:
     type: list
     elements: str
     default: []
     description:
-      - Addresses of the dead host in Ceph's public network, besides those that watchers and locks show.
-      - Needed where nothing shows them. The address that Nova knows (C(host_ip)) alone proves nothing about Ceph.
+      - Addresses of the dead host in Ceph's public network, in addition to those that watchers and locks show.
+      - Required if neither watchers nor locks show an address. The address in Nova (C(host_ip)) alone proves nothing
+        about Ceph.
   ceph_infrastructure:
     type: list
     elements: str
     default: []
     description:
-      - Addresses of Ceph's managers and MDS, where the Ceph user may not read them. They are never put on the
-        blocklist. Needed only for an address that is not known to be the host's by Nova or by what was read on it.
+      - Addresses of Ceph's managers and MDS, if the Ceph user may not read them. The run never puts them on the
+        blocklist. Required only for an address that neither Nova nor the facts of the host show as the host's own.
   never_blocklist:
     type: list
     elements: str
     default: []
     description:
-      - Addresses that are never put on the OSD blocklist, such as those of gateways and backup hosts. Addresses of
-        Ceph's own daemons, of other compute hosts and of this controller never are.
+      - Addresses that the run never puts on the OSD blocklist, such as those of gateways and backup hosts. Addresses of
+        Ceph's own daemons, of other compute hosts and of this controller are always excluded.
   ceph_host:
     type: str
-    description: The inventory host that works in Ceph where it reaches the cluster and pool; others are asked after it.
+    description: The inventory host that changes Ceph if it reaches the cluster and pool; others follow.
   servers:
     type: raw
     description:
-      - Names or uuids of the servers that leave, or a JMESPath filter such as C([?metadata.tier=='gold']). By default
-        all of them do. An open operation has its servers already; another choice is refused then.
+      - Names or uuids of the servers to evacuate, or a JMESPath filter such as C([?metadata.tier=='gold']). By default
+        all. For an open operation the module refuses another choice.
   order:
     type: str
     description:
-      - JMESPath sort key, such as C(metadata.priority), of the order in which servers get a place. Those without a
-        value follow, the largest first.
+      - JMESPath sort key, such as C(metadata.priority), for the order in which servers get a destination. Servers
+        without a value follow, the largest first.
   max_parallel:
     type: int
     default: 8
-    description: How many servers are in transit to one destination at a time.
+    description: Maximum number of servers in transit to one destination.
   memory_headroom_mb:
     type: int
     default: 512
     description:
-      - Measured memory that is kept free on each destination, MiB; never less than its C(reserved_host_memory_mb).
+      - Measured memory to keep free on each destination, MiB; never less than its C(reserved_host_memory_mb).
   guest_overhead_mb:
     type: int
     default: 128
-    description: What QEMU takes beside a guest's own memory, MiB.
+    description: Memory that QEMU needs in addition to the memory of a guest, MiB.
   overcommit:
     type: float
     default: 1.0
-    description: How much guest memory one MiB of measured memory may carry.
+    description: Guest memory allowed for one MiB of measured memory.
   target_state:
     type: str
     default: keep
@@ -181,8 +183,8 @@ options:
     type: bool
     default: false
     description:
-      - Whether servers that can go are evacuated where others can not. Without it one server without a place refuses
-        all.
+      - Whether to evacuate the servers that find a destination if others do not. Without it one server without a
+        destination makes the run refuse.
   max_hosts:
     type: int
     default: 1
@@ -190,38 +192,38 @@ options:
   max_share:
     type: float
     default: 0.1
-    description: Which share of the zone's hosts may be down, where that is more than O(max_hosts).
+    description: Share of the zone's hosts that may be down, if that is more than O(max_hosts).
   reset_states:
     type: list
     elements: str
     default: []
     choices: [task, paused, suspended, rescued]
     description:
-      - Server states that are reset once the host is proven dead, so that Nova takes the evacuation. V(task) is a task
-        that the dead host left behind. What each server loses by it is in the report (SG519).
+      - Server states to reset once the host is proven dead, so that Nova accepts the evacuation. V(task) means a task
+        that the dead host left unfinished. The report lists what each server loses (SG519).
   max_rounds:
     type: int
     default: 200
-    description: Rounds after which the run ends, with its operation open.
+    description: Number of rounds after which the run ends, with its operation open.
   server_timeout:
     type: int
     default: 1800
-    description: Seconds after which a server that has neither arrived nor failed is no longer waited for.
+    description: Seconds to wait for a server to arrive or fail.
   measured_for:
     type: int
     default: 120
-    description: Seconds for which what was measured on a host is good to send by, counted from its own reading.
+    description: Seconds for which the measurement of a host is valid for sending servers.
   death_timeout:
     type: int
     default: 120
-    description: Seconds in which the last signs of life must end after the fence.
+    description: Seconds within which the last signs of life must end after the fence.
 seealso:
   - module: stackguard.nova.rbd_guard
   - module: stackguard.nova.rbd_blocklist
 """
 
 EXAMPLES = r"""
-- name: Ask what is open
+- name: Show the open operation
   stackguard.nova.server_evacuate:
     cloud: production
     evacuate_host: compute1
@@ -232,14 +234,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 needs:
-  description: What a playbook must provide before the next call. Empty when the run has ended.
+  description: What the playbook must provide before the next call. Empty after the end of the run.
   returned: always
   type: list
   elements: dict
   sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: []}]
 state:
   description:
-    - C(open) while it goes on, or where the operation stays open; C(evacuated), C(aborted), C(planned), C(clear),
+    - C(open) during the run, or if the operation stays open; C(evacuated), C(aborted), C(planned), C(clear),
       C(refused), C(failed), C(none).
   returned: always
   type: str
@@ -250,13 +252,14 @@ operation_id:
   type: str
   sample: 5f0a6f0f7a11
 arrived:
-  description: Servers of the operation that have left, and whether they were verified elsewhere with their disks.
+  description: Servers of the operation that have left, and whether they were verified on their new hosts with their
+    disks.
   returned: when the run has ended
   type: list
   elements: dict
   sample: [{uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, host: compute3, status: ACTIVE, state: verified}]
 left:
-  description: Servers that stay on the dead host, by uuid, and what keeps each there.
+  description: Servers that stay on the dead host, by uuid, with the reason for each.
   returned: when the run has ended
   type: dict
   sample: {}
@@ -271,7 +274,7 @@ report_file:
   type: str
   sample: /home/operator/stackguard-reports/report.json
 placements:
-  description: By server, where it goes and why; or what speaks against every host.
+  description: By server, its destination with the reason, or the reasons against every host.
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:
@@ -283,7 +286,7 @@ plan:
   sample: {kind: evacuate-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}
 plan_sha256:
   description:
-    - What stands for the plan, for O(expect_plan) of a later run.
+    - Checksum of the plan, for O(expect_plan) of a later run.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08

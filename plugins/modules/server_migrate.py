@@ -10,19 +10,19 @@ module: server_migrate
 short_description: Move servers to other hosts of their availability zone, or empty a host
 version_added: 0.1.0
 description:
-  - Moves the servers that are named or selected, or all of a host, live where they run and cold where they do not.
-    Each stays in the zone that its host is in.
-  - The host is chosen by the planner of evacuations, from memory that was measured on the hosts. It is named to Nova
-    and checked by the scheduler, never forced. A host that was not read is no destination.
-  - Where each lands is compared. A cold migration is confirmed after that; a stray is reverted, or reported if it
-    cannot be.
-  - A refusal reports every reason at once and changes nothing. A server that fails on one host is
-    tried on others; a run in which one did not arrive fails.
-  - A host that is emptied is disabled with the operation's id as reason, and stays disabled, unless
+  - Moves the named or selected servers, or all servers of a host. Running servers move live, others cold. Each stays in
+    the zone of its host.
+  - The evacuation planner chooses the host, from memory measured on the hosts. The module names that host to Nova; the
+    scheduler checks it, and is never forced. A host that was not read cannot be a destination.
+  - The module compares where each server lands. It then confirms a cold migration; it reverts a stray, or reports it if
+    it cannot.
+  - A refusal reports every reason at once and changes nothing. The module tries a failed server on other hosts; the run
+    fails if a server does not arrive.
+  - The module disables an emptied host with the operation's id as reason. The host stays disabled, unless
     O(enable_after=true).
   - Run the same task again to resume a run that was killed, or end it with O(action=rollback). The journal is on the
-    host that the task runs on (or is delegated to), which receives no credentials. One move is open at a time, since
-    two would count on the same memory.
+    host that the task runs on (or is delegated to), which receives no credentials. Only one move can be open at a time,
+    since two would plan with the same memory.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -39,127 +39,126 @@ attributes:
     description: Everything is read and judged, the plan is shown, and nothing is changed.
   diff_mode:
     support: full
-    description: Shows the host of each server, and the status of a host that is emptied, before and after.
+    description: Shows the host of each server, and the status of an emptied host, before and after.
   idempotent:
     support: partial
-    description: A host that is empty and disabled is left alone. Servers that are named move each time.
+    description: A host that is empty and disabled is left unchanged. Named servers move each time.
 options:
   action:
     type: str
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) moves, or resumes what an unfinished run began. V(resume) does only the latter; without O(servers)
-        it means
-        those of the open operation. V(status) returns what is open and where its servers are, and changes nothing.
-      - V(rollback) ends what an unfinished run began. Servers that have moved stay where they are then; unfinished
-        moves
-        are ended, and a host that was disabled gets back the status that it had.
+      - V(apply) moves the servers, or resumes an unfinished run. V(resume) only resumes; without O(servers) it uses
+        those of the open operation. V(status) returns the open operation and where its servers are, and changes
+        nothing.
+      - V(rollback) ends an unfinished run. Moved servers stay on their new hosts; the rollback ends unfinished moves,
+        and restores the status of a disabled host.
   servers:
     type: raw
     description:
-      - Names or uuids of the servers that move, or a JMESPath filter over all servers of the cloud, such as
-        V([?host=='compute1' && metadata.tier=='gold']). Names and filters have all servers of the cloud listed.
-      - Either this or O(drain_host) is needed.
+      - Names or uuids of the servers to move, or a JMESPath filter over all servers of the cloud, such as
+        V([?host=='compute1' && metadata.tier=='gold']). For names and filters the module lists all servers of the
+        cloud.
+      - Either this or O(drain_host) is required.
   drain_host:
     type: str
-    description: What Nova calls the host that is emptied.
+    description: Name of the host in Nova.
   evidence_dir:
     type: path
     description:
-      - Directory on the controller in which M(stackguard.nova.compute_host_info) has put what it read on the hosts.
+      - Directory on the controller with the results of M(stackguard.nova.compute_host_info).
   live:
     type: bool
     default: true
-    description: Whether servers that run move live. If not, they are stopped for their move.
+    description: Whether to migrate running servers live. With V(false) the run stops them and migrates them cold.
   cold:
     type: str
     default: stopped
     choices: [never, stopped, fallback]
     description:
-      - Which servers move cold with O(live=true). V(stopped) are those that do not run; V(fallback) also those that
-        run and that Nova has failed to move live, which are stopped for their move.
+      - Which servers move cold with O(live=true). V(stopped) means servers that do not run. V(fallback) also means
+        running servers that Nova failed to move live; the run stops them for the move.
   partial:
     type: bool
     default: false
-    description: Whether those that can be moved are, where others cannot. The run fails all the same.
+    description: Whether to move the servers that can be moved if others cannot. The run fails in any case.
   enable_after:
     type: bool
     default: false
-    description: Whether the host is enabled when it is empty. One that was disabled before stays so.
+    description: Whether to enable the host once it is empty. A host that was disabled before stays disabled.
   max_parallel:
     type: int
     default: 8
-    description: Servers on their way at a time.
+    description: Maximum number of servers in transit.
   max_parallel_per_source:
     type: int
     default: 2
     description:
-      - Of these, from one host. Nova itself lets so many live migrations leave a host at a time as
-        C(max_concurrent_live_migrations) says, 1 by default, and queues the others.
+      - Maximum number of servers in transit from one host. Nova itself runs at most C(max_concurrent_live_migrations)
+        live migrations from a host at a time, 1 by default, and queues the others.
   max_parallel_per_destination:
     type: int
     default: 2
-    description: Of these, to one host.
+    description: Maximum number of servers in transit to one host.
   memory_headroom_mb:
     type: int
     default: 512
-    description: Measured memory that is kept free on each destination, MiB.
+    description: Measured memory to keep free on each destination, MiB.
   guest_overhead_mb:
     type: int
     default: 128
-    description: What QEMU takes beside the memory of a guest, MiB.
+    description: Memory that QEMU needs in addition to the memory of a guest, MiB.
   overcommit:
     type: float
     default: 1.0
-    description: How much guest memory one MiB of measured memory may carry.
+    description: Guest memory allowed for one MiB of measured memory.
   measured_for:
     type: int
     default: 300
     description:
-      - Seconds for which what was read on the hosts is good. After that no other server is sent, and RV(again) is
-        V(true) when those on their way have arrived.
+      - Seconds for which the measurements of the hosts are valid. After that the module sends no other server, and
+        RV(again) is V(true) once the servers in transit have arrived.
   again:
     type: bool
     default: false
-    description: Say so where the task is repeated because RV(again) was V(true).
+    description: Set it if the task is repeated because RV(again) was V(true).
   restore_state:
     type: bool
     default: true
     description:
-      - Whether a server that Nova made ERROR in a failed move is made ACTIVE again, where its QEMU runs on the host
-        that
-        Nova has it on and nowhere else. If not, the command is reported (SG711).
+      - Whether to set a server that is in ERROR after a failed move to ACTIVE again, if its QEMU runs only on the host
+        that Nova has it on. Otherwise the module reports the command (SG711).
   probe:
     type: bool
     default: false
     description:
-      - Whether connections can be tried for this task. Before the first live migration RV(probe) names then, by
-        host of the
-        inventory, what that host is to try (C(probe_tcp) of M(stackguard.nova.compute_host_step)), and the task is to
-        be
-        repeated with O(probes). Without it servers are sent one by one to a destination, until one has arrived there.
+      - Whether the playbook can test connections for this task. Before the first live migration RV(probe) then lists,
+        by inventory host, the connections to test (C(probe_tcp) of M(stackguard.nova.compute_host_step)). Repeat the
+        task with O(probes) after that. Without this option the module sends servers one by one to a destination, until
+        one has arrived there.
   probes:
     type: list
     elements: dict
     default: []
-    description: What the hosts have tried so far, each entry of RV(probe) with C(error), or C(untried) with the reason.
+    description: The results of the tests so far, each entry of RV(probe) with C(error), or C(untried) with the reason.
   prefix:
     type: str
     default: ""
     choices: ["", drain, migrate]
     description:
-      - What the variables of the playbook that runs begin with, for messages. By default the options are named.
+      - Prefix of the playbook's variables, for messages. By default messages name the options.
   server_timeout:
     type: int
     default: 3600
-    description: Seconds after which one server is no longer waited for. Its migration is not aborted.
+    description: Seconds to wait for one server. The module does not abort its migration after that.
   nova_api_db_url:
     type: str
     description: URL of Nova's API database. Needed to read pins before release 29; without it they stay unchecked.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
+    description: Directory on the controller. In check mode the module writes C(plan.json) into it, with its
+      C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.server_evacuate
@@ -191,31 +190,31 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the run did all that was asked for.
-    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+    - Whether the run completed everything requested.
+    - With C(failed_when=false), a later task can fail on this value, with only the summary as message.
   returned: always
   type: bool
   sample: true
 state:
   description:
-    - V(finished), or V(incomplete) where some servers stay and the operation is over. V(open) where it is to be
-      resumed, V(rolled-back) where it was ended. V(none) where there was nothing to do, V(planned) in check
-      mode, V(refused) where nothing was changed. V(unknown) where the run broke off.
+    - V(finished), or V(incomplete) if some servers stay and the operation has ended. V(open) if the operation can be
+      resumed, V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode, V(refused)
+      if nothing was changed. V(unknown) if the run was interrupted.
   returned: always
   type: str
   sample: finished
 again:
-  description: Whether the hosts are to be read again and the task repeated.
+  description: Whether to read the hosts again and repeat the task.
   returned: when something was carried out
   type: bool
   sample: false
 probe:
-  description: By host of the inventory, the connections that it is to try before anybody is sent.
+  description: By inventory host, the connections to test before the first server is sent.
   returned: when O(probe=true) and something is to be tried
   type: dict
   sample: {compute1: [{source: compute1, dest: compute2, address: 10.0.0.2, port: 16509, turn: 0}]}
 servers:
-  description: By uuid, where each server of the open operation came from and where it is.
+  description: By uuid, the source and the current host of each server of the open operation.
   returned: O(action=status) with an open operation
   type: dict
   sample:
@@ -223,7 +222,7 @@ servers:
       {name: web1, from: compute1, host: compute2, status: ACTIVE, task_state: null, left: false,
        text: ACTIVE on compute2}
 plan_sha256:
-  description: What stands for the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan, for O(expect_plan) of a later run.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -238,7 +237,7 @@ moved:
   type: dict
   sample: {8961cf04-0ee7-44b1-9ed3-a4b18e535683: compute2}
 gone:
-  description: Names of servers that their owners deleted meanwhile.
+  description: Names of servers that their owners deleted during the run.
   returned: when something was carried out
   type: list
   elements: str
@@ -249,7 +248,7 @@ left:
   type: dict
   sample: {}
 placements:
-  description: By uuid, where each server goes and why, or what speaks against every host.
+  description: By server, its destination with the reason, or the reasons against every host.
   returned: when it was judged
   type: dict
   sample:

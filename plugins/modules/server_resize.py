@@ -10,17 +10,16 @@ module: server_resize
 short_description: Resize a server within its availability zone
 version_added: 0.1.0
 description:
-  - Nova schedules a resize as if the server were new. One that was created without a zone may land in another zone,
-    away from its volumes. This module keeps it in the zone that its host is in.
-  - O(strategy=auto) changes no pin of a server that is pinned to its zone already. Else it pins it by API (microversion
-    2.104, release 34), or in the API database where O(nova_api_db_url) is given, and takes the pin back afterwards.
-    Where neither can be, it compares. RV(strategy) and RV(why) say which was taken.
-  - With every strategy the zone is compared before the resize is confirmed. A server in another zone is reverted.
-  - Refused before anything is changed where no host of the zone has room (SG406), and where anything that this depends
-    on was not read.
+  - Nova schedules a resize as if the server were new. A server without a pin may land in another zone than its volumes.
+    This module keeps the server in the zone of its host.
+  - O(strategy=auto) does not change the pin of a server that is already pinned to its zone. Otherwise it pins the
+    server by API (microversion 2.104, release 34), or in the API database if O(nova_api_db_url) is set, and restores
+    the pin afterwards. If neither is possible, it compares the zone. RV(strategy) and RV(why) show the choice.
+  - With every strategy the module compares the zone before it confirms the resize. It reverts a server in another zone.
+  - The module refuses before any change if no host of the zone has room (SG406), or if a required fact was not read.
   - A stopped server stays stopped.
-  - A run that was killed is resumed by the same task, or undone by O(action=rollback). The journal is on
-    the host that the task runs on (or is delegated to), which receives no credentials.
+  - Run the same task again to resume a killed run, or roll it back with O(action=rollback). The journal is on the host
+    that the task runs on (or is delegated to), which receives no credentials.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -40,33 +39,33 @@ attributes:
     description: Shows flavor and pin before and after.
   idempotent:
     support: full
-    description: A server that has the flavor is left alone.
+    description: A server that already has the flavor is left unchanged.
 options:
   action:
     type: str
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) resizes, or resumes what an unfinished run began.
-      - V(resume) resumes only. It fails where no resize of the server is open.
+      - V(apply) resizes the server, or resumes an unfinished run.
+      - V(resume) only resumes. It fails if no resize of the server is open.
       - V(status) reports the open operation and the server. It changes nothing.
-      - V(rollback) undoes what an unfinished run began. What is confirmed stays.
+      - V(rollback) undoes an unfinished run. A confirmed resize stays.
   server:
     type: str
     required: true
     description: Name or uuid of the server.
   flavor:
     type: str
-    description: Name or id of the new flavor. Needed with O(action=apply).
+    description: Name or id of the new flavor. Required with O(action=apply).
   strategy:
     type: str
     default: auto
     choices: [auto, pin_api, pin_db, verify]
-    description: How the server is kept in its zone.
+    description: How to keep the server in its zone.
   confirm:
     type: bool
     default: true
-    description: Whether to confirm the resize, or to leave it in C(VERIFY_RESIZE) to whoever looks at it first.
+    description: Whether the module confirms the resize. With V(false) the server stays in C(VERIFY_RESIZE) for you.
   keep_pin:
     type: bool
     default: false
@@ -75,7 +74,8 @@ options:
     type: bool
     default: false
     description:
-      - Count the server's own host as room. Say so where Nova has C(allow_resize_to_same_host), which no API shows.
+      - Count the server's own host as a destination. Set it if Nova has C(allow_resize_to_same_host), which no API
+        shows.
   server_timeout:
     type: int
     default: 3600
@@ -86,13 +86,14 @@ options:
       - URL of Nova's API database. Needed to pin before release 34, and to read pins before release 29.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
+    description: Directory on the controller. In check mode the module writes C(plan.json) into it, with its
+      C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_zone_pin
 """
 
 EXAMPLES = r"""
-- name: Resize a server, and have it stay in its zone
+- name: Resize a server within its zone
   stackguard.nova.server_resize:
     cloud: production
     server: web1
@@ -100,7 +101,7 @@ EXAMPLES = r"""
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
   delegate_to: localhost
 
-- name: Take an unfinished resize back
+- name: Roll an unfinished resize back
   stackguard.nova.server_resize:
     cloud: production
     action: rollback
@@ -111,21 +112,21 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the run did all that was asked for.
-    - A task with C(failed_when=false) can fail by it later, with the summary alone.
+    - Whether the run completed everything requested.
+    - With C(failed_when=false), a later task can fail on this value, with only the summary as message.
   returned: always
   type: bool
   sample: true
 state:
   description:
-    - V(finished), or V(rolled-back) where it was undone. V(none) where there was nothing to do, V(planned) in check
-      mode, V(refused) where nothing was changed. V(unknown) where the run broke off.
+    - V(finished), or V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
+      V(refused) if nothing was changed. V(unknown) if the run was interrupted.
     - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
   sample: finished
 plan_sha256:
-  description: What stands for the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan, for O(expect_plan) of a later run.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -145,17 +146,17 @@ server:
   type: str
   sample: 8961cf04-0ee7-44b1-9ed3-a4b18e535683
 zone:
-  description: The zone that it was in, and is.
+  description: The zone of the server.
   returned: when there is an operation
   type: str
   sample: az1
 strategy:
-  description: How it was kept there. V(pinned) where its own pin did.
+  description: The strategy. V(pinned) if the server's own pin was enough.
   returned: when it was planned in this run
   type: str
   sample: pin_api
 why:
-  description: Why so.
+  description: The reason for that strategy.
   returned: when it was planned in this run
   type: str
   sample: this Nova offers microversion 2.104, which pins by API

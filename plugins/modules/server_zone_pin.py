@@ -7,15 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: server_zone_pin
-short_description: Pin servers to the availability zones that they are in
+short_description: Pin servers to their current availability zones
 version_added: 0.1.0
 description:
-  - Nova keeps a server in its zone only if its request spec has that zone. A server that was created without one may
-    land in another zone at its next resize, migration or evacuation. This module writes the zone that each is in.
-  - A pin to a zone that no aggregate carries counts as none, and is replaced where O(nova_api_db_url) is given.
-  - With one server that cannot be pinned nothing is changed, unless O(partial) is V(true).
-  - In the database only the zone in the stored request spec is changed, by compare and swap on the row; no other
-    character of it is written again. It is done only while no task of the server is in progress.
+  - Nova keeps a server in its zone only if its request spec has that zone. A server without a pin may land in another
+    zone at its next resize, migration or evacuation. This module writes the current zone of each server.
+  - The module treats a pin to a zone without an aggregate as missing, and replaces it if O(nova_api_db_url) is set.
+  - If one server cannot be pinned, the module changes nothing, unless O(partial) is V(true).
+  - In the database the module changes only the zone in the stored request spec, by compare and swap on the row; it
+    rewrites no other character. It writes only while no task of the server is in progress.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -38,15 +38,14 @@ options:
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) changes pins, or resumes what a killed run of the same task began. V(resume) does only the latter,
-        for the
-        servers of the open operation. V(status) returns what is open, and changes nothing. V(rollback) gives every pin
-        back that the open operation changed and that was not changed since.
+      - V(apply) changes pins, or resumes a killed run of the same task. V(resume) only resumes, for the servers of the
+        open operation. V(status) returns the open operation, and changes nothing. V(rollback) restores every pin that
+        the open operation changed, unless it was changed since.
   state:
     type: str
     default: pinned
     choices: [pinned, unpinned]
-    description: Whether the servers are to be pinned to the zones that they are in, or to none.
+    description: Whether to pin the servers to their current zones, or to remove their pins.
   servers:
     type: raw
     description:
@@ -55,49 +54,49 @@ options:
     type: list
     elements: str
     default: []
-    description: Compute hosts (names in Nova) whose servers are meant; with O(servers), those of them.
+    description: Compute hosts (names in Nova) whose servers to pin; with O(servers), those of them.
   all_servers:
     type: bool
     default: false
-    description: Mean every server of the cloud, where neither O(servers) nor O(hosts) is given.
+    description: Select every server of the cloud, if neither O(servers) nor O(hosts) is set.
   zone:
     type: str
-    description: Refuse servers that are in another zone than this.
+    description: Refuse servers that are in another zone.
   strategy:
     type: str
     default: auto
     choices: [auto, pin_api, pin_db]
     description:
-      - V(pin_api) needs microversion 2.104 (release 34), V(pin_db) O(nova_api_db_url). V(auto) takes the API where it
-        can.
+      - V(pin_api) needs microversion 2.104 (release 34), V(pin_db) O(nova_api_db_url). V(auto) uses the API if
+        possible.
   restore:
     type: list
     elements: dict
     description:
-      - RV(changes) of an earlier run, to be undone. Pins that were changed since are left alone.
+      - RV(changes) of an earlier run, to undo. The module leaves pins that were changed since.
   partial:
     type: bool
     default: false
-    description: Change the pins that can be changed, where others cannot.
+    description: Change the pins that can be changed, even if others cannot.
   take_over:
     type: bool
     default: false
     description:
-      - Take over an operation of another controller. Only you know that it has ended there.
+      - Take over an operation of another controller. Set it only if you know that the run there has ended.
   state_dir:
     type: path
     default: /var/lib/stackguard
     description:
-      - Directory for the journal, on the host that the task runs on. There is one where more than one server may be
-        meant
-        by O(servers), O(hosts) or O(all_servers). Each pin is written there before it is changed.
+      - Directory for the journal, on the host that the task runs on. The module keeps a journal if O(servers), O(hosts)
+        or O(all_servers) can select more than one server. It writes each pin there before it changes the pin.
   nova_api_db_url:
     type: str
     description:
       - URL of Nova's API database. Needed to write pins before release 34, and to read them before release 29.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
+    description: Directory on the controller. In check mode the module writes C(plan.json) into it, with its
+      C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_resize
 """
@@ -117,7 +116,7 @@ EXAMPLES = r"""
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
   register: pinned
 
-- name: Undo what a killed run has changed
+- name: Undo the changes of a killed run
   stackguard.nova.server_zone_pin:
     cloud: production
     action: rollback
@@ -132,7 +131,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: Pins that were changed, or would be; with the outcome, where they were to be.
+  description: Changed pins, or pins that would be changed, with the outcome of each.
   returned: when something was judged
   type: list
   elements: dict
@@ -140,7 +139,7 @@ changes:
     - {server: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, before: null, after: az1, method: pin_api,
        outcome: changed, reason: null}
 plan_sha256:
-  description: What stands for the plan, for O(expect_plan) of a later run.
+  description: Checksum of the plan, for O(expect_plan) of a later run.
   returned: when a plan was made
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -150,15 +149,15 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 already:
-  description: Servers whose pin is right already.
+  description: Servers that already have the right pin.
   returned: when something was judged
   type: list
   elements: str
   sample: []
 report:
   description:
-    - What is wrong with the zones of these servers and of all hosts (SG401 to SG404, SG408), and why servers cannot be
-      pinned, as in C(report.json). Volumes are not looked at.
+    - Findings about the zones of these servers and of all hosts (SG401 to SG404, SG408), and why servers cannot be
+      pinned, as in C(report.json). The module does not read volumes.
   returned: when something was judged
   type: dict
   sample: {schema: 1, verdict: warn, findings: [], unchecked: []}

@@ -75,7 +75,7 @@ def test_a_queue_that_a_nova_compute_reads_is_left(rabbit, queue):
     with rabbit.channel() as channel, Broker(rabbit.url()) as broker:
         channel.basic_consume(queue, callback=lambda _message: None)
         assert broker.queue(queue) == Queue(queue, 0, 1)
-        assert broker.remove(queue, ()) == "1 consumers read it"
+        assert broker.remove(queue, ()) == "the queue has 1 consumers"
         assert broker.queue(queue) == Queue(queue, 0, 1)
 
 

@@ -292,7 +292,7 @@ def test_a_target_that_changed_behind_the_lock_is_reported(unlinked: World, stat
     assert (result["counts"]["changed"], result["counts"]["doubtful"], result["incomplete"]) == (2, 1, True)
     assert "1 row repaired, with a target that changed during the repair" in result["msg"]
     (row,) = [row for row in result["repairs"] if row["outcome"] != "repaired"]
-    assert "services id=1 is not what it was" in row["outcome"]
+    assert "services id=1 has changed" in row["outcome"]
     assert row["object"]["id"] in {item["object"]["id"] for item in result["report"]["findings"]}
     assert result["not_guaranteed"] == [], "this is one server"
 
@@ -312,7 +312,7 @@ def test_a_target_that_is_what_it_was_again_is_a_finding_all_the_same(unlinked: 
         patch.setattr(repair_links.link_rows, "recheck", again)
         result = repair_links.apply(run(unlinked.options(), state), request("SG201"))
     (item,) = result["report"]["findings"]
-    assert (item["code"], "services id=1 is not what it was" in item["evidence"]["after the commit"]) == ("SG201", True)
+    assert (item["code"], "services id=1 has changed" in item["evidence"]["after the commit"]) == ("SG201", True)
     assert result["incomplete"] is True
 
 

@@ -123,7 +123,7 @@ def test_a_row_that_changed_meanwhile_is_left_alone(mixed: World, state: State) 
     [
         (lambda world: world.update("cell", "instances", 1, task_state="resize_prep"), "task_state is 'resize_prep'"),
         (lambda world: world.update("cell", "instances", 1, host="COMPUTE1"), "host is 'COMPUTE1'"),
-        (lambda world: world.update("cell", "instances", 1, deleted=1), "deleted meanwhile"),
+        (lambda world: world.update("cell", "instances", 1, deleted=1), "deleted since it was read"),
         (lambda world: world.update("cell", "compute_nodes", 1, deleted=1), "has changed"),
         (lambda world: world.update("cell", "compute_nodes", 1, host="cn7"), "has changed"),
         (
@@ -142,7 +142,7 @@ def test_whatever_happens_to_a_row_meanwhile(
     world.update("cell", "instances", 3, compute_id=2)
     state.between = ("journal_open", lambda: meanwhile(world))
     result = repair_links.apply(run(world.options(), state), request("SG211"))
-    assert counted(result) == ({"gone": 1} if reason == "deleted meanwhile" else {"skipped": 1})
+    assert counted(result) == ({"gone": 1} if reason == "deleted since it was read" else {"skipped": 1})
     assert reason in result["repairs"][0]["outcome"]
     assert ids(world)[0] is None
 
@@ -277,7 +277,7 @@ def test_rollback_leaves_alone_what_changed_since(mixed: World, state: State) ->
     assert counted(back) == {"changed": 1, "skipped": 1}
     assert ids(mixed) == [2, 4711, 2]
     assert back["incomplete"] is True
-    assert f"cell:cell1 instances id=1 (instance {GUEST}): skipped: it changed meanwhile" in back["msg"]
+    assert f"cell:cell1 instances id=1 (instance {GUEST}): skipped: the row changed since it was read" in back["msg"]
     assert back["repairs"][0]["outcome"].startswith("skipped"), "what somebody has to look at comes first"
 
 
@@ -310,7 +310,7 @@ def test_two_at_once(mixed: World, state: State) -> None:
 def test_a_repair_says_what_remains(mixed: World, state: State, tmp_path: pathlib.Path) -> None:
     mixed.update("cell", "instances", 3, compute_id=1)  # SG214: nothing proves which is right
     seen = repair_links.apply(run(mixed.options(), State(tmp_path / "other", check_mode=True)), request())
-    assert "2 rows would be repaired; 1 wrong link would remain (SG214; 1 of the codes" in seen["msg"]
+    assert "2 rows would be repaired; 1 wrong link would remain (SG214; 1 with codes" in seen["msg"]
     done = repair_links.apply(run(mixed.options(), state), request())
     assert "2 rows repaired; 1 wrong link remains (SG214; 1 with codes that this run had to repair)" in done["msg"]
     assert (done["remaining"]["asked"], done["incomplete"]) == (1, True)
@@ -318,7 +318,7 @@ def test_a_repair_says_what_remains(mixed: World, state: State, tmp_path: pathli
     assert (again["changed"], again["incomplete"]) == (False, True)
     others = repair_links.apply(run(mixed.options(), state), request("SG211"))
     assert (others["remaining"]["asked"], others["remaining"]["other"], others["incomplete"]) == (0, 1, False)
-    assert "1 wrong link remains (SG214; 0 of the codes" in others["msg"]
+    assert "1 wrong link remains (SG214; 0 with codes" in others["msg"]
     passed = [Override("SG214", uid("instance", 3), "known")]
     accepted = repair_links.apply(run(mixed.options(), state, overrides=passed), request())
     assert (accepted["remaining"]["accepted"], accepted["incomplete"]) == (1, False)

@@ -159,7 +159,7 @@ def test_a_limit_is_refused(run, words):
 def test_a_pattern_that_no_host_answers_to_is_refused(run):
     done = run(audit_hosts="nobody")
     assert done.returncode not in (0, 250)
-    assert "audit_hosts (nobody) is no host of the inventory" in done.stdout
+    assert "audit_hosts (nobody) matches no host of the inventory" in done.stdout
 
 
 def test_evidence_that_cannot_be_understood_is_refused_by_name(run, tmp_path):

@@ -90,7 +90,7 @@ def test_a_move_that_goes_well_says_nothing_of_nova_compute(monkeypatch):
 def test_one_deleted_by_its_owner(monkeypatch):
     nova = FakeNova(monkeypatch, a="ACTIVE")
     done = move(nova, params("a", "gone"))
-    assert "1 deleted meanwhile" in done.remark
+    assert "1 deleted during the run" in done.remark
 
 
 def test_a_resize_of_its_owner_is_never_confirmed(monkeypatch):

@@ -178,7 +178,7 @@ def test_the_operators_word_takes_it_over_at_once(directory, clock):
     opened(directory, clock)
     taken = run(directory, clock, "two").claim(stored(directory), True)
     assert taken["run"]["token"] == stored(directory)["run"]["token"] == "two"
-    assert taken["history"][-1]["text"] == "taken up by a run of ann@elsewhere (process 4711, begun 03:00Z)"
+    assert taken["history"][-1]["text"] == "resumed by a run of ann@elsewhere (process 4711, begun 03:00Z)"
 
 
 def test_a_run_that_ended_by_itself_is_not_waited_for(directory, clock):
@@ -418,7 +418,7 @@ def test_a_run_that_stood_still_commits_nothing(directory, clock):
     clock.now += run_token.FRESH
     one.fresh()
     clock.now += 1
-    with pytest.raises(runner.StepError, match="stood still for 31 s"):
+    with pytest.raises(runner.StepError, match="paused for 31 s"):
         one.fresh()
     one.call([{"op": "still_ours"}])
     one.fresh()

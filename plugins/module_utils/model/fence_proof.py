@@ -56,7 +56,7 @@ class FenceProof:
             if not getattr(self, name):
                 raise ProofError(f"a proof without {name} is invalid")
         if self.kind not in PROVABLE:
-            raise ProofError(f"{self.kind!r} can not be read back")
+            raise ProofError(f"{self.kind!r} cannot be read back")
         if of_addresses(self.kind) != bool(self.clusters):
             raise ProofError(f"a proof of kind {self.kind} with clusters {sorted(self.clusters)}")
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):
@@ -105,7 +105,7 @@ def prove(kind: str, target: FenceTarget, answers: Answers, at: str) -> FencePro
     """
     fence = FENCES.get(kind)
     if fence is None or not fence.readings:
-        raise ProofError(f"{kind!r} can not be read back")
+        raise ProofError(f"{kind!r} cannot be read back")
     reading = fence.read_back(target, answers)
     if len(answers) < fence.readings:
         raise ProofError(f"the fence was read back {len(answers)} times; {fence.readings} readings are needed")
@@ -129,7 +129,7 @@ def kept(plain: t.Mapping[str, t.Any]) -> FenceProof:
 
 
 def age(proof: FenceProof, now: str) -> t.Optional[float]:
-    """Return how old a proof is, in seconds; None where a time can not be understood."""
+    """Return how old a proof is, in seconds; None where a time cannot be understood."""
     read, current = moment(proof.at), moment(now)
     return None if read is None or current is None else (current - read).total_seconds()
 

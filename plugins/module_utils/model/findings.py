@@ -276,7 +276,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG506", "source-not-fenced", BLOCKER, "No proof shows that the source host is fenced.", of_server=True),
     Code("SG507", "double-writer", BLOCKER, "Two clients can write one disk.", absolute=True, from_hosts=True),
     Code("SG508", "guard-snapshot-leaked", WARNING, "A guard snapshot was left behind.", from_hosts=True),
-    Code("SG509", "evacuation-not-reaped", BLOCKER, "An evacuation away from the host has not been cleared on it."),
+    Code("SG509", "evacuation-not-reaped", BLOCKER, "The host has not cleared an evacuation of its servers."),
     Code("SG510", "service-not-down", BLOCKER, "The compute service is not down."),
     Code("SG511", "port-binding-left-behind", BLOCKER, "A port is still bound to the source."),
     Code("SG512", "no-candidate-host", BLOCKER, "No host can take the server.", of_server=True),

@@ -439,7 +439,7 @@ class _Settling:
         return False
 
     def _revert(self, uuid: str, name: str, host: str) -> None:
-        self.systems.remark(f"{name}: its cold migration is not confirmed yet; reverted, back to {host}")
+        self.systems.remark(f"{name}: reverting its unconfirmed cold migration, back to {host}")
         try:
             server_actions.revert(self.systems.cloud, uuid)
         except ApiError as error:

@@ -219,7 +219,7 @@ def test_the_largest_goes_to_the_roomiest_and_then_the_others_fill_up():
     seating = seat(guests, [host("host0", 4096), host("host1", 3500)])
     assert places(seating) == {"a": "host0", "b": "host1", "c": "host1"}
     assert planner.why_not(seating, "a", "host0") == "4096 MiB of real memory before it, 1096 MiB after it"
-    assert planner.why_not(seating, "a", "host1").startswith("it goes to host0")
+    assert planner.why_not(seating, "a", "host1").startswith("the server goes to host0")
 
 
 def test_not_enough_for_the_third_of_five():
@@ -342,10 +342,10 @@ def test_overcommit_stretches_measured_memory_but_not_huge_pages():
 
 def test_a_host_that_aggregates_bar_is_never_taken_and_one_to_be_avoided_last():
     hosts = [host("host0", room=9000), host("host1", room=8000), host("host2", room=7000)]
-    some = guest(barred={"host0": "none of its aggregates has gpu"}, avoided={"host1": "kept for others"})
+    some = guest(barred={"host0": "none of its aggregates has gpu"}, avoided={"host1": "reserved for others"})
     assert places(seat([some], hosts)) == {"a": "host2"}
     (place,) = seat([some], hosts[:2]).seats
-    assert (place.host, "kept for others" in place.why) == ("host1", True)
+    assert (place.host, "reserved for others" in place.why) == ("host1", True)
     assert codes(seat([some], hosts[:1])) == {"a": "SG512"}
 
 

@@ -358,7 +358,7 @@ def test_another_fence_on_the_second_try_is_not_proven_by_the_first():
     """D1: the power fence failed, blocklist was asked for, and the journal said that addresses were read back."""
     some = scene().asked(fence=FENCE, fence_kind="blocklist")
     (item,) = dead(some, HOST_WORD)
-    assert "blocklist is requested now" in item.evidence[storage.NO_PROOF]
+    assert "this run requests blocklist" in item.evidence[storage.NO_PROOF]
 
 
 def test_an_attestation_is_good_for_the_host_that_it_names():

@@ -400,7 +400,7 @@ def test_the_backup_reader_that_an_evacuation_listed_gets_its_disks_back():
 def test_an_address_that_has_a_new_owner_is_lifted_and_the_plan_names_the_owner():
     some = back(rbd=ceph(blocklist=(f"{address(3)}:0/0",))).host("compute1", domains=[])
     (lift,) = judged(some, asked(evacuation(blocklisted={"f": [address(3)]}))).clearing.lifts
-    assert "compute3 has it now" in lift.addresses[address(3)]
+    assert "compute3 now has" in lift.addresses[address(3)]
     # It keeps nothing on this host from writing: nova-compute may run.
     running = some.change("units", lambda row: "nova" in row.name, "compute1", active_state="active")
     assert blockers(running, asked(evacuation(blocklisted={"f": [address(3)]}))) == []

@@ -60,7 +60,7 @@ def test_the_guard_of_one_still_in_transit_stays(life):
     assert done["failed"]
     assert "run the same command again" in done["msg"]
     # On the lab: "evacuate_max_rounds rounds have passed The operation is open", and a workflow read "0 needs".
-    assert "rounds have passed; Nova may still be working on guest2: their guards remain. The" in done["msg"]
+    assert "rounds is reached; Nova may still be working on guest2: their guards remain. The" in done["msg"]
     assert done["ansible_stats"]["data"]["stackguard"]["message"] == done["msg"]
 
 

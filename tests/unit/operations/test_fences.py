@@ -43,7 +43,7 @@ def power(*states, **options):
 def test_what_nothing_is_read_back_of_is_neither_asked_for_nor_proven(kind):
     with pytest.raises(ProofError):
         fences.needs_of(kind, target([ONE]), True)
-    with pytest.raises(ProofError, match="can not be read back"):
+    with pytest.raises(ProofError, match="cannot be read back"):
         fence_proof.prove(kind, target([ONE]), [{"read": {"PowerState": "Off"}, "confirmed": ENDED}] * 2, AT)
 
 
@@ -65,7 +65,7 @@ def test_a_fence_that_is_read_back_less_often_than_it_says_is_not_proven(monkeyp
     monkeypatch.setitem(FENCES, "watchdog", Watchdog())
     with pytest.raises(ProofError, match="read back 1 times, 2 are needed"):
         fence_proof.prove("watchdog", target(), [{}], AT)
-    with pytest.raises(ProofError, match="can not be read back"):
+    with pytest.raises(ProofError, match="cannot be read back"):
         fence_proof.prove("watchdog", target(), [{}, {}], AT)
 
 
@@ -122,7 +122,7 @@ def test_the_two_readings_are_some_seconds_apart():
         (["Off", {"failed": True, "msg": "timed out"}], "was not read: timed out"),
         (["Off", {"unreachable": True}], "does not answer"),
         (["Off", {"skipped": True}], "was not read"),
-        (["Off", {}], "was not read: it was not run"),
+        (["Off", {}], "was not read: the task was not run"),
         (["Off", {"changed": False}], "0 power states"),
     ],
 )

@@ -164,7 +164,7 @@ def test_what_version_0_1_began_is_ended(cloud, state, action):
         *("steps", "history"),
     }
     journals.write(state.directory, early)
-    assert "10 pins written down" in cloud.run(state, action="status")["msg"]
+    assert "10 pins recorded" in cloud.run(state, action="status")["msg"]
     cloud.run(state, action=action)
     assert cloud.pins == (cloud.before if action == "rollback" else dict.fromkeys(UUIDS, "az1"))
     assert not state.open
@@ -200,7 +200,7 @@ def test_asked_what_is_open_it_says_so_and_changes_nothing(cloud, state):
     pins = dict(cloud.pins)
     result = cloud.run(state, action="status")
     assert "operation op1 (zone-pins pins of servers to zones) is open, begun at" in result["msg"]
-    assert "10 pins written down. Resume it with action=resume, or undo it with action=rollback" in result["msg"]
+    assert "10 pins recorded. Resume it with action=resume, or undo it with action=rollback" in result["msg"]
     assert {row["server"]: row["before"] for row in result["changes"]}[UUIDS[2]] == "nova"
     assert cloud.pins == pins
     assert state.open

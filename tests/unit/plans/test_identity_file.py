@@ -101,7 +101,7 @@ MINE = {"uuid": make.node(1)}
         (lambda c: c.part("libvirt", hostname="compute1.example"), ["libvirt calls this host compute1.example"]),
         (lambda c: c.part("nova_conf", host="compute2"), ["2 live compute nodes have the name compute2 or compute1"]),
         (lambda c: c.change("compute_nodes", MINE, uuid=None), ["has no uuid"]),
-        (lambda c: c.change("compute_nodes", MINE, uuid="x"), ["has the uuid 'x', which is none"]),
+        (lambda c: c.change("compute_nodes", MINE, uuid="x"), ["has 'x', which is not a uuid"]),
         (lambda c: second_row(c, cell=1, host="compute1", hypervisor_hostname="y"), ["2 live compute nodes"]),
         (lambda c: second_row(c, cell=2, host="compute1"), ["2 live compute nodes", "cell1", "cell2"]),
         (lambda c: second_row(c, cell=2, host="z", hypervisor_hostname="COMPUTE1"), ["2 live compute nodes", "host z"]),

@@ -23,7 +23,7 @@ ENTRY = Entry(
         "no name": Refusal(NAME, "drain_host is", {"drain_host": "-h"}, more={"drain_host": None}),
         "no boolean": Refusal(NAME, "'soon' is not a valid boolean", GIVEN, {"drain_enable_after": "soon"}),
         "nobody to read": Refusal(
-            NAME, "drain_peers (nobody) is no host of the inventory", GIVEN, {"migrate_peers": "nobody"}
+            NAME, "drain_peers (nobody) matches no host of the inventory", GIVEN, {"migrate_peers": "nobody"}
         ),
         "override": Refusal(NAME, NO_CODE, {**GIVEN, "stackguard_awx_overrides": UNKNOWN}),
     },

@@ -597,7 +597,7 @@ def test_the_module_warns_of_a_range_that_still_shuts_the_host_out(there, monkey
     answer = run(rbd_blocklist.main, {**WHERE, "addresses": ["192.0.2.11"], "state": "absent"})
     assert (answer["changed"], answer["listed"]) == (False, ["192.0.2.11"])
     assert [entry["entry"] for entry in answer["covered"]] == ["192.0.2.0:0/24"]
-    assert warned == ["192.0.2.11 is still shut out by the range 192.0.2.0:0/24 of the OSD blocklist"]
+    assert warned == ["192.0.2.11 is still on the OSD blocklist, by the range 192.0.2.0:0/24"]
 
 
 def test_the_module_guards_by_name_and_id_and_removes_wherever_they_are(there):

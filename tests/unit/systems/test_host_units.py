@@ -211,8 +211,8 @@ def test_a_process_that_is_left_is_told(commanded):
     commanded.running.append(4711)
     commanded.stop.stop_begin(commanded.params)
     poll = commanded.stop.stop_poll(commanded.params)
-    assert (poll["stopped"], poll["state"]) == (False, "processes are left: 4711")
-    with pytest.raises(steps.HostStepError, match="processes are left: 4711"):
+    assert (poll["stopped"], poll["state"]) == (False, "processes are still running: 4711")
+    with pytest.raises(steps.HostStepError, match="processes are still running: 4711"):
         commanded.stop.verify(commanded.params)
 
 

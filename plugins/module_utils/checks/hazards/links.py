@@ -243,7 +243,7 @@ def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = 
     verb = "would remain" if planned else "remain" if left.wrong != 1 else "remains"
     said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'no wrong link that was found'} {verb}"]
     if not left.wrong and not planned:
-        said = ["no wrong link that was found remains" if unchecked else "no wrong link remains"]
+        said = ["no known wrong link remains" if unchecked else "no wrong link remains"]
     if left.codes:
         said[0] += f" ({', '.join(left.codes)}; {left.asked} with codes that this run had to repair)"
     if left.accepted:

@@ -78,7 +78,7 @@ class FenceKind:
 
     def read_back(self, target: FenceTarget, answers: Answers) -> Reading:
         """Return what the answers say of a fence that holds. Raises :class:`ProofError` where they prove nothing."""
-        raise ProofError(f"{self.name!r} can not be read back")
+        raise ProofError(f"{self.name!r} cannot be read back")
 
 
 def source_of(answers: Answers) -> str:
