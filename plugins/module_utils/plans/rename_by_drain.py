@@ -70,11 +70,11 @@ class _Drain:
         servers = placement.guests_of(self.base.cloud, self.old)
         if servers is None:
             raise PlanError("not read: the servers of the host")
-        self.guests, stuck = placement.assign(
+        self.guests, without_room = placement.assign(
             servers, placement.needs_of(self.base.cloud, self.base.provider.uuid), usable
         )
-        if stuck:
-            names = ", ".join(sorted(guest.name for guest in stuck))
+        if without_room:
+            names = ", ".join(sorted(guest.name for guest in without_room))
             raise PlanError(f"no host of zone {self.zone} has room for {names}")
 
     @property

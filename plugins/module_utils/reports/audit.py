@@ -468,18 +468,18 @@ def _drawn(zone: capacity_outlook.Zone) -> t.Dict[str, t.Any]:
 def _state(host: capacity_outlook.HostOutlook) -> str:
     if host.total is None or host.need is None:
         return "unread"
-    return "short" if host.unseated else "fits"
+    return "short" if host.no_room else "fits"
 
 
 def _line(host: capacity_outlook.HostOutlook) -> str:
-    unseated = f"; {host.unseated} no room" if host.unseated else ""
-    return f"{count(host.guests or 0, 'guest')}, {(host.need or 0) / 1024:.1f} GiB{unseated}"
+    no_room = f"; {host.no_room} no room" if host.no_room else ""
+    return f"{count(host.guests or 0, 'guest')}, {(host.need or 0) / 1024:.1f} GiB{no_room}"
 
 
 def _told(host: capacity_outlook.HostOutlook) -> str:
     if host.total is None or host.need is None:
         return f"{host.name}: not read: {host.reason or 'its memory or its domains'}"
-    verdict = f"{count(host.unseated or 0, 'guest')} would find no room" if host.unseated else "all would find room"
+    verdict = f"{count(host.no_room or 0, 'guest')} would find no room" if host.no_room else "all would find room"
     unknown = f"; {count(host.unknown, 'host')} of its zone not read" if host.unknown else ""
     return (
         f"{host.name}: {host.available} of {host.total} MiB available. An evacuation would move "

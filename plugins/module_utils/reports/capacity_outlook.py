@@ -40,8 +40,8 @@ class HostOutlook:
     room: t.Optional[int]
     #: The room of the other hosts of its zone.
     others: int = 0
-    #: Running guests that would find no seat there; None: unread.
-    unseated: t.Optional[int] = None
+    #: Running guests that would find no room there; None: unread.
+    no_room: t.Optional[int] = None
     #: Hosts of its zone whose room is not known.
     unknown: int = 0
     reason: t.Optional[str] = None
@@ -56,8 +56,8 @@ class Zone:
 
     @property
     def short(self) -> int:
-        """Hosts whose guests would not all find a seat."""
-        return sum(1 for host in self.hosts if host.unseated)
+        """Hosts whose guests would not all find room."""
+        return sum(1 for host in self.hosts if host.no_room)
 
 
 def zones(bundle: Bundle) -> t.List[Zone]:
@@ -113,14 +113,14 @@ def _seated(hosts: t.Sequence[HostOutlook], sizes: t.Mapping[str, t.Sequence[int
     result = []
     for host in hosts:
         others = [-entry.room for entry in hosts if entry.room and entry is not host]
-        unseated = None if host.need is None else _unseated(others, sizes[host.inventory_name])
+        no_room = None if host.need is None else _no_room(others, sizes[host.inventory_name])
         unknown = sum(1 for entry in hosts if entry.room is None and entry is not host)
-        result.append(dataclasses.replace(host, others=whole - (host.room or 0), unseated=unseated, unknown=unknown))
+        result.append(dataclasses.replace(host, others=whole - (host.room or 0), no_room=no_room, unknown=unknown))
     return tuple(result)
 
 
-def _unseated(rooms: t.List[int], sizes: t.Sequence[int]) -> int:
-    """Seat the largest first, each where the most room is; return how many find none."""
+def _no_room(rooms: t.List[int], sizes: t.Sequence[int]) -> int:
+    """Place the largest first, each where the most room is; return how many find none."""
     heapq.heapify(rooms)
     left = 0
     for size in sorted(sizes, reverse=True):

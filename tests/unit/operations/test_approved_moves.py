@@ -185,7 +185,7 @@ def test_one_that_comes_while_it_is_emptied_goes_only_where_nobody_approved_who_
         if THREE not in drain.nova.servers:
             drain.nova.servers[THREE] = {**copy.deepcopy(drain.nova.servers[ONE]), "id": THREE, "name": "late"}
 
-    monkeypatch.setattr(moving.rename_actions.host_changes, "set_service_status", disabled)
+    monkeypatch.setattr(moving.rename_actions.compute_services, "set_service_status", disabled)
     done = drain.run(**given)
     if approved:
         assert (done["failed"], done["state"]) == (True, "open")
