@@ -15,9 +15,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import findi
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import move_servers, resize
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
 from ansible_collections.stackguard.nova.tests.unit.journaled import State
-from ansible_collections.stackguard.nova.tests.unit.operations import test_migration as moving
+from ansible_collections.stackguard.nova.tests.unit.operations import test_move_servers as moving
 from ansible_collections.stackguard.nova.tests.unit.operations import test_resize as resizing
-from ansible_collections.stackguard.nova.tests.unit.operations.test_migration import ONE, TWO
+from ansible_collections.stackguard.nova.tests.unit.operations.test_move_servers import ONE, TWO
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import FLAVORS
 
 THREE = moving.guest(4, 1)
