@@ -43,7 +43,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import renam
 
 #: A drain is a rename: one journal of that kind is open on a host at a time, whatever the strategy.
 KIND = in_place.KIND
-STRATEGY = "drain"
 #: The step after which there is no way back, by name.
 POINT_OF_NO_RETURN = "delete_service"
 
