@@ -198,7 +198,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
     }
 
 
-def work(ceph: rbd.Ceph, given: t.Mapping[str, t.Any], check: bool) -> guard_snapshots.Blocked:
+def work(ceph: rbd.Ceph, given: t.Mapping[str, t.Any], check: bool) -> guard_snapshots.BlocklistResult:
     """Do what is asked for, and read the list."""
     if given["state"] == "listed":
         return guard_snapshots.listed(ceph, given["addresses"])

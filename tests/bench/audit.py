@@ -33,7 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports import aud
 from ansible_collections.stackguard.nova.tests.unit import builders  # noqa: E402
 
 HOSTS, GUESTS = int(os.environ.get("STACKGUARD_BENCH_CLOUD") or 1000), 50
-XML = (ROOT / "tests" / "unit" / "systems" / "recorded" / "domain.xml").read_text()
+XML = (ROOT / "tests" / "unit" / "systems" / "host" / "recorded" / "domain.xml").read_text()
 LOCAL = int(os.environ.get("STACKGUARD_BENCH_HOSTS") or 200)
 FORKS = int(os.environ.get("STACKGUARD_BENCH_FORKS") or 20)
 

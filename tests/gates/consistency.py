@@ -15,9 +15,9 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def parsed(directory: pathlib.Path) -> Iterator[tuple[pathlib.Path, ast.Module]]:
+def parsed(directory: pathlib.Path, root: pathlib.Path | None = None) -> Iterator[tuple[pathlib.Path, ast.Module]]:
     for path in sorted(directory.rglob("*.py")):
-        yield path.relative_to(ROOT), ast.parse(path.read_text(), str(path))
+        yield path.relative_to(root or ROOT), ast.parse(path.read_text(), str(path))
 
 
 def is_type(node: ast.expr) -> bool:
@@ -164,6 +164,18 @@ def rooms(root: pathlib.Path = ROOT) -> Iterator[str]:
                 yield f"{UTILS / path}:{line}: {path.parts[0]} are pure and must not import {name}"
 
 
+def class_names(root: pathlib.Path = ROOT) -> Iterator[str]:
+    """One name means one thing: a public class is defined once in all rooms."""
+    places: dict[str, list[str]] = {}
+    for path, tree in parsed(root / UTILS, root):
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(f"{path}:{node.lineno}")
+    for name, (first, *more) in sorted(places.items()):
+        for place in more:
+            yield f"{place}: class {name}: {first} has a class of that name, which means another thing"
+
+
 SCRIPTED = re.compile(r"from (ansible_collections\.stackguard\.nova[\w.]*) import ([\w, ]+)")
 
 
@@ -266,6 +278,7 @@ def main() -> int:
     checks = (
         union_types,
         rooms,
+        class_names,
         imports,
         proofs,
         action_groups,

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from world import World, uid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import moved_away
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import guests_elsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import rows as row_changes
@@ -123,7 +123,9 @@ def renamed_and_evacuated(world: World, status: str = "done") -> None:
 def test_a_rollback_tells_which_instances_live_elsewhere_by_now(world: World) -> None:
     url, back = world.url("cell"), reversed_(world.cell_changes())
     renamed_and_evacuated(world)
-    assert moved_away.instances(url, back) == [moved_away.MovedAway(uid("instance", 2), "compute2", "compute2.example")]
+    assert guests_elsewhere.instances(url, back) == [
+        guests_elsewhere.GuestElsewhere(uid("instance", 2), "compute2", "compute2.example")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_a_rollback_tells_which_instances_live_elsewhere_by_now(world: World) ->
 def test_an_instance_that_is_only_half_elsewhere_is_not_one_of_them(world: World, values: dict[str, object]) -> None:
     renamed_and_evacuated(world)
     world.update("cell", "instances", 2, **{"host": "compute2", "node": "compute2.example", **values})
-    assert moved_away.instances(world.url("cell"), reversed_(world.cell_changes())) == []
+    assert guests_elsewhere.instances(world.url("cell"), reversed_(world.cell_changes())) == []
 
 
 def test_a_row_that_is_left_elsewhere_lets_all_the_others_go_back(world: World) -> None:

@@ -18,12 +18,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.tests.unit.builders import healthy
-from ansible_collections.stackguard.nova.tests.unit.checks import test_returning as back
+from ansible_collections.stackguard.nova.tests.unit.checks.before import test_return_host as back
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.moving_scene import Scene
-from ansible_collections.stackguard.nova.tests.unit.operations import test_migration as moves
-from ansible_collections.stackguard.nova.tests.unit.operations import test_zone_pin_run as pins
-from ansible_collections.stackguard.nova.tests.unit.systems import test_guard as ceph
+from ansible_collections.stackguard.nova.tests.unit.operations import test_move_servers as moves
+from ansible_collections.stackguard.nova.tests.unit.operations import test_pin_zones as pins
+from ansible_collections.stackguard.nova.tests.unit.systems.ceph import test_guard_snapshots as ceph
 
 ONE, TWO = moves.ONE, moves.TWO
 

@@ -88,6 +88,25 @@ def test_the_collection_keeps_to_its_rooms(gate):
     assert {*gate.SHARED, *gate.PARTS, *gate.PARTS.values()} <= names
 
 
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [("class Assignment:\n    pass\n", 1), ("class Setting:\n    pass\n", 0), ("class _Private:\n    pass\n", 0)],
+)
+def test_a_class_name_is_given_once(gate, tmp_path, other, found):
+    for room, text in {
+        "capacity": "class Assignment:\n    pass\n\n\nclass _Private:\n    pass\n",
+        "steps": other,
+    }.items():
+        (tmp_path / gate.UTILS / room).mkdir(parents=True)
+        (tmp_path / gate.UTILS / room / "one.py").write_text(text)
+    problems = list(gate.class_names(tmp_path))
+    assert ["capacity/one.py:1 has a class of that name" in problem for problem in problems] == [True] * found
+
+
+def test_the_collection_gives_each_class_name_once(gate):
+    assert list(gate.class_names()) == []
+
+
 def test_a_program_in_a_string_imports_what_is_there(gate, tmp_path, monkeypatch):
     monkeypatch.setattr(gate, "ROOT", tmp_path)
     for name in ("tests", "lab", "plugins/module_utils/model"):

@@ -35,7 +35,7 @@ def test_it_runs_the_pure_rooms():
 def test_what_starts_a_process_is_marked():
     unmarked = []
     for room in rooms():
-        for path in sorted((ROOT / "tests" / "unit" / room).glob("test_*.py")):
+        for path in sorted((ROOT / "tests" / "unit" / room).rglob("test_*.py")):
             tree = ast.parse(path.read_text())
             if any(isinstance(node, ast.Assign) and "mark.ansible" in ast.unparse(node) for node in tree.body):
                 continue

@@ -130,7 +130,7 @@ class Destination:
 
 
 @dataclasses.dataclass(frozen=True)
-class Sent:
+class IncomingServer:
     """A guest that this run has sent to a host. ``needs``: of placement, where it may not hold them there yet."""
 
     uuid: str
@@ -218,7 +218,9 @@ def free_pages(facts: HostFacts) -> t.Optional[t.Dict[Pages, int]]:
     return {(entry.numa_node, entry.size_kib): max(0, entry.free - entry.reserved) for entry in facts.hugepages}
 
 
-def room(facts: HostFacts, request: EvacuationRequest, sent: t.Sequence[Sent]) -> t.Optional[t.Dict[str, int]]:
+def room(
+    facts: HostFacts, request: EvacuationRequest, sent: t.Sequence[IncomingServer]
+) -> t.Optional[t.Dict[str, int]]:
     """Return the account of a host's measured room, MiB: ``room`` and what it is made of; None: unread."""
     if facts.memory is None or facts.domains is None:
         return None
@@ -252,7 +254,7 @@ def by_nova_name(bundle: Bundle) -> t.Dict[str, HostFacts]:
 
 
 def destinations(
-    bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, sent: t.Sequence[Sent] = ()
+    bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, sent: t.Sequence[IncomingServer] = ()
 ) -> t.List[Destination]:
     """Return every compute host but the source, by name, with what stands against it."""
     hosts = by_nova_name(bundle)
@@ -265,7 +267,7 @@ def destinations(
 
 
 def _destination(
-    target: TargetHost, facts: t.Optional[HostFacts], request: EvacuationRequest, sent: t.Sequence[Sent]
+    target: TargetHost, facts: t.Optional[HostFacts], request: EvacuationRequest, sent: t.Sequence[IncomingServer]
 ) -> Destination:
     problems = list(_state_problems(target))
     if facts is None:
@@ -303,7 +305,7 @@ def _destination(
     )
 
 
-def _free(target: TargetHost, sent: t.Sequence[Sent]) -> t.Dict[str, int]:
+def _free(target: TargetHost, sent: t.Sequence[IncomingServer]) -> t.Dict[str, int]:
     """Return what placement has left. What is on its way may be held there already: then too little is counted."""
     free = dict(target.free or {})
     for entry in sent:
@@ -425,7 +427,7 @@ def pins_by_aggregate(bundle: Bundle) -> bool:
 
 
 def in_order(found: t.Iterable[Guest], order: t.Sequence[str] = ()) -> t.List[Guest]:
-    """Return guests as they are seated: those that are named first, the others by size, the largest first."""
+    """Return guests as they are assigned: those that are named first, the others by size, the largest first."""
     rank = {uuid: index for index, uuid in enumerate(order)}
     return sorted(found, key=lambda guest: (rank.get(guest.uuid, len(rank)), -guest.size, guest.name, guest.uuid))
 
@@ -600,7 +602,7 @@ UNCLAIMED = ("accepted", "queued")
 REVERTING = "reverting"
 
 
-def in_transit(about: EvacuationFacts) -> t.List[Sent]:
+def in_transit(about: EvacuationFacts) -> t.List[IncomingServer]:
     """Return what every migration under way still takes of its destination, by Nova's own records, of any host.
 
     Whether its domain runs there already is seen when the destination is measured (:func:`destinations`): then it
@@ -618,12 +620,12 @@ def in_transit(about: EvacuationFacts) -> t.List[Sent]:
             continue
         flavor = entry.flavor if entry else None
         if entry is None or flavor is None or entry.cells is None:
-            found.append(Sent(row.instance_uuid, host, 0, known=False))
+            found.append(IncomingServer(row.instance_uuid, host, 0, known=False))
             continue
         huge = tuple(cell for cell in entry.cells if (cell.page_kib or SMALL_PAGE) > SMALL_PAGE)
         memory = max(0, flavor.ram - sum(cell.memory_mib for cell in huge))
         needs = taken_by(flavor, False) if row.status in UNCLAIMED else {}
-        found.append(Sent(row.instance_uuid, host, memory, huge, needs))
+        found.append(IncomingServer(row.instance_uuid, host, memory, huge, needs))
     return merge_sent(found)
 
 
@@ -634,12 +636,12 @@ def arriving_at(row: ApiMigration) -> t.Optional[str]:
     return row.dest_compute if row.status in ARRIVING.get(row.migration_type or "", ()) else None
 
 
-def merge_sent(*lists: t.Iterable[Sent]) -> t.List[Sent]:
+def merge_sent(*lists: t.Iterable[IncomingServer]) -> t.List[IncomingServer]:
     """Return these as one list: the same server to the same host counts once, with the larger numbers.
 
     The same server to two hosts counts at both: nobody can say which of the two is right.
     """
-    found: t.Dict[t.Tuple[str, str], Sent] = {}
+    found: t.Dict[t.Tuple[str, str], IncomingServer] = {}
     for entry in (entry for some in lists for entry in some):
         key = (entry.uuid, entry.host)
         other = found.get(key)
@@ -647,11 +649,11 @@ def merge_sent(*lists: t.Iterable[Sent]) -> t.List[Sent]:
     return [found[key] for key in sorted(found)]
 
 
-def _larger(one: Sent, other: Sent) -> Sent:
+def _larger(one: IncomingServer, other: IncomingServer) -> IncomingServer:
     if not (one.known and other.known):
         return one if one.known else other
     needs = {name: max(one.needs.get(name, 0), other.needs.get(name, 0)) for name in sorted({*one.needs, *other.needs})}
-    return Sent(one.uuid, one.host, max(one.memory_mib, other.memory_mib), one.cells or other.cells, needs)
+    return IncomingServer(one.uuid, one.host, max(one.memory_mib, other.memory_mib), one.cells or other.cells, needs)
 
 
 def refused_by_scheduler(reason: str) -> bool:

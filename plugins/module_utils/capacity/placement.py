@@ -36,7 +36,7 @@ class DrainOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class MovingGuest:
+class PlannedMove:
     """A guest to be moved: how, what it takes, and the hosts to try, the best first."""
 
     uuid: str
@@ -47,7 +47,7 @@ class MovingGuest:
 
 
 @dataclasses.dataclass(frozen=True)
-class Stuck:
+class GuestWithoutRoom:
     """A guest that no host of the zone has room for."""
 
     uuid: str
@@ -102,25 +102,25 @@ def held_by(cloud: CloudFacts, servers: t.Iterable[ApiServer]) -> t.Dict[str, t.
 
 def assign(
     servers: t.Sequence[ApiServer], needs: t.Mapping[str, Amounts], targets: t.Sequence[TargetHost]
-) -> t.Tuple[t.List[MovingGuest], t.List[Stuck]]:
+) -> t.Tuple[t.List[PlannedMove], t.List[GuestWithoutRoom]]:
     """Spread guests over targets: the largest first, each to the host with most memory left after it.
 
     What one host cannot hold in total is seen beforehand: each guest is taken off its host's free capacity. The other
     hosts with room follow as second choice: the scheduler knows of group policies and more, and has the last word.
     """
     left: t.Dict[str, t.Dict[str, int]] = {target.host: dict(target.free or {}) for target in targets}
-    guests, stuck = [], []
+    guests, without_room = [], []
     for server in sorted(servers, key=lambda item: (*_size(needs.get(item.id, {})), item.id)):
         wanted = needs.get(server.id, {})
         order = _by_room(left, wanted)
         if not order:
-            stuck.append(Stuck(server.id, server.name, dict(wanted)))
+            without_room.append(GuestWithoutRoom(server.id, server.name, dict(wanted)))
             continue
         for resource, amount in wanted.items():
             left[order[0]][resource] -= amount
         method = METHODS.get(server.status, COLD)
-        guests.append(MovingGuest(server.id, server.name, server.status, method, order))
-    return guests, stuck
+        guests.append(PlannedMove(server.id, server.name, server.status, method, order))
+    return guests, without_room
 
 
 def _size(amounts: Amounts) -> t.Tuple[int, int]:

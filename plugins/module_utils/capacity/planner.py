@@ -4,9 +4,9 @@
 
 """Which host takes which guest of a dead host, in which wave, and why not another. Pure.
 
-Guests are seated one by one in the order given (the largest first, unless the operator says otherwise); each goes to
+Guests are assigned one by one in the order given (the largest first, unless the operator says otherwise); each goes to
 the host with most measured room left after it. What it takes is taken off at once: measured memory, huge pages,
-placement's capacity, its group's seats. So no host is ever promised more than was measured, and a guest without a seat
+placement's capacity, what its group allows. So no host is ever promised more than was measured, and an unassigned guest
 has, for every host, each reason that speaks against it.
 
 The scheduler is asked again when the guest is sent, and has the last word.
@@ -43,7 +43,7 @@ REFUSALS = 20
 #: By guest, the hosts on which it failed, and why.
 Tried = t.Mapping[str, t.Mapping[str, str]]
 
-#: Which reasons explain best why a guest has no seat: the first group that covers all that a host has against it.
+#: Which reasons explain best why a guest is unassigned: the first group that covers all that a host has against it.
 _TELLING = (
     ("SG503",),
     ("SG501", "SG503"),
@@ -53,7 +53,7 @@ _TELLING = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Seat:
+class Assignment:
     """A guest's place. ``wave`` counts from 1; ``why``: for people."""
 
     uuid: str
@@ -65,7 +65,7 @@ class Seat:
 
 
 @dataclasses.dataclass(frozen=True)
-class Unseated:
+class Unassigned:
     """A guest that no host can take: by host, everything that speaks against it."""
 
     uuid: str
@@ -77,15 +77,15 @@ class Unseated:
 
 
 @dataclasses.dataclass(frozen=True)
-class Seating:
+class Assignments:
     """Who goes where, and who does not."""
 
-    seats: t.List[Seat]
-    unseated: t.List[Unseated]
+    assigned: t.List[Assignment]
+    unassigned: t.List[Unassigned]
 
 
 class _Board:
-    """What is left while guests are seated."""
+    """What is left while guests are assigned."""
 
     def __init__(
         self, hosts: t.Sequence[Destination], member_hosts: t.Mapping[str, str], request: EvacuationRequest
@@ -165,7 +165,7 @@ class _Board:
             wanted = ", ".join(f"{cell.memory_mib} MiB of {cell.page_kib} KiB pages" for cell in guest.cells)
             yield Reason("SG503", f"no NUMA node with enough free huge pages: {wanted} are needed")
 
-    def seat(self, guest: Guest, host: str) -> Seat:
+    def assign(self, guest: Guest, host: str) -> Assignment:
         """Take off what the guest takes."""
         room, pages = self.room[host], self.pages[host]
         left = (room or 0) - demand_mib(guest.memory_mib, self.request)
@@ -181,7 +181,7 @@ class _Board:
         why = f"{room} MiB of real memory before it, {left} MiB after it"
         if host in guest.avoided:
             why += f"; no better host is available: {guest.avoided[host]}"
-        return Seat(guest.uuid, guest.name, host, wave, guest.size, why)
+        return Assignment(guest.uuid, guest.name, host, wave, guest.size, why)
 
 
 def _affinity(group: ServerGroup, others: t.Sequence[str], source: str) -> str:
@@ -227,35 +227,35 @@ def _disks(guest: Guest, there: Destination) -> t.Iterator[Reason]:
             yield Reason("SG504", f"its pool lacks {', '.join(missing)}")
 
 
-def seat(
+def assign(
     guests: t.Sequence[Guest],
     hosts: t.Sequence[Destination],
     member_hosts: t.Mapping[str, str],
     request: EvacuationRequest,
     passed: t.Optional[t.Mapping[str, t.Container[str]]] = None,
     tried: t.Optional[Tried] = None,
-) -> Seating:
-    """Seat guests in their order. ``passed``: by uuid, the codes that the operator passes over by name.
+) -> Assignments:
+    """Assign guests in their order. ``passed``: by uuid, the codes that the operator passes over by name.
 
     ``tried``: hosts on which a guest failed in this run; it is not sent there again, and after
     :data:`ATTEMPTS` of them nowhere.
     """
     board = _Board(hosts, member_hosts, request)
-    seats: t.List[Seat] = []
-    unseated: t.List[Unseated] = []
+    assigned: t.List[Assignment] = []
+    unassigned: t.List[Unassigned] = []
     for guest in guests:
         waived = [code for code in PASSABLE if code in (passed or {}).get(guest.uuid, ())]
         failed = (tried or {}).get(guest.uuid, {})
         problems = tuple(reason for reason in (*guest.problems, *_worn_out(failed)) if reason.code not in waived)
         fitting = [] if problems else board.fitting(guest, waived, failed)
         if fitting:
-            seats.append(board.seat(guest, _best(fitting, guest, board)))
+            assigned.append(board.assign(guest, _best(fitting, guest, board)))
             continue
         against = {host: board.against(guest, host, waived) for host in board.hosts}
         for host, why in failed.items():
             against.setdefault(host, []).append(Reason("SG512", f"the server failed there in this run: {why}"))
-        unseated.append(Unseated(guest.uuid, guest.name, _telling(problems, against), against, problems))
-    return Seating(seats, unseated)
+        unassigned.append(Unassigned(guest.uuid, guest.name, _telling(problems, against), against, problems))
+    return Assignments(assigned, unassigned)
 
 
 def _worn_out(failed: t.Mapping[str, str]) -> t.List[Reason]:
@@ -298,32 +298,32 @@ def _telling(problems: t.Sequence[Reason], against: t.Mapping[str, t.Sequence[Re
     return "SG512"
 
 
-def why_not(seating: Seating, uuid: str, host: str) -> str:
+def why_not(assignments: Assignments, uuid: str, host: str) -> str:
     """Say why a guest does not go to a host, for people."""
-    for place in seating.seats:
+    for place in assignments.assigned:
         if place.uuid == uuid:
             return place.why if place.host == host else f"the server goes to {place.host}: {place.why}"
-    for guest in seating.unseated:
+    for guest in assignments.unassigned:
         if guest.uuid == uuid:
             reasons = [*guest.problems, *guest.reasons.get(host, [])]
             return "; ".join(reason.text for reason in reasons) or f"{host} is not a compute host of this cloud"
     return "the server is not one of those to evacuate"
 
 
-def waves(seats: t.Sequence[Seat]) -> t.List[t.List[Seat]]:
-    """Return the seats wave by wave, each in the order of seating."""
-    last = max((place.wave for place in seats), default=0)
-    return [[place for place in seats if place.wave == number] for number in range(1, last + 1)]
+def waves(assigned: t.Sequence[Assignment]) -> t.List[t.List[Assignment]]:
+    """Return the assignments wave by wave, each in the order they were made."""
+    last = max((place.wave for place in assigned), default=0)
+    return [[place for place in assigned if place.wave == number] for number in range(1, last + 1)]
 
 
-def explained(seating: Seating, hosts: t.Sequence[Destination]) -> t.Dict[str, t.Dict[str, t.Any]]:
+def explained(assignments: Assignments, hosts: t.Sequence[Destination]) -> t.Dict[str, t.Dict[str, t.Any]]:
     """Return, by server, where it goes and why, or what speaks against every host: for the report."""
     names = [host.host for host in hosts]
     places: t.Dict[str, t.Dict[str, t.Any]] = {
         place.uuid: {"name": place.name, "host": place.host, "wave": place.wave, "why": place.why}
-        for place in seating.seats
+        for place in assignments.assigned
     }
-    for entry in seating.unseated:
+    for entry in assignments.unassigned:
         against = {host: [reason.text for reason in entry.reasons.get(host, [])] for host in names}
         places[entry.uuid] = {"name": entry.name, "host": None, "code": entry.code, "why not": against}
         if entry.problems:

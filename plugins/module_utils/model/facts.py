@@ -1128,7 +1128,7 @@ class TargetHost:
 
 
 @dataclasses.dataclass(frozen=True)
-class Transit:
+class MigratingServer:
     """A server with a migration under way, wherever it is. ``cells``: of huge pages; None: unread."""
 
     uuid: str
@@ -1156,7 +1156,7 @@ class EvacuationFacts:
     aggregates: t.Optional[t.List[ApiAggregate]] = None
     #: Every migration of the cloud that is under way, and its servers.
     migrations: t.Optional[t.List[ApiMigration]] = None
-    transit: t.Optional[t.List[Transit]] = None
+    transit: t.Optional[t.List[MigratingServer]] = None
     #: Server uuid to its image's properties (hw_* and os_*). One not here is unread.
     image_properties: t.Optional[t.Dict[str, t.Dict[str, str]]] = None
     #: Server uuid to the number of its shares (manila); one not here is unread.

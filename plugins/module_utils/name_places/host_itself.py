@@ -59,7 +59,7 @@ class HostItself(NamePlace):
         return entry.subject.id == wanted.inventory_name
 
 
-class LineEdit(t.TypedDict):
+class LineChange(t.TypedDict):
     """A line of a file before and after."""
 
     path: str
@@ -68,21 +68,21 @@ class LineEdit(t.TypedDict):
     after: str
 
 
-def line_edits(host: HostFacts, old: Names, new: Names) -> t.List[LineEdit]:
+def line_edits(host: HostFacts, old: Names, new: Names) -> t.List[LineChange]:
     """Return the lines of the host's files that a rename changes. Raises PlanError where a file was not read."""
-    edits: t.List[LineEdit] = []
+    edits: t.List[LineChange] = []
     table = naming.mapping(old, new)
     own = set(needed(host.addresses, "addresses"))
     for line in needed(host.etc_hosts, "/etc/hosts"):
         text = naming.rename_in_hosts_line(line, table) if _is_own(line.address, own) else None
         if text is not None:
-            edits.append(LineEdit(path=ETC_HOSTS, number=line.number, before=line.text, after=text))
+            edits.append(LineChange(path=ETC_HOSTS, number=line.number, before=line.text, after=text))
     for entry in needed(host.nova_conf, "nova.conf").host_lines:
         text = naming.rename_in_option_line(entry.text, old.host, new.host)
-        edits.append(LineEdit(path=entry.path, number=entry.number, before=entry.text, after=text))
+        edits.append(LineChange(path=entry.path, number=entry.number, before=entry.text, after=text))
     for entry in host.neutron_host_lines:
         text = naming.rename_in_option_line(entry.text, host.neutron_host or "", new.host)
-        edits.append(LineEdit(path=entry.path, number=entry.number, before=entry.text, after=text))
+        edits.append(LineChange(path=entry.path, number=entry.number, before=entry.text, after=text))
     return [edit for edit in edits if edit["before"] != edit["after"]]
 
 

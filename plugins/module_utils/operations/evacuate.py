@@ -29,7 +29,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement, planner
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
-    Sent,
+    IncomingServer,
     by_nova_name,
     in_transit,
     merge_sent,
@@ -420,7 +420,7 @@ class Evacuation:
         request = self._request(self.new_id(), servers or [])
         decision = self._preflight(bundle, about, request)
         self.scratch.before = _plain_checked(decision.checked)
-        self.scratch.placements = planner.explained(decision.seating, decision.destinations)
+        self.scratch.placements = planner.explained(decision.assignments, decision.destinations)
         refusing = checks.refusing(decision.checked, self.run.overrides, request.partial, decision.guests)
         if refusing:
             told = terminal.findings_text(decision.checked, storage.honoured(decision.checked, self.run.overrides))
@@ -450,14 +450,14 @@ class Evacuation:
         return [entry for entry in lifecycle.closed_journals(self.run, records.KIND) if records.is_of(entry, self.host)]
 
     def _preflight(
-        self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, sent: t.Sequence[Sent] = ()
+        self, bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, sent: t.Sequence[IncomingServer] = ()
     ) -> checks.EvacuationDecision:
         others = merge_sent(sent, self._others(about))
         elsewhere = self._elsewhere(bundle)
         overrides, fence = self.run.overrides, self.options["fence"]
         return checks.preflight(bundle, about, request, overrides, fence, others, elsewhere=elsewhere)
 
-    def _elsewhere(self, bundle: Bundle) -> clients.Elsewhere:
+    def _elsewhere(self, bundle: Bundle) -> clients.EvidenceElsewhere:
         """Return addresses that this reading does not show: of the controller, and those proven earlier.
 
         Earlier is this outage only: the open operation, and one that has ended and holds the host still. An address of
@@ -466,7 +466,7 @@ class Evacuation:
         found = [entry for entry in lifecycle.open_journals(self.run) if records.is_of(entry, self.host)]
         ended = self._same_outage(bundle, found)
         earlier = [pair for journal in [*ended, *found] for pair in _proven(journal)]
-        return clients.Elsewhere(
+        return clients.EvidenceElsewhere(
             tuple(dict.fromkeys(earlier)), tuple(self.controllers), tuple(self.options["never_blocklist"])
         )
 
@@ -477,7 +477,7 @@ class Evacuation:
         holds |= {(entry["about"].get("service") or {}).get("reason") for entry in opened}
         return records.same_outage(self._closed(), holds, checks.reason_of)
 
-    def _others(self, about: EvacuationFacts) -> t.List[Sent]:
+    def _others(self, about: EvacuationFacts) -> t.List[IncomingServer]:
         """Return what other operations have in transit, by their journals, and all else by Nova's own records."""
         noted = []
         for journal in lifecycle.open_journals(self.run):
@@ -498,15 +498,15 @@ class Evacuation:
         reason = checks.reason_of(request.operation_id)
         images = {entry.uuid: list(entry.images) for entry in servers}
         fence = str(self.options["fence"])
-        plan = plans.plan(request, fence, decision.seating, images, reason, addresses)
+        plan = plans.plan(request, fence, decision.assignments, images, reason, addresses)
         self.run.say(terminal.plan_text(plan))
         if decision.checked.findings or decision.checked.unchecked:
             self.run.say(terminal.findings_text(decision.checked, self.run.overrides))
         bare = unguarded(decision.guests)
         if bare:
             self.run.say(f"no image in Nova's pool, so no guard is needed: {', '.join(bare)}")
-        seated = {seat.uuid for seat in decision.seating.seats} - set(decision.barred)
-        said = f"{len(seated)} of {len(decision.guests)} servers of {self.host} can be evacuated"
+        assigned = {assignment.uuid for assignment in decision.assignments.assigned} - set(decision.barred)
+        said = f"{len(assigned)} of {len(decision.guests)} servers of {self.host} can be evacuated"
         self.scratch.plan_sha256 = self.approver.approve(
             plan, {**self._asked, "servers": sorted(guest.uuid for guest in decision.guests)}
         )
@@ -514,7 +514,7 @@ class Evacuation:
         self.scratch.operation_id = request.operation_id
         if self.run.check_mode:
             self.run.say(self.approver.hint(str(self.scratch.plan_sha256)))
-            self.scratch.changed = bool(seated)
+            self.scratch.changed = bool(assigned)
             return self._end("planned", said, over=True)
         about_ = {
             "host": self.host,
@@ -1128,7 +1128,7 @@ class Evacuation:
             others,
             set(self.scratch.guarded),
             f"stackguard-{self.scratch.operation_id}",
-            lambda seats, resets: self._claim(seats, resets, known, others),
+            lambda assigned, resets: self._claim(assigned, resets, known, others),
             self._good(bundle),
             since,
             set(self.book.memory.get("to_stop") or []),
@@ -1157,28 +1157,34 @@ class Evacuation:
 
     def _claim(
         self,
-        seats: t.Sequence[t.Any],
+        assigned: t.Sequence[t.Any],
         resets: t.Container[str],
         known: t.Sequence[PlannedServer],
-        others: t.Sequence[Sent],
+        others: t.Sequence[IncomingServer],
     ) -> bool:
         """Note who is about to be sent, unless another operation has sent something that was not counted."""
         numa = {entry.uuid: entry for entry in known}
         intended = [
-            {"uuid": seat.uuid, "name": seat.name, "target": seat.host, "size_mib": seat.memory_mib} for seat in seats
+            {
+                "uuid": assignment.uuid,
+                "name": assignment.name,
+                "target": assignment.host,
+                "size_mib": assignment.memory_mib,
+            }
+            for assignment in assigned
         ]
         stopped = {
-            seat.uuid
-            for seat in seats
-            if numa[seat.uuid].power == records.STOPPED
-            and (seat.uuid in resets or self.scratch.status.get(seat.uuid) != "SHUTOFF")
+            assignment.uuid
+            for assignment in assigned
+            if numa[assignment.uuid].power == records.STOPPED
+            and (assignment.uuid in resets or self.scratch.status.get(assignment.uuid) != "SHUTOFF")
         }
         memory = self.book.memory
         self._sent_before = records.sent(self.book.journal)
         self.book.remember(
             write=False,
             intended=intended,
-            sent=sorted({*records.sent(self.book.journal), *(seat.uuid for seat in seats)}),
+            sent=sorted({*records.sent(self.book.journal), *(assignment.uuid for assignment in assigned)}),
             to_stop=sorted({*(memory.get("to_stop") or []), *stopped}),
         )
         uncounted = self.book.write(counted=[f"{entry.uuid} {entry.host}" for entry in others])
@@ -1553,7 +1559,7 @@ def _without_guard(home: t.Mapping[str, t.Any]) -> t.Set[str]:
     return found | {str(name) for part in ("gone", "replaced") for name in result.get(part) or []}
 
 
-def _is_there(seen: t.Mapping[str, t.Sequence[clients.Seen]], name: str, image: DiskImage) -> bool:
+def _is_there(seen: t.Mapping[str, t.Sequence[clients.SeenImage]], name: str, image: DiskImage) -> bool:
     """Whether an image was seen where it was when the operation began, with the same id."""
     return any(entry.home == (image.fsid, image.pool) and entry.image.id == image.id for entry in seen.get(name, []))
 
@@ -1572,11 +1578,11 @@ def _of_host(addresses: t.Any) -> t.List[str]:
     return sorted(address for address, why in known.items() if why and not clients.by_locks_only(str(why)))
 
 
-def _sent(entry: t.Mapping[str, t.Any]) -> Sent:
+def _sent(entry: t.Mapping[str, t.Any]) -> IncomingServer:
     """Return a server in transit of another operation as something that its destination will have."""
     size = entry.get("size_mib")
     cells = tuple(from_plain(NumaCell, cell, "journal") for cell in entry.get("cells") or ())
-    return Sent(str(entry["uuid"]), str(entry["target"]), int(size or 0), cells, {}, size is not None)
+    return IncomingServer(str(entry["uuid"]), str(entry["target"]), int(size or 0), cells, {}, size is not None)
 
 
 def _summary(result: rounds.Round) -> str:

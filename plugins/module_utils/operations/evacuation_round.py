@@ -16,8 +16,12 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import SMALL_PAGE, Sent, of_flavor
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seat, Tried
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
+    SMALL_PAGE,
+    IncomingServer,
+    of_flavor,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment, Tried
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
@@ -126,16 +130,16 @@ class Passes:
     overrides: t.Sequence[Override]
     tried: Tried
     in_transit: t.Sequence[InTransit]
-    others: t.Sequence[Sent]
+    others: t.Sequence[IncomingServer]
     #: Servers whose images the guard was verified on by the host that made it.
     guarded: t.Container[str]
     snapshot: str
-    claim: t.Callable[[t.Sequence[Seat], t.Container[str]], bool]
+    claim: t.Callable[[t.Sequence[Assignment], t.Container[str]], bool]
     good: t.Callable[[str], bool]
     began: t.Optional[str] = None
     #: Servers that were stopped before the host died and were sent in ERROR: Nova starts them where they arrive.
     to_stop: t.Container[str] = ()
-    elsewhere: t.Optional[clients.Elsewhere] = None
+    elsewhere: t.Optional[clients.EvidenceElsewhere] = None
     #: Servers that the look before found not as they should be; None: one look decides.
     doubted: t.Optional[t.Container[str]] = None
 
@@ -185,33 +189,33 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     found = Checked(tuple(item for item in found.findings if checks.server_of(item, doubted) is None), found.unchecked)
     staying = [entry for entry in others if entry.uuid in here]
     left = dict.fromkeys(hidden, "Nova shows the server on the dead host, but not in the list of that host's servers")
-    seats: t.List[Seat] = []
+    assigned: t.List[Assignment] = []
     stopped = False
     resets: t.Container[str] = ()
     sent = sent_by(moving, here, {entry.uuid: entry for entry in given.planned})
     if staying and sent is not None:
-        seats, stay, judged, stopped, resets = _judged(bundle, about, given, staying, [*sent, *given.others], known)
+        assigned, stay, judged, stopped, resets = _judged(bundle, about, given, staying, [*sent, *given.others], known)
         left.update(stay)
         found = found + judged
-    if seats and given.claim(seats, resets):
+    if assigned and given.claim(assigned, resets):
         return Round([], arrived, left, found, known, True, list(moving), put_out=put_out, doubted=doubted)
-    seats = _reset(given, seats, resets, left)
-    wave = evacuator.send(seats, given.request.parallel, given.good, moving) if seats or moving else Wave([], [])
+    assigned = _reset(given, assigned, resets, left)
+    wave = evacuator.send(assigned, given.request.parallel, given.good, moving) if assigned or moving else Wave([], [])
     done = [entry.uuid for entry in wave.outcomes if entry.outcome == ARRIVED]
     found = found + Checked(tuple(_ports(given.connection, given.request.host, done)))
-    unsent = _unsent(seats, wave)
+    unsent = _unsent(assigned, wave)
     left.update(unsent)
-    again = bool(wave.outcomes or moving or wave.riding or put_out or unsent or doubted)
+    again = bool(wave.outcomes or moving or wave.in_transit or put_out or unsent or doubted)
     noted = _noted(known, wave.outcomes)
     ended = stopped and not again
-    return Round(wave.outcomes, arrived, left, found, noted, again, wave.riding, ended, put_out, doubted)
+    return Round(wave.outcomes, arrived, left, found, noted, again, wave.in_transit, ended, put_out, doubted)
 
 
-def _unsent(seats: t.Sequence[Seat], wave: Wave) -> t.Dict[str, str]:
+def _unsent(assigned: t.Sequence[Assignment], wave: Wave) -> t.Dict[str, str]:
     """Return servers that had a place and were not sent: what that rested on had expired. They stay, for now."""
-    known = {entry.uuid for entry in wave.outcomes} | {entry.uuid for entry in wave.riding}
+    known = {entry.uuid for entry in wave.outcomes} | {entry.uuid for entry in wave.in_transit}
     why = "the proof of the fence or the measurement of the destination expired before the server was sent"
-    return {seat.uuid: why for seat in seats if seat.uuid not in known}
+    return {assignment.uuid: why for assignment in assigned if assignment.uuid not in known}
 
 
 # --- who is where ---------------------------------------------------------------------------------------------
@@ -231,8 +235,8 @@ def on_the_way(bundle: Bundle, planned: t.Sequence[PlannedServer], noted: t.Sequ
     for entry in planned:
         server = here.get(entry.uuid)
         if entry.uuid in known:
-            trip = known[entry.uuid]
-            found.append(dataclasses.replace(trip, target=trip.target or targets.get(entry.uuid)))
+            moving = known[entry.uuid]
+            found.append(dataclasses.replace(moving, target=moving.target or targets.get(entry.uuid)))
         elif server is not None and (server.task_state or "").startswith(TASK):
             size = server.flavor.ram if server.flavor else None
             found.append(InTransit(entry.uuid, entry.name, targets.get(entry.uuid), size))
@@ -241,7 +245,7 @@ def on_the_way(bundle: Bundle, planned: t.Sequence[PlannedServer], noted: t.Sequ
 
 def sent_by(
     moving: t.Sequence[InTransit], here: t.Mapping[str, ApiServer], planned: t.Mapping[str, PlannedServer]
-) -> t.Optional[t.List[Sent]]:
+) -> t.Optional[t.List[IncomingServer]]:
     """Return what servers in transit take, where they are going; None: not known of all, and nobody can be sent."""
     found = []
     for entry in moving:
@@ -251,7 +255,7 @@ def sent_by(
         huge = tuple(cell for cell in numa if (cell.page_kib or SMALL_PAGE) > SMALL_PAGE)
         needs = of_flavor(server.flavor, bool(server.image)) if server and server.flavor else {}
         memory = max(0, entry.size_mib - sum(cell.memory_mib for cell in huge))
-        found.append(Sent(entry.uuid, entry.target, memory, huge, needs))
+        found.append(IncomingServer(entry.uuid, entry.target, memory, huge, needs))
     return found
 
 
@@ -263,9 +267,9 @@ def _judged(
     about: EvacuationFacts,
     given: Passes,
     staying: t.Sequence[PlannedServer],
-    sent: t.Sequence[Sent],
+    sent: t.Sequence[IncomingServer],
     known: Tried,
-) -> t.Tuple[t.List[Seat], t.Dict[str, str], Checked, bool, t.Set[str]]:
+) -> t.Tuple[t.List[Assignment], t.Dict[str, str], Checked, bool, t.Set[str]]:
     """Return who may be sent where, what keeps each of the others, what was found, whether everything stops; resets."""
     uuids = tuple(entry.uuid for entry in staying)
     request = dataclasses.replace(given.request, servers=uuids, partial=True)
@@ -285,29 +289,31 @@ def _judged(
     # The words of the first look say more than a code.
     barred = {**lasting, **barred}
     found += [item for items in by_server.values() for item in items if item not in found]
-    # Whoever has neither a seat nor a reason of its own stays for what stands against all.
+    # Whoever has neither an assignment nor a reason of its own stays for what stands against all.
     everybody = ", ".join(sorted({item.code for item in decision.checked.findings if item.severity == BLOCKER}))
     left = dict.fromkeys(uuids, everybody or "no destination was found in this round")
-    left.update({entry.uuid: "; ".join(_reasons(entry)) for entry in decision.seating.unseated})
-    for seat in decision.seating.seats:
-        left.pop(seat.uuid, None)
+    left.update({entry.uuid: "; ".join(_reasons(entry)) for entry in decision.assignments.unassigned})
+    for assignment in decision.assignments.assigned:
+        left.pop(assignment.uuid, None)
     left.update(barred)
     resets = {guest.uuid for guest in decision.guests if guest.resets}
-    going = [seat for seat in decision.seating.seats if seat.uuid not in barred]
+    going = [assignment for assignment in decision.assignments.assigned if assignment.uuid not in barred]
     return going, left, Checked(tuple(found)), False, resets
 
 
-def _reset(given: Passes, seats: t.Sequence[Seat], resets: t.Container[str], left: t.Dict[str, str]) -> t.List[Seat]:
+def _reset(
+    given: Passes, assigned: t.Sequence[Assignment], resets: t.Container[str], left: t.Dict[str, str]
+) -> t.List[Assignment]:
     """Reset the states that the operator allows, of a host that is proven dead; who can not be reset is not sent."""
     going = []
-    for seat in seats:
-        if seat.uuid in resets:
+    for assignment in assigned:
+        if assignment.uuid in resets:
             try:
-                server_actions.reset_state_verified(given.connection, seat.uuid)
+                server_actions.reset_state_verified(given.connection, assignment.uuid)
             except ApiError as error:
-                left[seat.uuid] = f"the server's state could not be reset: {error}"
+                left[assignment.uuid] = f"the server's state could not be reset: {error}"
                 continue
-        going.append(seat)
+        going.append(assignment)
     return going
 
 
@@ -358,7 +364,9 @@ def _barred(
     found += [item for item in standing(checked.findings, given.overrides) if item.code in ("SG702", "SG703")]
     now = clients.seen(bundle, uuids)
     for entry in staying:
-        found += gather(storage.unchanged(bundle, storage.Before(entry.uuid, entry.ids, entry.homes), now)).findings
+        found += gather(
+            storage.unchanged(bundle, storage.DisksBefore(entry.uuid, entry.ids, entry.homes), now)
+        ).findings
     _all, by_server = split(found, uuids)
     barred = {uuid: items[0].code for uuid, items in by_server.items()}
     for uuid, why in unguarded(bundle, staying, given.guarded, given.snapshot).items():
@@ -474,7 +482,7 @@ def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, give
         seen = {"status": status, "before": "not known"}
         remedy = f"Check whether the server ran before its host died: openstack server event list {entry.uuid}"
         yield finding("SG710", Subject("instance", entry.uuid, entry.name, host), seen, remedy, WARNING)
-    before = storage.Before(entry.uuid, entry.ids)
+    before = storage.DisksBefore(entry.uuid, entry.ids)
     items = gather(storage.landed(bundle, before, host, running=status == "ACTIVE"))
     yield from (
         _refused(item, given.request) if _is_refused(item, entry, given.request) else item for item in items.findings

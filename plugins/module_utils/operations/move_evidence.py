@@ -10,7 +10,7 @@ import dataclasses
 import typing as t
 import uuid as uuids
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import SMALL_PAGE, Sent
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import SMALL_PAGE, IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.moves import Evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
@@ -80,7 +80,7 @@ def collect(
     about = evacuation_facts.read_evacuation(connection, cloud, "", servers)
     bundle = dataclasses.replace(evidence.load_dir(directory, cloud.read_at), cloud=cloud)
     unread: t.Tuple[str, ...] = ()
-    sent: t.Tuple[Sent, ...] = ()
+    sent: t.Tuple[IncomingServer, ...] = ()
     try:
         sent = tuple(on_their_way(connection))
     except ApiError as error:
@@ -90,7 +90,7 @@ def collect(
     )
 
 
-def on_their_way(connection: t.Any) -> t.List[Sent]:
+def on_their_way(connection: t.Any) -> t.List[IncomingServer]:
     """Return every server that Nova has in progress toward a host, whoever asked for it. Raises :class:`ApiError`.
 
     Placement holds what these need at their destination already; their memory is not touched there yet.
@@ -110,7 +110,7 @@ def on_their_way(connection: t.Any) -> t.List[Sent]:
         if server is not None and (
             server.host != row.dest_compute or row.migration_type == migration_records.EVACUATION
         ):
-            found.append(Sent(uuid, str(row.dest_compute), *_memory(connection, server)))
+            found.append(IncomingServer(uuid, str(row.dest_compute), *_memory(connection, server)))
     return found
 
 

@@ -153,7 +153,7 @@ def apply(run: ServerRun) -> Result:
     )
     told = {
         "report": _report(run, found, decision),
-        "placements": planner.explained(decision.seating, decision.destinations),
+        "placements": planner.explained(decision.assignments, decision.destinations),
     }
     run.say(findings_text(decision.checked, run.overrides))
     refused = decision.refused(request, run.overrides)
@@ -232,7 +232,7 @@ def _begin(
     plan = plans.plan(
         request,
         decision.servers,
-        decision.seating,
+        decision.assignments,
         decision.guests,
         {guest.uuid: str(checks.method_of(guest.status, request)) for guest in decision.guests},
         decision.zones,
@@ -246,7 +246,7 @@ def _begin(
     run.say(plan_text(plan, values=not run.diff))
     if run.check_mode:
         run.say(approver.hint(value))
-        msg = f"{count(len(decision.seating.seats), 'server')} would move"
+        msg = f"{count(len(decision.assignments.assigned), 'server')} would move"
         return {**told, "changed": True, "state": "planned", "msg": msg}
     about = {"request": _asked(run), "missing": list(missing), SHA256: value, REQUEST: _options(run)}
     return {**told, **_forward(run, Book.open(run, plan, about), request)}
@@ -354,7 +354,7 @@ def _runner(run: ServerRun, book: Book, request: MigrationRequest, outcome: step
     narrator = Narrator(run.say, run.systems.monotonic)
     systems = dataclasses.replace(run.systems, remark=narrator.remark)
 
-    def keep(past: steps.Past) -> None:
+    def keep(past: steps.RoundHistory) -> None:
         book.keep("move", journals.APPLYING, dataclasses.asdict(past))
 
     context = steps.MoveContext(

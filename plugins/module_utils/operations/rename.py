@@ -96,7 +96,7 @@ class Rename:
     _operation_id: t.Optional[str] = None
     _database_lock: t.Any = None
     #: The host in the hands of this run, from where it begins or resumes.
-    _held: t.Optional[run_token.Held] = None
+    _held: t.Optional[run_token.JournalHost] = None
 
     def _dispatch(self, action: str) -> t.Dict[str, t.Any]:
         (found,) = self._host.call([{"op": "journal_read", "kind": rename_plan.KIND}])
@@ -422,10 +422,10 @@ class Rename:
         )
 
     @contextlib.contextmanager
-    def _holding(self, operation_id: str) -> t.Iterator[run_token.Held]:
+    def _holding(self, operation_id: str) -> t.Iterator[run_token.JournalHost]:
         """Let every request of this run bear its token; let go of an operation that is open at the end."""
         run = run_token.new_run(self._run.operator, _now())
-        mine = run_token.Held(self._host, rename_plan.KIND, operation_id, run, _now)
+        mine = run_token.JournalHost(self._host, rename_plan.KIND, operation_id, run, _now)
         self._held, closed = mine, False
         try:
             yield mine
@@ -435,7 +435,7 @@ class Rename:
             if not closed:
                 mine.release()
 
-    def _runner(self, mine: run_token.Held, about: t.Mapping[str, t.Any]) -> steps.Runner:
+    def _runner(self, mine: run_token.JournalHost, about: t.Mapping[str, t.Any]) -> steps.Runner:
         systems = self._systems()
         systems.named_at_start = findings.parse_overrides(about.get("overrides") or [])
         narrator = terminal.Narrator(self._run.say, time.monotonic)

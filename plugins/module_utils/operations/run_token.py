@@ -62,7 +62,7 @@ class FactsHost(t.Protocol):
         """Read the host's facts."""
 
 
-class Held:
+class JournalHost:
     """The host that keeps the journal, for one run of one operation."""
 
     def __init__(

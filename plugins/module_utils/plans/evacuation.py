@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seating, waves
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments, waves
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
@@ -18,7 +18,7 @@ KIND = "evacuate"
 def plan(
     request: EvacuationRequest,
     fence: str,
-    seating: Seating,
+    assignments: Assignments,
     images: t.Mapping[str, t.Collection[str]],
     reason: str,
     refused: t.Mapping[str, t.Mapping[str, str]],
@@ -29,7 +29,7 @@ def plan(
     and why each.
     """
     guarded = sum(len(names) for names in images.values())
-    rounds = waves(seating.seats)
+    rounds = waves(assignments.assigned)
     snapshot = f"stackguard-{request.operation_id}"
     steps = [
         Step(
@@ -62,7 +62,7 @@ def plan(
         ),
         Step(
             "evacuate",
-            f"evacuate {len(seating.seats)} servers in {len(rounds)} waves",
+            f"evacuate {len(assignments.assigned)} servers in {len(rounds)} waves",
             CONTROLLER,
             "evacuate",
             {"target_state": request.target_state},
@@ -74,10 +74,10 @@ def plan(
                     f"{place.host}: {place.why}",
                     measured=True,
                 )
-                for place in seating.seats
+                for place in assignments.assigned
             ],
         ),
         Step("unguard", "remove the guards", CONTROLLER, "unguard", {"operation_id": request.operation_id}),
     ]
-    notes = [f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in seating.unseated]
+    notes = [f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in assignments.unassigned]
     return Plan(f"{KIND}-{request.host.casefold()}", request.operation_id, request.host, steps, notes)

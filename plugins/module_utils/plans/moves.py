@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seating
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ApiService
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import MigrationRequest
@@ -26,7 +26,7 @@ Status = t.Dict[str, t.Any]
 def plan(
     request: MigrationRequest,
     servers: t.Sequence[ApiServer],
-    seating: Seating,
+    assignments: Assignments,
     guests: t.Sequence[Guest],
     methods: t.Mapping[str, str],
     zones: t.Mapping[str, t.Optional[str]],
@@ -38,9 +38,9 @@ def plan(
 
     ``servers``: all that were asked for, also those that stay; ``methods`` and ``zones``: by uuid.
     """
-    move = _move(request, servers, seating, {guest.uuid: guest for guest in guests}, methods, zones, provider)
+    move = _move(request, servers, assignments, {guest.uuid: guest for guest in guests}, methods, zones, provider)
     subject = request.drain_host or ", ".join(sorted(server.name for server in servers)) or "no server"
-    notes = [f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in seating.unseated]
+    notes = [f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in assignments.unassigned]
     if any(methods.get(guest.uuid) == "cold" and guest.status == "ACTIVE" for guest in guests):
         notes.append("The run stops running servers for their cold migration, and starts them on the new host.")
     if request.drain_host is None or service is None or provider is None:
@@ -84,7 +84,7 @@ def _status(name: str, title: str, where: t.Mapping[str, t.Any], before: Status,
 def _move(
     request: MigrationRequest,
     servers: t.Sequence[ApiServer],
-    seating: Seating,
+    assignments: Assignments,
     guests: t.Mapping[str, Guest],
     methods: t.Mapping[str, str],
     zones: t.Mapping[str, t.Optional[str]],
@@ -98,7 +98,7 @@ def _move(
             f"{place.host}: {place.why}",
             measured=True,
         )
-        for place in seating.seats
+        for place in assignments.assigned
     ]
     listed = [
         {
@@ -110,6 +110,6 @@ def _move(
         }
         for server in servers
     ]
-    title = f"move {count(len(seating.seats), 'server')}, each within its zone"
+    title = f"move {count(len(assignments.assigned), 'server')}, each within its zone"
     params = {"host": request.drain_host, "provider": provider, "servers": listed, "timeout": request.timeout}
     return Step("move", title, CONTROLLER, "move", params, changes)

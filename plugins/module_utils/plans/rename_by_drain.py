@@ -43,7 +43,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import renam
 
 #: A drain is a rename: one journal of that kind is open on a host at a time, whatever the strategy.
 KIND = in_place.KIND
-STRATEGY = "drain"
 #: The step after which there is no way back, by name.
 POINT_OF_NO_RETURN = "delete_service"
 
@@ -70,11 +69,11 @@ class _Drain:
         servers = placement.guests_of(self.base.cloud, self.old)
         if servers is None:
             raise PlanError("not read: the servers of the host")
-        self.guests, stuck = placement.assign(
+        self.guests, without_room = placement.assign(
             servers, placement.needs_of(self.base.cloud, self.base.provider.uuid), usable
         )
-        if stuck:
-            names = ", ".join(sorted(guest.name for guest in stuck))
+        if without_room:
+            names = ", ".join(sorted(guest.name for guest in without_room))
             raise PlanError(f"no host of zone {self.zone} has room for {names}")
 
     @property

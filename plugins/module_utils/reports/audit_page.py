@@ -403,9 +403,9 @@ def _capacity(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.A
     """Each zone in one sentence, with the hosts that it would not survive the loss of."""
     zones = []
     for zone in sorted(found.zones, key=lambda zone: (-zone.short, natural(zone.name))):
-        short = [host for host in zone.hosts if host.unseated]
-        short.sort(key=lambda host: (-host.unseated_mib, natural(host.name)))
-        unread = [host for host in zone.hosts if host.unseated is None]
+        short = [host for host in zone.hosts if host.no_room]
+        short.sort(key=lambda host: (-host.no_room_mib, natural(host.name)))
+        unread = [host for host in zone.hosts if host.no_room is None]
         fits = len(zone.hosts) - len(short) - len(unread)
         rows = [
             {
@@ -431,10 +431,10 @@ def _capacity(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.A
 
 def zone_words(zone: capacity_outlook.Zone) -> str:
     """Return one sentence: which losses a zone survives."""
-    short = sorted((host for host in zone.hosts if host.unseated), key=lambda host: (-host.unseated_mib, host.name))
-    unread = [host for host in zone.hosts if host.unseated is None]
+    short = sorted((host for host in zone.hosts if host.no_room), key=lambda host: (-host.no_room_mib, host.name))
+    unread = [host for host in zone.hosts if host.no_room is None]
     judged = len(zone.hosts) - len(unread)
-    named = ", ".join(f"{host.name}: {amount(host.unseated_mib)} do not fit" for host in short[:NAMED])
+    named = ", ".join(f"{host.name}: {amount(host.no_room_mib)} do not fit" for host in short[:NAMED])
     more = f", and {count(len(short) - NAMED, 'more host')}" if len(short) > NAMED else ""
     if not judged:
         return f"{zone.name}: not known, none of its hosts was read"
@@ -463,8 +463,8 @@ def capacity_words(host: capacity_outlook.HostOutlook) -> str:
     if host.total is None or host.need is None:
         return f"not read: {host.reason or 'its memory or its domains'}"
     verdict = (
-        f"{count(host.unseated, 'guest')} ({amount(host.unseated_mib)}) would find no room"
-        if host.unseated
+        f"{count(host.no_room, 'guest')} ({amount(host.no_room_mib)}) would find no room"
+        if host.no_room
         else "all would find room"
     )
     unknown = f"; {count(host.unknown, 'host')} of its zone not read" if host.unknown else ""

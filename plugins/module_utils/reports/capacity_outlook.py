@@ -41,9 +41,9 @@ class HostOutlook:
     #: The room of the other hosts of its zone.
     others: int = 0
     #: Running guests that would find no seat there; None: unread.
-    unseated: t.Optional[int] = None
+    no_room: t.Optional[int] = None
     #: Their memory.
-    unseated_mib: int = 0
+    no_room_mib: int = 0
     #: Hosts of its zone whose room is not known.
     unknown: int = 0
     reason: t.Optional[str] = None
@@ -59,7 +59,7 @@ class Zone:
     @property
     def short(self) -> int:
         """Hosts whose guests would not all find a seat."""
-        return sum(1 for host in self.hosts if host.unseated)
+        return sum(1 for host in self.hosts if host.no_room)
 
 
 def zones(bundle: Bundle) -> t.List[Zone]:
@@ -75,7 +75,7 @@ def zones(bundle: Bundle) -> t.List[Zone]:
         guests = _guests(facts, request)
         sizes[key] = guests or []
         groups.setdefault(zone, []).append(_host(key, name, zone, facts, guests, bundle, request))
-    return [Zone(zone, _seated(groups[zone], sizes)) for zone in sorted(groups)]
+    return [Zone(zone, _outlooks(groups[zone], sizes)) for zone in sorted(groups)]
 
 
 def _guests(facts: t.Optional[HostFacts], request: EvacuationRequest) -> t.Optional[t.List[int]]:
@@ -110,26 +110,26 @@ def _host(
     )
 
 
-def _seated(hosts: t.Sequence[HostOutlook], sizes: t.Mapping[str, t.Sequence[int]]) -> t.Tuple[HostOutlook, ...]:
+def _outlooks(hosts: t.Sequence[HostOutlook], sizes: t.Mapping[str, t.Sequence[int]]) -> t.Tuple[HostOutlook, ...]:
     whole = sum(host.room or 0 for host in hosts)
     result = []
     for host in hosts:
         others = [-entry.room for entry in hosts if entry.room and entry is not host]
-        left = None if host.need is None else _unseated(others, sizes[host.inventory_name])
+        left = None if host.need is None else _no_room(others, sizes[host.inventory_name])
         unknown = sum(1 for entry in hosts if entry.room is None and entry is not host)
         result.append(
             dataclasses.replace(
                 host,
                 others=whole - (host.room or 0),
-                unseated=None if left is None else len(left),
-                unseated_mib=sum(left or []),
+                no_room=None if left is None else len(left),
+                no_room_mib=sum(left or []),
                 unknown=unknown,
             )
         )
     return tuple(result)
 
 
-def _unseated(rooms: t.List[int], sizes: t.Sequence[int]) -> t.List[int]:
+def _no_room(rooms: t.List[int], sizes: t.Sequence[int]) -> t.List[int]:
     """Seat the largest first, each where the most room is; return the sizes of those that find none."""
     heapq.heapify(rooms)
     left = []

@@ -19,7 +19,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import STATUSES
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seat
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
@@ -31,7 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 )
 
 #: What a look has shown: None for a server that is gone.
-Seen = t.Mapping[str, t.Optional[ApiServer]]
+SeenServers = t.Mapping[str, t.Optional[ApiServer]]
 
 #: Seconds between two looks: a few lists, however many servers are on their way.
 POLL = 3.0
@@ -89,11 +89,11 @@ class Wave:
     """What came of one: those that ended, in the order they did, and those that are still on their way."""
 
     outcomes: t.List[EvacuatedServer]
-    riding: t.List[InTransit]
+    in_transit: t.List[InTransit]
 
 
 @dataclasses.dataclass
-class _Trip:
+class _EvacuationInTransit:
     """One server on its way. ``target``: None for one of which is only known that it is."""
 
     uuid: str
@@ -107,14 +107,14 @@ class _Trip:
     unclear: bool = False
 
 
-def _adopted(entry: InTransit, now: float) -> _Trip:
+def _adopted(entry: InTransit, now: float) -> _EvacuationInTransit:
     # A moment to come is of an earlier start of this machine.
     started = now if entry.started is None or entry.started > now else entry.started
-    return _Trip(entry.uuid, entry.name, entry.target, entry.size_mib, True, started)
+    return _EvacuationInTransit(entry.uuid, entry.name, entry.target, entry.size_mib, True, started)
 
 
-def _left(trip: _Trip) -> InTransit:
-    return InTransit(trip.uuid, trip.name, trip.target, trip.size_mib, trip.started)
+def _left(moving: _EvacuationInTransit) -> InTransit:
+    return InTransit(moving.uuid, moving.name, moving.target, moving.size_mib, moving.started)
 
 
 class Evacuator:
@@ -152,10 +152,10 @@ class Evacuator:
 
     def send(
         self,
-        seats: t.Sequence[Seat],
+        assigned: t.Sequence[Assignment],
         parallel: int = 8,
         good: t.Callable[[str], bool] = lambda _host: True,
-        riding: t.Sequence[InTransit] = (),
+        in_transit: t.Sequence[InTransit] = (),
     ) -> Wave:
         """Send servers in their order, and follow those that are in transit already.
 
@@ -168,45 +168,50 @@ class Evacuator:
         """
         self.outcomes = []
         self._good = good
-        waiting = [_Trip(seat.uuid, seat.name, seat.host, seat.memory_mib) for seat in seats]
+        waiting = [
+            _EvacuationInTransit(assignment.uuid, assignment.name, assignment.host, assignment.memory_mib)
+            for assignment in assigned
+        ]
         begin = self.monotonic()
-        active = [_adopted(entry, begin) for entry in riding]
-        self._first = min((trip.started for trip in active), default=begin)
+        active = [_adopted(entry, begin) for entry in in_transit]
+        self._first = min((moving.started for moving in active), default=begin)
         self._total = len(waiting) + len(active)
         while True:
             now = self.monotonic()
-            fit = [trip for trip in waiting if good(str(trip.target))]
+            fit = [moving for moving in waiting if good(str(moving.target))]
             begun = self._beginners(fit, active, parallel)
-            for trip in begun:
-                trip.started = now
+            for moving in begun:
+                moving.started = now
             active += begun
-            waiting = [trip for trip in waiting if trip not in begun]
+            waiting = [moving for moving in waiting if moving not in begun]
             stale = not fit
             # What has not been asked for is left alone when the proof or the measurement has expired meanwhile.
-            active = [trip for trip in active if trip.asked or trip.busy or good(str(trip.target))]
+            active = [moving for moving in active if moving.asked or moving.busy or good(str(moving.target))]
             if not active:
                 return Wave(self._recorded(), [])
             seen = self._look(active)
             if seen is not None:
                 answers = self._requests(active, seen)
-                active = [trip for trip in active if not self._step(trip, seen, answers)]
+                active = [moving for moving in active if not self._step(moving, seen, answers)]
             # One whose request had no clear answer is not left: only the next looks tell whether it is on its way.
-            if stale and waiting and active and all(trip.asked for trip in active):
-                return Wave(self._recorded(), [_left(trip) for trip in active])
+            if stale and waiting and active and all(moving.asked for moving in active):
+                return Wave(self._recorded(), [_left(moving) for moving in active])
             if active:
                 self.sleep(POLL)
 
-    def _beginners(self, waiting: t.Sequence[_Trip], active: t.Sequence[_Trip], parallel: int) -> t.List[_Trip]:
+    def _beginners(
+        self, waiting: t.Sequence[_EvacuationInTransit], active: t.Sequence[_EvacuationInTransit], parallel: int
+    ) -> t.List[_EvacuationInTransit]:
         failed_on = {entry.target for entry in self.outcomes if entry.outcome in (FAILED, UNKNOWN)} - {None}
-        busy = collections.Counter(trip.target for trip in active)
+        busy = collections.Counter(moving.target for moving in active)
         begun = []
-        for trip in waiting:
-            if trip.target not in failed_on and busy[trip.target] < parallel:
-                busy[trip.target] += 1
-                begun.append(trip)
+        for moving in waiting:
+            if moving.target not in failed_on and busy[moving.target] < parallel:
+                busy[moving.target] += 1
+                begun.append(moving)
         return begun
 
-    def _look(self, active: t.Sequence[_Trip]) -> t.Optional[t.Dict[str, t.Optional[ApiServer]]]:
+    def _look(self, active: t.Sequence[_EvacuationInTransit]) -> t.Optional[t.Dict[str, t.Optional[ApiServer]]]:
         """Return how each server on its way is now, None for one that is gone; or None where Nova is mute."""
         try:
             seen = self._seen(active)
@@ -219,33 +224,35 @@ class Evacuator:
         self._blind = 0
         return seen
 
-    def _seen(self, active: t.Sequence[_Trip]) -> t.Dict[str, t.Optional[ApiServer]]:
+    def _seen(self, active: t.Sequence[_EvacuationInTransit]) -> t.Dict[str, t.Optional[ApiServer]]:
         """Ask for the dead host's own servers first: a server is listed by its new host only once it has left."""
         self._finishing = None
-        fresh = sum(1 for trip in active if not trip.asked)
+        fresh = sum(1 for moving in active if not moving.asked)
         # Those that nobody has touched yet are in no list of changes.
         since = None if fresh > FEW else self._since(self._first, SKEW)
         listed = {server.id: server for server in server_records.servers_since(self.cloud, self.source, since)}
-        gone = [trip for trip in active if trip.asked and trip.uuid not in listed]
+        gone = [moving for moving in active if moving.asked and moving.uuid not in listed]
         if len(gone) > FEW:
-            for host in sorted({trip.target for trip in gone if trip.target}):
-                since = self._since(min(trip.started for trip in gone if trip.target == host), NEAR)
+            for host in sorted({moving.target for moving in gone if moving.target}):
+                since = self._since(min(moving.started for moving in gone if moving.target == host), NEAR)
                 listed.update((server.id, server) for server in server_records.servers_since(self.cloud, host, since))
-        missing = [trip.uuid for trip in active if trip.uuid not in listed]
+        missing = [moving.uuid for moving in active if moving.uuid not in listed]
         # One that is in no list has not changed for long, has no host right now, or is gone.
         seen = http.each(missing, lambda uuid: server_records.server_as_listed(self.cloud, uuid)) if missing else {}
-        return {trip.uuid: listed.get(trip.uuid) or seen.get(trip.uuid) for trip in active}
+        return {moving.uuid: listed.get(moving.uuid) or seen.get(moving.uuid) for moving in active}
 
     def _since(self, moment: float, margin: float) -> t.Optional[str]:
         """``margin``: seconds that Nova's clocks may be off from ours."""
         return None if self.ago is None else self.ago(self.monotonic() - moment + margin)
 
-    def _requests(self, active: t.Sequence[_Trip], seen: Seen) -> t.Dict[str, t.Optional[ApiError]]:
+    def _requests(
+        self, active: t.Sequence[_EvacuationInTransit], seen: SeenServers
+    ) -> t.Dict[str, t.Optional[ApiError]]:
         """Ask for those that are at rest on the dead host, a few at the same time; None: Nova has taken it."""
         targets = {
-            trip.uuid: str(trip.target)
-            for trip in active
-            if not trip.asked and self._ready(seen[trip.uuid]) and self._good(str(trip.target))
+            moving.uuid: str(moving.target)
+            for moving in active
+            if not moving.asked and self._ready(seen[moving.uuid]) and self._good(str(moving.target))
         }
 
         def ask(uuid: str) -> t.Optional[ApiError]:
@@ -261,63 +268,67 @@ class Evacuator:
         at_rest = server is not None and server.host == self.source and server.task_state is None
         return at_rest and server is not None and server.status in STATUSES
 
-    def _step(self, trip: _Trip, seen: Seen, answers: t.Mapping[str, t.Optional[ApiError]]) -> bool:
+    def _step(
+        self, moving: _EvacuationInTransit, seen: SeenServers, answers: t.Mapping[str, t.Optional[ApiError]]
+    ) -> bool:
         """See what has become of one server; whether it has ended, well or not."""
-        server = seen[trip.uuid]
+        server = seen[moving.uuid]
         if server is None or server.status in ("DELETED", "SOFT_DELETED"):
-            return self._end(trip, GONE, None, None, "deleted by its owner during the run")
+            return self._end(moving, GONE, None, None, "deleted by its owner during the run")
         if server.host != self.source:
-            return self._elsewhere(trip, server)
+            return self._elsewhere(moving, server)
         if server.task_state is not None:
-            return self._patience(trip, server)
-        if not trip.asked:
-            return self._asked(trip, server, answers)
-        return self._back(trip, server)
+            return self._patience(moving, server)
+        if not moving.asked:
+            return self._asked(moving, server, answers)
+        return self._back(moving, server)
 
-    def _asked(self, trip: _Trip, server: ApiServer, answers: t.Mapping[str, t.Optional[ApiError]]) -> bool:
-        if trip.uuid not in answers:
+    def _asked(
+        self, moving: _EvacuationInTransit, server: ApiServer, answers: t.Mapping[str, t.Optional[ApiError]]
+    ) -> bool:
+        if moving.uuid not in answers:
             if self._ready(server):
                 # The proof or the measurement expired while Nova was asked how it is: the next wave sends it. One that
                 # Nova may have taken stays in transit.
-                trip.asked = trip.unclear
-                return not trip.unclear
-            return self._end(trip, FAILED, server.host, server.status, f"the server is {server.status}")
-        error = answers[trip.uuid]
+                moving.asked = moving.unclear
+                return not moving.unclear
+            return self._end(moving, FAILED, server.host, server.status, f"the server is {server.status}")
+        error = answers[moving.uuid]
         if error is None:
-            trip.asked = True
-            self.remark(f"{trip.name}: to {trip.target}")
+            moving.asked = True
+            self.remark(f"{moving.name}: to {moving.target}")
             return False
         status = error.data.get("status")
-        if status == 409 and trip.busy < BUSY_TRIES:
-            trip.busy += 1
+        if status == 409 and moving.busy < BUSY_TRIES:
+            moving.busy += 1
             return False
         if status is None:
             # No answer: whether Nova took it, the next look shows by its task.
-            trip.busy, trip.unclear = trip.busy + 1, True
-            if trip.busy < BUSY_TRIES:
+            moving.busy, moving.unclear = moving.busy + 1, True
+            if moving.busy < BUSY_TRIES:
                 return False
-        return self._end(trip, FAILED, server.host, server.status, str(error))
+        return self._end(moving, FAILED, server.host, server.status, str(error))
 
-    def _elsewhere(self, trip: _Trip, server: ApiServer) -> bool:
+    def _elsewhere(self, moving: _EvacuationInTransit, server: ApiServer) -> bool:
         """It is no longer on the dead host: has its task ended, and how?"""
         if server.task_state is not None or server.host is None:
-            return self._overdue(trip, server.host, server.status)
+            return self._overdue(moving, server.host, server.status)
         if server.status == "ERROR":
             why = instance_actions.why(self.cloud, {"id": server.id})
-            return self._end(trip, FAILED, server.host, "ERROR", why)
-        return self._end(trip, ARRIVED, server.host, server.status, None)
+            return self._end(moving, FAILED, server.host, "ERROR", why)
+        return self._end(moving, ARRIVED, server.host, server.status, None)
 
-    def _back(self, trip: _Trip, server: ApiServer) -> bool:
+    def _back(self, moving: _EvacuationInTransit, server: ApiServer) -> bool:
         """It was sent, its task has ended, and it is still on the dead host: it failed, or Nova is not done with it.
 
         Nova ends the task when the guest runs, and gives it its new host when the destination's resource tracker has
         its turn (compute/manager.py, rebuild_instance; resource_tracker.py, finish_evacuation): where many arrive at
         once, minutes later. Until then the record is C(pre-migrating); C(done): it has left since it was looked at.
         """
-        if self._unfinished(trip.uuid):
-            return self._patience(trip, server)
+        if self._unfinished(moving.uuid):
+            return self._patience(moving, server)
         why = instance_actions.why(self.cloud, {"id": server.id})
-        return self._end(trip, FAILED, server.host, server.status, why)
+        return self._end(moving, FAILED, server.host, server.status, why)
 
     def _unfinished(self, uuid: str) -> bool:
         """Whether Nova is not done with it, or does not say. Those about to arrive are listed once for each look."""
@@ -333,16 +344,16 @@ class Evacuator:
             return True
         return record is not None and record["status"] in (*UNDER_WAY, "done")
 
-    def _patience(self, trip: _Trip, server: ApiServer) -> bool:
+    def _patience(self, moving: _EvacuationInTransit, server: ApiServer) -> bool:
         # Its task is in progress: whoever asked for it, it is not asked for again.
-        trip.asked = True
-        return self._overdue(trip, server.host, server.status)
+        moving.asked = True
+        return self._overdue(moving, server.host, server.status)
 
-    def _overdue(self, trip: _Trip, host: t.Optional[str], status: str) -> bool:
-        if self.monotonic() - trip.started <= self.timeout:
+    def _overdue(self, moving: _EvacuationInTransit, host: t.Optional[str], status: str) -> bool:
+        if self.monotonic() - moving.started <= self.timeout:
             return False
         reason = f"not ended within {int(self.timeout)} s; Nova may still be working on it"
-        return self._end(trip, UNKNOWN, host, status, reason)
+        return self._end(moving, UNKNOWN, host, status, reason)
 
     def _record(self, uuid: str) -> t.Optional[str]:
         try:
@@ -368,7 +379,7 @@ class Evacuator:
 
     def _end(
         self,
-        trip: _Trip,
+        moving: _EvacuationInTransit,
         outcome: str,
         host: t.Optional[str],
         status: t.Optional[str],
@@ -376,12 +387,12 @@ class Evacuator:
     ) -> bool:
         now = self.monotonic()
         done = EvacuatedServer(
-            trip.uuid, trip.name, outcome, trip.target, host, status, int(now - trip.started), reason
+            moving.uuid, moving.name, outcome, moving.target, host, status, int(now - moving.started), reason
         )
         self.outcomes.append(done)
         count = len(self.outcomes)
         left = int((now - self._first) / count * (self._total - count))
         eta = f", about {left} s left" if left else ""
         where = f"{status} on {host}" if outcome == ARRIVED else f"{outcome}: {reason}"
-        self.remark(f"{count}/{self._total} {trip.name}: {where} ({done.seconds} s{eta})")
+        self.remark(f"{count}/{self._total} {moving.name}: {where} ({done.seconds} s{eta})")
         return True

@@ -16,7 +16,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import COLD, LIVE
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seat
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import failed_move
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import reachability
@@ -41,7 +41,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename impor
     Systems,
     as_step_error,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename_by_drain import POLL, Move, Mover, settle
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename_by_drain import (
+    POLL,
+    MoveInTransit,
+    Mover,
+    settle,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     compute_services,
@@ -98,7 +103,7 @@ class MovedServers:
 
 
 @dataclasses.dataclass
-class Past:
+class RoundHistory:
     """What the rounds of one run have learnt, kept in the journal until the run ends."""
 
     #: Host to why nobody else is sent there.
@@ -115,7 +120,7 @@ class Past:
     restored: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, memory: Memory) -> Past:
+    def of(cls, memory: Memory) -> RoundHistory:
         """Take it from the journal's memory of the step."""
         known = {field.name for field in dataclasses.fields(cls)}
         return cls(**{key: dict(value) for key, value in (memory.get("move") or {}).items() if key in known})
@@ -137,7 +142,7 @@ class MoveContext:
     collect: t.Callable[[t.Sequence[str], t.Optional[t.Collection[str]]], checks.Evidence]
     outcome: MovedServers
     #: Keeps what a round has learnt.
-    keep: t.Callable[[Past], None] = lambda _past: None
+    keep: t.Callable[[RoundHistory], None] = lambda _past: None
     #: What the source hosts have tried so far; ``able``: whether somebody lets them try what is missing.
     probes: t.Sequence[t.Mapping[str, t.Any]] = ()
     able: bool = False
@@ -171,7 +176,7 @@ class Hold(ServiceStatus):
 
 
 @dataclasses.dataclass
-class ZoneMove(Move):
+class ZoneMoveInTransit(MoveInTransit):
     """One server on its way within its zone. ``cold``: it could not be moved live."""
 
     source: t.Optional[str] = None
@@ -192,21 +197,23 @@ class ZoneMove(Move):
         return self.target or (self.candidates[0] if self.candidates else None)
 
 
-def _zoned(guest: Move) -> ZoneMove:
-    return t.cast("ZoneMove", guest)
+def _zoned(guest: MoveInTransit) -> ZoneMoveInTransit:
+    return t.cast("ZoneMoveInTransit", guest)
 
 
-class Seats:
-    """Who has which seat; a server that failed on its host is given another, by what is left."""
+class AssignmentTable:
+    """Which host each server is assigned; one that failed on its host is assigned another, by what is left."""
 
     def __init__(self, evidence: checks.Evidence, decision: checks.MoveDecision, request: MigrationRequest) -> None:
         self.evidence = evidence
         self.decision = decision
         self.request = request
-        self.held: t.Dict[str, Seat] = {seat.uuid: seat for seat in decision.seating.seats}
+        self.held: t.Dict[str, Assignment] = {
+            assignment.uuid: assignment for assignment in decision.assignments.assigned
+        }
 
     def host(self, uuid: str) -> t.List[str]:
-        """Return the host of a server's seat, or nothing."""
+        """Return the host that a server is assigned, or nothing."""
         return [self.held[uuid].host] if uuid in self.held else []
 
     def again(
@@ -214,10 +221,12 @@ class Seats:
     ) -> t.Tuple[t.Optional[str], str]:
         """Return another host, or none and why not."""
         self.held.pop(uuid, None)
-        seat, why = checks.seat_again(self.evidence, self.decision, self.request, uuid, self.held, tried, closed)
-        if seat is not None:
-            self.held[uuid] = seat
-        return (None if seat is None else seat.host), why
+        assignment, why = checks.assign_again(
+            self.evidence, self.decision, self.request, uuid, self.held, tried, closed
+        )
+        if assignment is not None:
+            self.held[uuid] = assignment
+        return (None if assignment is None else assignment.host), why
 
 
 class ZoneMover(Mover):
@@ -227,15 +236,15 @@ class ZoneMover(Mover):
         self,
         systems: Systems,
         request: MigrationRequest,
-        seats: Seats,
-        past: Past,
+        table: AssignmentTable,
+        past: RoundHistory,
         proven: t.AbstractSet[reachability.Pair] = frozenset(),
-        keep: t.Callable[[Past], None] = lambda _past: None,
+        keep: t.Callable[[RoundHistory], None] = lambda _past: None,
         judged: t.Optional[t.AbstractSet[reachability.Pair]] = None,
     ) -> None:
         super().__init__(systems, {"parallel": request.parallel, "timeout": request.timeout}, lambda _host: False)
         self.request = request
-        self.seats = seats
+        self.table = table
         self.past = past
         self.proven = set(proven)
         self.keep = keep
@@ -243,7 +252,7 @@ class ZoneMover(Mover):
         #: tries any.
         self.judged = judged
         #: Those that are not sent in this round: one is in ERROR, or their source has not tried the destination yet.
-        self.postponed: t.List[ZoneMove] = []
+        self.postponed: t.List[ZoneMoveInTransit] = []
         self.stayed: t.Dict[str, t.Tuple[str, t.Optional[str], str]] = {}
         self.findings: t.List[Finding] = []
         #: Of those that stay, the ones for which a finding of another code says why.
@@ -253,7 +262,7 @@ class ZoneMover(Mover):
         self.blind = 0
         self.zones: t.Optional[t.Tuple[float, t.Dict[str, t.Optional[str]]]] = None
 
-    def _look(self, guest: Move, number: int, total: int) -> bool:
+    def _look(self, guest: MoveInTransit, number: int, total: int) -> bool:
         """Look, and look again where Nova does not answer for a while: what was sent goes on by itself."""
         if self.past.doubtful and not _zoned(guest).begun:
             self.postponed.append(_zoned(guest))
@@ -278,13 +287,13 @@ class ZoneMover(Mover):
         # At least one is sent in each round: otherwise no round would ever be the last.
         return not self.sent or self.systems.monotonic() < self.until
 
-    def has_way(self, guest: Move) -> bool:
+    def has_way(self, guest: MoveInTransit) -> bool:
         """Whether neither its host nor the one that it goes to has its hands full."""
         guest = _zoned(guest)
         out = sum(1 for other in self.active if _zoned(other).source == guest.source)
         return out < self.request.per_source and self._takes(guest)
 
-    def _takes(self, guest: ZoneMove) -> bool:
+    def _takes(self, guest: ZoneMoveInTransit) -> bool:
         heading = guest.heading
         if heading is None or heading in self._closed(guest):
             return True
@@ -294,7 +303,7 @@ class ZoneMover(Mover):
         trusted = trusted and (not guest.live or (guest.source, heading) in self.proven)
         return len(into) < (self.request.per_destination if trusted else 1)
 
-    def _ask(self, guest: Move, server: Json) -> None:
+    def _ask(self, guest: MoveInTransit, server: Json) -> None:
         """Ask, unless the host that it was given since has its hands full, or is to be tried from its source first."""
         if self._untried(_zoned(guest), self.method(guest, server["status"])):
             self.postponed.append(_zoned(guest))
@@ -303,57 +312,57 @@ class ZoneMover(Mover):
             self.sent = self.sent or guest.target is not None
             _zoned(guest).begun = _zoned(guest).begun or guest.target is not None
 
-    def _untried(self, guest: ZoneMove, method: t.Optional[str]) -> bool:
+    def _untried(self, guest: ZoneMoveInTransit, method: t.Optional[str]) -> bool:
         pair = (str(guest.source), guest.candidates[0])
         return method == LIVE and self.judged is not None and pair not in self.judged | self.proven
 
-    def is_away(self, guest: Move, host: t.Optional[str]) -> bool:
+    def is_away(self, guest: MoveInTransit, host: t.Optional[str]) -> bool:
         """Whether it has left."""
         return host != _zoned(guest).source
 
-    def method(self, guest: Move, status: str) -> t.Optional[str]:
+    def method(self, guest: MoveInTransit, status: str) -> t.Optional[str]:
         """How it moves, as it was asked for."""
         found = checks.method_of(status, self.request)
         if found == LIVE and status == "ACTIVE" and _zoned(guest).cold:
             return COLD
         return found
 
-    def find_host(self, guest: Move) -> bool:
-        """Whether there is a host to try: that of its seat, then others by what is left."""
+    def find_host(self, guest: MoveInTransit) -> bool:
+        """Whether there is a host to try: the one that it is assigned, then others by what is left."""
         guest = _zoned(guest)
         if guest.lost is not None:
             return False
         guest.candidates = [host for host in guest.candidates if host not in self._closed(guest)]
         if guest.candidates:
             return True
-        host, why = self.seats.again(guest.uuid, guest.tried, self._closed(guest))
+        host, why = self.table.again(guest.uuid, guest.tried, self._closed(guest))
         if host is None and self._falls_back(guest):
             self.systems.remark(
                 f"{guest.name}: Nova does not move the server live: cold migration, the server is stopped for it"
             )
             guest.cold, guest.live, guest.tried = True, False, {}
-            host, why = self.seats.again(guest.uuid, guest.tried, self._closed(guest))
+            host, why = self.table.again(guest.uuid, guest.tried, self._closed(guest))
         if host is None:
             guest.reasons.append(why)
             return False
         guest.candidates.append(host)
         return True
 
-    def _closed(self, guest: ZoneMove) -> t.Mapping[str, str]:
+    def _closed(self, guest: ZoneMoveInTransit) -> t.Mapping[str, str]:
         # What Nova could not move live says nothing of the hosts' cold migrations.
         return {} if guest.cold else self.past.closed
 
-    def _falls_back(self, guest: ZoneMove) -> bool:
+    def _falls_back(self, guest: ZoneMoveInTransit) -> bool:
         wanted = self.request.live and self.request.cold == COLD_FALLBACK
         return wanted and bool(guest.tried) and not guest.cold
 
-    def note_refusal(self, guest: Move, target: str, said: str) -> None:
+    def note_refusal(self, guest: MoveInTransit, target: str, said: str) -> None:
         """Note that it is not to be sent there again."""
         super().note_refusal(guest, target, said)
         _zoned(guest).tried[target] = said
         self.past.tried.setdefault(guest.uuid, {})[target] = said
 
-    def _note_failure(self, guest: Move, server: Json) -> None:
+    def _note_failure(self, guest: MoveInTransit, server: Json) -> None:
         """It was sent and did not arrive: its destination may be why."""
         target = str(guest.target)
         super()._note_failure(guest, server)
@@ -365,7 +374,7 @@ class ZoneMover(Mover):
             self.systems.remark(f"the run sends no further server to {target}: {self.past.closed[target]}")
         self.keep(self.past)
 
-    def _cannot(self, guest: Move, status: str) -> bool:
+    def _cannot(self, guest: MoveInTransit, status: str) -> bool:
         """One that its move left in ERROR is examined first."""
         if guest.uuid in self.past.doubtful:
             self.systems.remark(
@@ -374,7 +383,7 @@ class ZoneMover(Mover):
             return True
         return super()._cannot(guest, status)
 
-    def _arrived(self, guest: Move, server: Json, host: str, number: str) -> bool:
+    def _arrived(self, guest: MoveInTransit, server: Json, host: str, number: str) -> bool:
         """Compare its zone before anything else: a stray is never confirmed."""
         guest = _zoned(guest)
         if server.get("OS-EXT-SRV-ATTR:host") is None:
@@ -412,7 +421,7 @@ class ZoneMover(Mover):
             known = self.zones[1]
             return known[host] if host in known else compute_services.zone_of_host(self.systems.cloud, host)
 
-    def _revert(self, guest: ZoneMove) -> bool:
+    def _revert(self, guest: ZoneMoveInTransit) -> bool:
         """Have Nova bring it back to where it came from, where this is a migration and not its owner's resize."""
         with as_step_error():
             migration = migration_records.last_migration(self.systems.cloud, guest.uuid) or {}
@@ -427,7 +436,7 @@ class ZoneMover(Mover):
                 raise StepError(f"{guest.name}: {error}") from error
         return True
 
-    def _fail(self, guest: Move, reason: str) -> bool:
+    def _fail(self, guest: MoveInTransit, reason: str) -> bool:
         host = _zoned(guest).source
         said = "".join(f"; {text}" for text in dict.fromkeys(guest.reasons))
         self.stayed[guest.uuid] = (guest.name, host, f"{reason}{said}")
@@ -446,7 +455,7 @@ class MoveServers:
         """Look where all of them are, choose hosts for those that have not left, and send them."""
         outcome, request = self.context.outcome, self.context.request
         known = {entry["uuid"]: entry for entry in params["servers"]}
-        past = Past.of(memory)
+        past = RoundHistory.of(memory)
         evidence, decision, errors = self._judged(params, known, past)
         outcome.decision = decision
         here = {server.id: server for server in decision.servers}
@@ -454,18 +463,18 @@ class MoveServers:
         if reached.missing:
             raise ProbeError(evidence.bundle, reached.missing)
         outcome.unchecked = checks.unreached(reached)
-        seats = Seats(evidence, decision, request)
+        table = AssignmentTable(evidence, decision, request)
         judged = reached.proven | set(reached.unknown) if self.context.able else None
-        mover = ZoneMover(self.systems, request, seats, past, reached.proven, self.context.keep, judged)
+        mover = ZoneMover(self.systems, request, table, past, reached.proven, self.context.keep, judged)
         outcome.findings, outcome.stayed, outcome.explained = mover.findings, mover.stayed, mover.errors
         outcome.findings += [failed_move.restored(uuid, *entry) for uuid, entry in sorted(past.restored.items())]
         self._errors(errors, mover)
         self._stay(decision, mover)
         going = [
-            ZoneMove(
+            ZoneMoveInTransit(
                 uuid,
                 here[uuid].name if uuid in here else known[uuid]["name"],
-                mover.seats.host(uuid),
+                mover.table.host(uuid),
                 source=here[uuid].host if uuid in here else known[uuid]["host"],
                 zone=decision.zones[uuid] if uuid in here else known[uuid]["zone"],
                 live=uuid in here and checks.method_of(here[uuid].status, request) == LIVE,
@@ -492,7 +501,7 @@ class MoveServers:
         return self._told(mover, params)
 
     def _judged(
-        self, params: Params, known: t.Mapping[str, Json], past: Past
+        self, params: Params, known: t.Mapping[str, Json], past: RoundHistory
     ) -> t.Tuple[checks.Evidence, checks.MoveDecision, t.Dict[str, Finding]]:
         sources = sorted({str(entry["host"]) for entry in known.values() if entry["host"]} | self._drained(params))
         with as_step_error():
@@ -539,7 +548,7 @@ class MoveServers:
         evidence: checks.Evidence,
         found: t.Sequence[ApiServer],
         known: t.Mapping[str, Json],
-        past: Past,
+        past: RoundHistory,
     ) -> t.Tuple[t.List[ApiServer], t.Dict[str, Finding]]:
         """Look where the QEMU of each server runs that a move left in ERROR; make it ACTIVE where that is right."""
         servers = {server.id: server for server in found}
@@ -602,14 +611,14 @@ class MoveServers:
 
     @staticmethod
     def _order(decision: checks.MoveDecision, known: t.Mapping[str, Json]) -> t.List[str]:
-        """As they were given their seats."""
+        """As they were assigned."""
         here = sorted(server.id for server in decision.servers)
         return list(dict.fromkeys([*(guest.uuid for guest in decision.guests), *here, *known]))
 
     def _stay(self, decision: checks.MoveDecision, mover: ZoneMover) -> None:
-        """Those that have no seat, or that a finding keeps where they are."""
+        """Those that no host is assigned, or that a finding keeps where they are."""
         by_uuid = {server.id: server for server in decision.servers}
-        reasons = {entry.uuid: f"{entry.code}: {checks.why_not(entry)}" for entry in decision.seating.unseated}
+        reasons = {entry.uuid: f"{entry.code}: {checks.why_not(entry)}" for entry in decision.assignments.unassigned}
         reasons.update({uuid: ", ".join(codes) for uuid, codes in decision.barred.items()})
         fallback = self.context.request.live and self.context.request.cold == COLD_FALLBACK
         for uuid, why in reasons.items():

@@ -8,7 +8,7 @@ On the controller the steps of C(plans/NAME.py) are carried out by C(actions) of
 :data:`TOGETHER` names the plans that need more files than one. On hosts C(systems/host/steps.py) carries them out.
 Steps of an evacuation and of a return need what only Ansible can do (fences, other hosts): :data:`BY_OPERATION` and
 :data:`BY_ROLE` name where; :data:`BY_ROWS` names what changes many rows alike.
-C(tests/unit/steps/test_step_registry.py) finds every plan and every C(actions) by itself.
+C(tests/unit/steps/test_registry.py) finds every plan and every C(actions) by itself.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import guests, rename
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import left_elsewhere as elsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import guests_elsewhere as elsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity, names
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict, DatabaseError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -36,7 +36,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import moved_away
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import guests_elsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import (
     Action,
     Done,
@@ -254,8 +254,8 @@ class CellRows:
         """Write the old names. Noted: guests that live elsewhere by now, whose rows are left as they are."""
         rows = [row.reversed() for row in _rows(params)]
         with as_step_error():
-            away = moved_away.instances(self.systems.url(params["database"]), rows)
-        found = left_elsewhere(self.systems, away)
+            away = guests_elsewhere.instances(self.systems.url(params["database"]), rows)
+        found = judge_elsewhere(self.systems, away)
         passed = tuple(sorted(entry.uuid for entry in away))
         rows = [row for row in rows if row.table != "instances" or row.before["uuid"] not in passed]
         told = self._write(params, rows, params["new"], passed)
@@ -275,7 +275,7 @@ class CellRows:
         return _outcome(outcome)
 
 
-def left_elsewhere(systems: Systems, away: t.Sequence[moved_away.MovedAway]) -> Checked:
+def judge_elsewhere(systems: Systems, away: t.Sequence[guests_elsewhere.GuestElsewhere]) -> Checked:
     """Return what is to be told of guests that live elsewhere. Raises StepError for one that no override names."""
     if not away:
         return Checked()
@@ -398,8 +398,8 @@ def ports_to_take_back(systems: Systems, params: Params) -> t.Tuple[t.List[t.Dic
     Raises StepError for a guest that no override names.
     """
     with as_step_error():
-        away = moved_away.ports(systems.cloud, params["ports"], (params["old"], params["new"]))
-    found = left_elsewhere(systems, away)
+        away = guests_elsewhere.ports(systems.cloud, params["ports"], (params["old"], params["new"]))
+    found = judge_elsewhere(systems, away)
     gone = {entry.port for entry in away}
     return [port for port in params["ports"] if port["id"] not in gone], found
 

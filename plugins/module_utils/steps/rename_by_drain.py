@@ -69,7 +69,7 @@ class DiscoveryError(StepError):
 
 
 @dataclasses.dataclass
-class Move:
+class MoveInTransit:
     """One guest on its way. ``candidates``: hosts not tried yet."""
 
     uuid: str
@@ -100,9 +100,9 @@ class Mover:
         self.moved: t.Dict[str, str] = {}
         self.gone: t.List[str] = []
         self.left: t.List[str] = []
-        self.active: t.List[Move] = []
+        self.active: t.List[MoveInTransit] = []
 
-    def move(self, guests: t.Sequence[Move]) -> None:
+    def move(self, guests: t.Sequence[MoveInTransit]) -> None:
         """Move them all. One that fails ends it: those on their way are waited for, no other is begun."""
         waiting = self.work(guests)
         if self.failed:
@@ -112,7 +112,7 @@ class Mover:
                 f"{told}{left}. Every guest keeps running on its current host; run the same command again to resume"
             )
 
-    def work(self, guests: t.Sequence[Move]) -> t.List[Move]:
+    def work(self, guests: t.Sequence[MoveInTransit]) -> t.List[MoveInTransit]:
         """Move as many as may begin, and return the others."""
         waiting = list(guests)
         total = len(waiting)
@@ -133,29 +133,29 @@ class Mover:
         """Whether another guest may begin."""
         return not self.failed
 
-    def has_way(self, guest: Move) -> bool:
+    def has_way(self, guest: MoveInTransit) -> bool:
         """Whether a guest may begin beside those that are on their way."""
         return True
 
-    def is_away(self, guest: Move, host: t.Optional[str]) -> bool:
+    def is_away(self, guest: MoveInTransit, host: t.Optional[str]) -> bool:
         """Whether a guest on this host is where it shall be."""
         return self.at_home(host)
 
-    def method(self, guest: Move, status: str) -> t.Optional[str]:
+    def method(self, guest: MoveInTransit, status: str) -> t.Optional[str]:
         """How a guest of this status moves; None: not at all."""
         return METHODS.get(status)
 
-    def find_host(self, guest: Move) -> bool:
+    def find_host(self, guest: MoveInTransit) -> bool:
         """Whether there is a host to try, the first of its candidates."""
         return bool(guest.candidates)
 
-    def note_refusal(self, guest: Move, target: str, said: str) -> None:
+    def note_refusal(self, guest: MoveInTransit, target: str, said: str) -> None:
         """Note why a guest did not go to a host."""
         guest.reasons.append(f"{target}: {said}")
 
     # --- one guest
 
-    def _look(self, guest: Move, number: int, total: int) -> bool:
+    def _look(self, guest: MoveInTransit, number: int, total: int) -> bool:
         """Look at one guest and do what is next; whether it is finished, well or not."""
         with as_step_error():
             server = server_records.raw_server(self.systems.cloud, guest.uuid)
@@ -178,14 +178,14 @@ class Mover:
             self._ask(guest, server)
         return False
 
-    def _cannot(self, guest: Move, status: str) -> bool:
+    def _cannot(self, guest: MoveInTransit, status: str) -> bool:
         if not self.lenient or guest.reasons:
             return self._fail(guest, f"is {status}, which cannot be moved")
         self.left.append(guest.name)
         self.systems.remark(f"{guest.name}: is {status}, which cannot be moved: it stays on its host")
         return True
 
-    def _arrived(self, guest: Move, server: Json, host: str, number: str) -> bool:
+    def _arrived(self, guest: MoveInTransit, server: Json, host: str, number: str) -> bool:
         if server["status"] == "VERIFY_RESIZE":
             return self._confirm(guest, server)
         if server["status"] == "ERROR":
@@ -197,7 +197,7 @@ class Mover:
         self.systems.remark(f"{number} {guest.name}: {server['status']} on {host} ({seconds} s)")
         return True
 
-    def _confirm(self, guest: Move, server: Json) -> bool:
+    def _confirm(self, guest: MoveInTransit, server: Json) -> bool:
         if guest.confirmed:
             return self._wait(guest, server)
         with as_step_error():
@@ -213,7 +213,7 @@ class Mover:
                 raise StepError(f"{guest.name}: {error}") from error
         return self._wait(guest, server)
 
-    def _ask(self, guest: Move, server: Json) -> None:
+    def _ask(self, guest: MoveInTransit, server: Json) -> None:
         target = guest.candidates[0]
         method = self.method(guest, server["status"])
         try:
@@ -232,7 +232,7 @@ class Mover:
         guest.target = target
         self.systems.remark(f"{guest.name}: {method} migration to {target}")
 
-    def _note_failure(self, guest: Move, server: Json) -> None:
+    def _note_failure(self, guest: MoveInTransit, server: Json) -> None:
         with as_step_error():
             said = instance_actions.why(self.systems.cloud, server)
         self.note_refusal(guest, str(guest.target), said)
@@ -242,7 +242,7 @@ class Mover:
             guest.not_before = self.systems.monotonic() + AGAIN
         guest.target = None
 
-    def _wait(self, guest: Move, server: Json) -> bool:
+    def _wait(self, guest: MoveInTransit, server: Json) -> bool:
         now = self.systems.monotonic()
         if now - guest.started > self.timeout:
             task = server.get("OS-EXT-STS:task_state")
@@ -256,7 +256,7 @@ class Mover:
             self.systems.remark(f"{guest.name}: {state}, {int(now - guest.started)} s{self._mute(guest, server)}")
         return False
 
-    def _mute(self, guest: Move, server: Json) -> str:
+    def _mute(self, guest: MoveInTransit, server: Json) -> str:
         """Say whose nova-compute has stopped to report: Nova goes on saying that the move runs, and it never ends."""
         found = ""
         taking_part = {server.get("OS-EXT-SRV-ATTR:host"), guest.target}
@@ -273,7 +273,7 @@ class Mover:
                 )
         return found
 
-    def _fail(self, guest: Move, reason: str) -> bool:
+    def _fail(self, guest: MoveInTransit, reason: str) -> bool:
         said = "".join(f"; {text}" for text in guest.reasons)
         self.failed.append(f"guest {guest.name} ({guest.uuid}) {reason}{said}")
         return True
@@ -340,7 +340,7 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     systems.wait(lambda: f"a heartbeat of {host}, enabled", params["up_timeout"], up)
     mover = Mover(systems, params, lambda found: found == host, lenient=True)
     # The scheduler learns that the host is enabled some seconds after the API said so: it is asked more than once.
-    mover.move([Move(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
+    mover.move([MoveInTransit(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
     if mover.left:
         raise StepError(
             f"{count(len(mover.moved), 'guest')} on {host}; left elsewhere, in a state that cannot be moved: "
@@ -372,7 +372,7 @@ class MoveGuests:
             servers = server_records.servers_on(self.systems.cloud, params["host"])
         order = {uuid: index for index, uuid in enumerate(planned)}
         guests = [
-            Move(
+            MoveInTransit(
                 server.id,
                 server.name,
                 list(planned[server.id]["candidates"] if server.id in planned else params["others"]),
@@ -381,7 +381,7 @@ class MoveGuests:
         ]
         # Of an earlier run: a cold migration that is to be confirmed is on its new host already.
         there = {guest.uuid for guest in guests}
-        guests += [Move(uuid, guest["name"], []) for uuid, guest in planned.items() if uuid not in there]
+        guests += [MoveInTransit(uuid, guest["name"], []) for uuid, guest in planned.items() if uuid not in there]
         mover = Mover(self.systems, params, lambda host: host != params["host"])
         mover.move(guests)
         gone = f", {len(mover.gone)} deleted during the run" if mover.gone else ""

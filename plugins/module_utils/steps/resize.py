@@ -47,7 +47,7 @@ def actions(systems: Systems) -> t.Dict[str, Action]:
     """Return what carries out each step of the plan."""
     return {
         "pin": Pin(systems),
-        "resize": Resize(systems),
+        "resize": ResizeServer(systems),
         "compare": Compare(systems),
         "confirm": Confirm(systems),
         "unpin": Unpin(systems),
@@ -180,7 +180,7 @@ class _Server:
             return instance_actions.why(self.systems.cloud, {"id": self.params["uuid"]})
 
 
-class Resize:
+class ResizeServer:
     """Ask for the resize and wait until it waits for its confirmation."""
 
     def __init__(self, systems: Systems) -> None:

@@ -33,7 +33,7 @@ BATCH = 200
 
 
 @dataclasses.dataclass(frozen=True)
-class Pinned:
+class PinOutcome:
     """How one change ended: ``changed``, ``already``, ``gone``, or ``failed`` with the reason."""
 
     server: str
@@ -67,12 +67,12 @@ def carry_out(
     changes: t.Sequence[PinChange],
     say: t.Callable[[str], None],
     rows: t.Optional[KeptRows] = None,
-) -> t.List[Pinned]:
+) -> t.List[PinOutcome]:
     """Make every change. One that fails was not made, and does not keep the others from being made.
 
     ``rows``: where each pin is written down before it is changed.
     """
-    done: t.List[Pinned] = []
+    done: t.List[PinOutcome] = []
     number = max(rows.states(), default=0) if rows is not None else 0
     for start in range(0, len(changes), BATCH):
         batch = changes[start : start + BATCH]
@@ -92,7 +92,7 @@ def _together(
     say: t.Callable[[str], None],
     before: int,
     total: int,
-) -> t.List[Pinned]:
+) -> t.List[PinOutcome]:
     """Some at a time; they are reported in their order."""
     done = []
     with futures.ThreadPoolExecutor(PARALLEL) as threads:
@@ -103,10 +103,10 @@ def _together(
     return done
 
 
-def _one(cloud: t.Any, url: t.Optional[str], change: PinChange) -> Pinned:
+def _one(cloud: t.Any, url: t.Optional[str], change: PinChange) -> PinOutcome:
     reason = None
     try:
         outcome = zone_pin.Pins(cloud, change.method, url).swap(change.server, change.before, change.after)
     except StackguardError as error:
         outcome, reason = FAILED, str(error)
-    return Pinned(change.server, change.name, change.before, change.after, change.method, outcome, reason)
+    return PinOutcome(change.server, change.name, change.before, change.after, change.method, outcome, reason)

@@ -44,16 +44,16 @@ def host(name="host0", room=4096, **changes):
     return dataclasses.replace(base, **changes)
 
 
-def seat(guests, hosts, members=None, request=REQUEST, **given):
-    return planner.seat(guests, hosts, members or {}, request, **given)
+def assign(guests, hosts, members=None, request=REQUEST, **given):
+    return planner.assign(guests, hosts, members or {}, request, **given)
 
 
-def places(seating):
-    return {place.uuid: place.host for place in seating.seats}
+def places(assignments):
+    return {place.uuid: place.host for place in assignments.assigned}
 
 
-def codes(seating):
-    return {entry.uuid: entry.code for entry in seating.unseated}
+def codes(assignments):
+    return {entry.uuid: entry.code for entry in assignments.unassigned}
 
 
 # --- properties -----------------------------------------------------------------------------------------------
@@ -122,10 +122,10 @@ PAGES = st.integers(0, 1024)
 @given(fleets())
 def test_no_host_is_promised_more_than_was_measured(fleet):
     guests, hosts, members, request = fleet
-    seating = seat(guests, hosts, members, request)
+    assignments = assign(guests, hosts, members, request)
     by_uuid = {entry.uuid: entry for entry in guests}
     taken, pages, needs = collections.Counter(), collections.Counter(), collections.Counter()
-    for place in seating.seats:
+    for place in assignments.assigned:
         one = by_uuid[place.uuid]
         taken[place.host] += math.ceil(one.memory_mib / request.overcommit) + request.overhead_mib
         pages[place.host] += sum(math.ceil(cell.memory_mib * 1024 / HUGE) for cell in one.cells)
@@ -145,10 +145,10 @@ def test_no_host_is_promised_more_than_was_measured(fleet):
 @given(fleets())
 def test_no_zone_group_or_disk_rule_is_broken(fleet):
     guests, hosts, members, request = fleet
-    seating = seat(guests, hosts, members, request)
+    assignments = assign(guests, hosts, members, request)
     by_uuid, by_host = {entry.uuid: entry for entry in guests}, {entry.host: entry for entry in hosts}
-    where = {**members, **places(seating)}
-    for place in seating.seats:
+    where = {**members, **places(assignments)}
+    for place in assignments.assigned:
         one, there = by_uuid[place.uuid], by_host[place.host]
         assert one.zone in (None, there.zone)
         assert there.provider in one.offers
@@ -166,15 +166,15 @@ def test_no_zone_group_or_disk_rule_is_broken(fleet):
 @given(fleets())
 def test_everybody_is_seated_once_or_has_reasons_against_every_host(fleet):
     guests, hosts, members, request = fleet
-    seating = seat(guests, hosts, members, request)
-    told = [place.uuid for place in seating.seats] + [entry.uuid for entry in seating.unseated]
+    assignments = assign(guests, hosts, members, request)
+    told = [place.uuid for place in assignments.assigned] + [entry.uuid for entry in assignments.unassigned]
     assert sorted(told) == sorted(entry.uuid for entry in guests)
     by_uuid = {entry.uuid: entry for entry in guests}
-    for entry in seating.unseated:
+    for entry in assignments.unassigned:
         assert by_uuid[entry.uuid].problems or all(entry.reasons[there.host] for there in hosts)
         for there in hosts:
-            assert planner.why_not(seating, entry.uuid, there.host)
-    for place in seating.seats:
+            assert planner.why_not(assignments, entry.uuid, there.host)
+    for place in assignments.assigned:
         assert not by_uuid[place.uuid].problems
 
 
@@ -182,9 +182,11 @@ def test_everybody_is_seated_once_or_has_reasons_against_every_host(fleet):
 @given(fleets())
 def test_no_wave_sends_more_to_a_host_than_allowed(fleet):
     guests, hosts, members, request = fleet
-    seating = seat(guests, hosts, members, request)
-    rounds = planner.waves(seating.seats)
-    assert sorted(place.uuid for wave in rounds for place in wave) == sorted(place.uuid for place in seating.seats)
+    assignments = assign(guests, hosts, members, request)
+    rounds = planner.waves(assignments.assigned)
+    assert sorted(place.uuid for wave in rounds for place in wave) == sorted(
+        place.uuid for place in assignments.assigned
+    )
     for wave in rounds:
         assert wave
         assert max(collections.Counter(place.host for place in wave).values()) <= request.parallel
@@ -192,7 +194,7 @@ def test_no_wave_sends_more_to_a_host_than_allowed(fleet):
 
 @given(fleets())
 def test_the_same_evidence_gives_the_same_plan(fleet):
-    assert seat(*fleet[:3], fleet[3]) == seat(*fleet[:3], fleet[3])
+    assert assign(*fleet[:3], fleet[3]) == assign(*fleet[:3], fleet[3])
 
 
 @settings(max_examples=200)
@@ -208,7 +210,7 @@ def test_what_becomes_unread_never_seats_anybody_there(fleet, data):
         )
     )
     hosts = [dataclasses.replace(entry, **spoilt) if entry is blind else entry for entry in hosts]
-    assert blind.host not in places(seat(guests, hosts, members, request)).values()
+    assert blind.host not in places(assign(guests, hosts, members, request)).values()
 
 
 # --- examples -------------------------------------------------------------------------------------------------
@@ -216,18 +218,18 @@ def test_what_becomes_unread_never_seats_anybody_there(fleet, data):
 
 def test_the_largest_goes_to_the_roomiest_and_then_the_others_fill_up():
     guests = [guest("a", 3000), guest("b", 2000), guest("c", 1000)]
-    seating = seat(guests, [host("host0", 4096), host("host1", 3500)])
-    assert places(seating) == {"a": "host0", "b": "host1", "c": "host1"}
-    assert planner.why_not(seating, "a", "host0") == "4096 MiB of real memory before it, 1096 MiB after it"
-    assert planner.why_not(seating, "a", "host1").startswith("the server goes to host0")
+    assignments = assign(guests, [host("host0", 4096), host("host1", 3500)])
+    assert places(assignments) == {"a": "host0", "b": "host1", "c": "host1"}
+    assert planner.why_not(assignments, "a", "host0") == "4096 MiB of real memory before it, 1096 MiB after it"
+    assert planner.why_not(assignments, "a", "host1").startswith("the server goes to host0")
 
 
 def test_not_enough_for_the_third_of_five():
     guests = [guest(uuid, 1000, images=()) for uuid in "abcde"]
-    seating = seat(guests, [host(room=2500)])
-    assert places(seating) == {"a": "host0", "b": "host0"}
-    assert codes(seating) == {"c": "SG501", "d": "SG501", "e": "SG501"}
-    assert planner.why_not(seating, "c", "host0") == "500 MiB of real memory left, 1000 MiB are needed"
+    assignments = assign(guests, [host(room=2500)])
+    assert places(assignments) == {"a": "host0", "b": "host0"}
+    assert codes(assignments) == {"c": "SG501", "d": "SG501", "e": "SG501"}
+    assert planner.why_not(assignments, "c", "host0") == "500 MiB of real memory left, 1000 MiB are needed"
 
 
 @pytest.mark.parametrize(
@@ -247,43 +249,43 @@ def test_not_enough_for_the_third_of_five():
     ],
 )
 def test_each_reason_is_told_by_its_code(changes, code, says):
-    seating = seat([guest()], [host(**changes)])
-    assert codes(seating) == {"a": code}
-    assert says in planner.why_not(seating, "a", "host0")
-    assert places(seat([guest()], [host()])) == {"a": "host0"}
+    assignments = assign([guest()], [host(**changes)])
+    assert codes(assignments) == {"a": code}
+    assert says in planner.why_not(assignments, "a", "host0")
+    assert places(assign([guest()], [host()])) == {"a": "host0"}
 
 
 def test_every_reason_against_a_host_is_told_not_the_first_alone():
-    (left,) = seat([guest()], [host(zone="az2", room=1, images=frozenset())]).unseated
+    (left,) = assign([guest()], [host(zone="az2", room=1, images=frozenset())]).unassigned
     assert [reason.code for reason in left.reasons["host0"]] == ["SG512", "SG501", "SG504"]
 
 
 def test_memory_is_what_is_told_where_one_host_lacks_nothing_else():
-    assert codes(seat([guest()], [host("host0", zone="az2"), host("host1", room=1)])) == {"a": "SG501"}
+    assert codes(assign([guest()], [host("host0", zone="az2"), host("host1", room=1)])) == {"a": "SG501"}
 
 
 def test_no_host_at_all():
-    assert codes(seat([guest()], [])) == {"a": "SG512"}
+    assert codes(assign([guest()], [])) == {"a": "SG512"}
 
 
 def test_anti_affinity_counts_those_who_are_there_and_those_who_come():
     group = ServerGroup("g", "anti-affinity", None, ["a", "b", "m"])
     guests = [guest(uuid, groups=(group,)) for uuid in "ab"]
     hosts = [host("host0"), host("host1")]
-    seating = seat(guests, hosts, {"a": "dead", "b": "dead", "m": "host0"})
-    assert places(seating) == {"a": "host1"}
-    assert "has 1 members there" in planner.why_not(seating, "b", "host1")
+    assignments = assign(guests, hosts, {"a": "dead", "b": "dead", "m": "host0"})
+    assert places(assignments) == {"a": "host1"}
+    assert "has 1 members there" in planner.why_not(assignments, "b", "host1")
     two = dataclasses.replace(group, max_server_per_host=2)
     guests = [guest(uuid, groups=(two,)) for uuid in "ab"]
-    assert len(places(seat(guests, hosts, {"m": "host0"}))) == 2
+    assert len(places(assign(guests, hosts, {"m": "host0"}))) == 2
 
 
 def test_affinity_goes_to_the_other_members_or_nowhere():
     group = ServerGroup("g", "affinity", None, ["a", "m"])
     one = guest(groups=(group,))
     hosts = [host("host0", room=9000), host("host1")]
-    assert places(seat([one], hosts, {"a": "dead", "m": "host1"})) == {"a": "host1"}
-    alone = seat([one], hosts, {"a": "dead"})
+    assert places(assign([one], hosts, {"a": "dead", "m": "host1"})) == {"a": "host1"}
+    alone = assign([one], hosts, {"a": "dead"})
     assert codes(alone) == {"a": "SG512"}
     assert "only on its own host" in planner.why_not(alone, "a", "host0")
 
@@ -291,20 +293,20 @@ def test_affinity_goes_to_the_other_members_or_nowhere():
 def test_soft_policies_are_followed_where_there_is_a_choice_and_forbid_nothing():
     hosts = [host("host0", room=9000), host("host1")]
     together = ServerGroup("g", "soft-affinity", None, ["a", "m"])
-    assert places(seat([guest(groups=(together,))], hosts, {"m": "host1"})) == {"a": "host1"}
+    assert places(assign([guest(groups=(together,))], hosts, {"m": "host1"})) == {"a": "host1"}
     apart = ServerGroup("g", "soft-anti-affinity", None, ["a", "m"])
-    assert places(seat([guest(groups=(apart,))], hosts, {"m": "host0"})) == {"a": "host1"}
-    assert places(seat([guest(groups=(apart,))], hosts[:1], {"m": "host0"})) == {"a": "host0"}
+    assert places(assign([guest(groups=(apart,))], hosts, {"m": "host0"})) == {"a": "host1"}
+    assert places(assign([guest(groups=(apart,))], hosts[:1], {"m": "host0"})) == {"a": "host0"}
 
 
 def test_huge_pages_are_wanted_on_one_node_and_small_ones_are_no_help():
     one = guest(memory=0, cells=(NumaCell(1024, HUGE),))
-    assert codes(seat([one], [host(pages={(0, HUGE): 511, (1, HUGE): 511})])) == {"a": "SG503"}
-    assert codes(seat([one], [host(pages={(0, 1 << 20): 16})])) == {"a": "SG503"}
-    assert codes(seat([one], [host(pages=None)])) == {"a": "SG709"}
-    assert places(seat([one], [host(pages={(0, HUGE): 512})])) == {"a": "host0"}
+    assert codes(assign([one], [host(pages={(0, HUGE): 511, (1, HUGE): 511})])) == {"a": "SG503"}
+    assert codes(assign([one], [host(pages={(0, 1 << 20): 16})])) == {"a": "SG503"}
+    assert codes(assign([one], [host(pages=None)])) == {"a": "SG709"}
+    assert places(assign([one], [host(pages={(0, HUGE): 512})])) == {"a": "host0"}
     two = [one, guest("b", 0, cells=(NumaCell(1024, HUGE),))]
-    assert len(places(seat(two, [host(pages={(0, HUGE): 512, (1, HUGE): 511})]))) == 1
+    assert len(places(assign(two, [host(pages={(0, HUGE): 512, (1, HUGE): 511})]))) == 1
 
 
 def test_two_cells_of_a_guest_never_share_a_node():
@@ -315,26 +317,26 @@ def test_two_cells_of_a_guest_never_share_a_node():
 
 def test_what_the_operator_passes_by_name_is_passed_for_that_server_only():
     guests = [guest("a", 9000), guest("b", 9000)]
-    seating = seat(guests, [host()], passed={"a": {"SG501"}})
-    assert places(seating) == {"a": "host0"}
-    assert codes(seating) == {"b": "SG501"}
+    assignments = assign(guests, [host()], passed={"a": {"SG501"}})
+    assert places(assignments) == {"a": "host0"}
+    assert codes(assignments) == {"b": "SG501"}
 
 
 @pytest.mark.parametrize("changes", [{"zone": "az2"}, {"provider": "rp-other"}, {"free": {}}])
 def test_what_the_scheduler_would_refuse_cannot_be_passed(changes):
-    seating = seat([guest()], [host(**changes)], passed={"a": {"SG512", "SG501"}})
-    assert codes(seating) == {"a": "SG512"}
+    assignments = assign([guest()], [host(**changes)], passed={"a": {"SG512", "SG501"}})
+    assert codes(assignments) == {"a": "SG512"}
 
 
 def test_a_guest_that_boots_from_a_volume_may_go_where_disks_are_local():
-    assert places(seat([guest(images=())], [host(storage="local", images=frozenset())])) == {"a": "host0"}
+    assert places(assign([guest(images=())], [host(storage="local", images=frozenset())])) == {"a": "host0"}
 
 
 def test_overcommit_stretches_measured_memory_but_not_huge_pages():
     request = dataclasses.replace(REQUEST, overcommit=2.0)
-    assert places(seat([guest(memory=8000)], [host(room=4000)], request=request)) == {"a": "host0"}
+    assert places(assign([guest(memory=8000)], [host(room=4000)], request=request)) == {"a": "host0"}
     one = guest(memory=0, cells=(NumaCell(1024, HUGE),))
-    assert codes(seat([one], [host(pages={(0, HUGE): 511})], request=request)) == {"a": "SG503"}
+    assert codes(assign([one], [host(pages={(0, HUGE): 511})], request=request)) == {"a": "SG503"}
 
 
 # --- what aggregates say, and what the scheduler refused --------------------------------------------------------
@@ -343,27 +345,27 @@ def test_overcommit_stretches_measured_memory_but_not_huge_pages():
 def test_a_host_that_aggregates_bar_is_never_taken_and_one_to_be_avoided_last():
     hosts = [host("host0", room=9000), host("host1", room=8000), host("host2", room=7000)]
     some = guest(barred={"host0": "none of its aggregates has gpu"}, avoided={"host1": "reserved for others"})
-    assert places(seat([some], hosts)) == {"a": "host2"}
-    (place,) = seat([some], hosts[:2]).seats
+    assert places(assign([some], hosts)) == {"a": "host2"}
+    (place,) = assign([some], hosts[:2]).assigned
     assert (place.host, "reserved for others" in place.why) == ("host1", True)
-    assert codes(seat([some], hosts[:1])) == {"a": "SG512"}
+    assert codes(assign([some], hosts[:1])) == {"a": "SG512"}
 
 
 def test_hosts_that_the_scheduler_refused_are_none_of_the_three_attempts():
     hosts = [host(f"host{number}", room=9000 - number) for number in range(6)]
     no = "No valid host was found. There are not enough hosts available."
     refused = {f"host{number}": no for number in range(5)}
-    assert places(seat([guest()], hosts, tried={"a": refused})) == {"a": "host5"}
+    assert places(assign([guest()], hosts, tried={"a": refused})) == {"a": "host5"}
     failed = {f"host{number}": "spawn failed" for number in range(3)}
-    assert codes(seat([guest()], hosts, tried={"a": failed})) == {"a": "SG512"}
+    assert codes(assign([guest()], hosts, tried={"a": failed})) == {"a": "SG512"}
     endless = {f"other{number}": no for number in range(planner.REFUSALS)}
-    assert codes(seat([guest()], hosts, tried={"a": endless})) == {"a": "SG512"}
+    assert codes(assign([guest()], hosts, tried={"a": endless})) == {"a": "SG512"}
 
 
 def _seconds(guests, hosts):
     begin = time.perf_counter()
-    seating = seat(guests, hosts)
-    assert len(seating.seats) == len(guests)
+    assignments = assign(guests, hosts)
+    assert len(assignments.assigned) == len(guests)
     return time.perf_counter() - begin
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml, facts
 
-RECORDED = pathlib.Path(__file__).parents[1] / "systems" / "recorded"
+RECORDED = pathlib.Path(__file__).parents[1] / "systems" / "host" / "recorded"
 LIVE = (RECORDED / "domain.xml").read_text()
 RESTARTED = (RECORDED / "domain-after-libvirtd-restart.xml").read_text()
 

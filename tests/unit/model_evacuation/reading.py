@@ -575,7 +575,7 @@ class Nova:
             transit=None
             if silent
             else [
-                facts.Transit(entry.server, flavor(world.servers[entry.server]), [])
+                facts.MigratingServer(entry.server, flavor(world.servers[entry.server]), [])
                 for entry in world.migrations
                 if entry.stage != "ended"
             ],

@@ -249,10 +249,10 @@ def an_abort_forgets_who_was_sent(patch):
 def zones_do_not_matter(patch):
     """A server is evacuated into another availability zone."""
 
-    def seat(take, guests, *args, **kwargs):
+    def assignment(take, guests, *args, **kwargs):
         return take([dataclasses.replace(guest, zone=None) for guest in guests], *args, **kwargs)
 
-    patch.wrap(evacuation, "seat", seat)
+    patch.wrap(evacuation, "assign", assignment)
 
 
 def a_cloud_without_images_fails_at_the_guard(patch):

@@ -281,7 +281,7 @@ class Operator:
             runner = self._runner(host, lambda: None, None)
             return self._run(runner, journal, operation, None)
         run = {"token": actor.name, "operator": actor.name, "controller": "c"}
-        mine = run_token.Held(host, KIND, operation, run, lambda: "t", lambda: world.now)
+        mine = run_token.JournalHost(host, KIND, operation, run, lambda: "t", lambda: world.now)
         fresh = (lambda: None) if world.defects.never_stale else mine.fresh
         runner = self._runner(mine, fresh, run)
         try:

@@ -15,9 +15,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import findi
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import move_servers, resize
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
 from ansible_collections.stackguard.nova.tests.unit.journaled import State
-from ansible_collections.stackguard.nova.tests.unit.operations import test_migration as moving
+from ansible_collections.stackguard.nova.tests.unit.operations import test_move_servers as moving
 from ansible_collections.stackguard.nova.tests.unit.operations import test_resize as resizing
-from ansible_collections.stackguard.nova.tests.unit.operations.test_migration import ONE, TWO
+from ansible_collections.stackguard.nova.tests.unit.operations.test_move_servers import ONE, TWO
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import FLAVORS
 
 THREE = moving.guest(4, 1)
@@ -184,7 +184,7 @@ def test_one_that_comes_while_it_is_emptied_goes_only_where_nobody_approved_who_
         if THREE not in drain.nova.servers:
             drain.nova.servers[THREE] = {**copy.deepcopy(drain.nova.servers[ONE]), "id": THREE, "name": "late"}
 
-    monkeypatch.setattr(moving.rename_actions.host_changes, "set_service_status", disabled)
+    monkeypatch.setattr(moving.rename_actions.compute_services, "set_service_status", disabled)
     done = drain.run(**given)
     if approved:
         assert (done["failed"], done["state"]) == (True, "open")

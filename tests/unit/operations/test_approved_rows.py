@@ -18,8 +18,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecyc
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
 from ansible_collections.stackguard.nova.tests.unit import journaled, linked
-from ansible_collections.stackguard.nova.tests.unit.operations import test_zone_pin_run as pinning
-from ansible_collections.stackguard.nova.tests.unit.operations.test_zone_pin_run import UUIDS
+from ansible_collections.stackguard.nova.tests.unit.operations import test_pin_zones as pinning
+from ansible_collections.stackguard.nova.tests.unit.operations.test_pin_zones import UUIDS
 
 OTHER = "0" * 64
 NODES = (201, 202, 203)

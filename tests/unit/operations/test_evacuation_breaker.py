@@ -196,7 +196,7 @@ def test_a_stranger_that_took_the_lock_of_the_only_running_server_is_not_put_on_
 
 def test_another_controller_does_not_lift_what_an_evacuation_that_it_can_not_see_needs():
     """return_host with another stackguard_state_dir: no journal, but Nova says which operation holds the host."""
-    from ansible_collections.stackguard.nova.tests.unit.checks import test_returning as returning
+    from ansible_collections.stackguard.nova.tests.unit.checks.before import test_return_host as returning
 
     some = returning.stopped(returning.at_home(watchers=(), blocklist=(f"{returning.HOST}:0/0",), hold=returning.HELD))
     decision = returning.judged(some, returning.asked())

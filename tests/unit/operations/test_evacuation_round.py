@@ -10,7 +10,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Sent
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, fence_proof
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
@@ -103,8 +103,8 @@ class World:
         }
         return evacuation_round.run(bundle, about, evacuator, evacuation_round.Passes(**{**passes, **given}))
 
-    def claim(self, seats, _resets):
-        self.claimed.append([seat.uuid for seat in seats])
+    def claim(self, assigned, _resets):
+        self.claimed.append([assignment.uuid for assignment in assigned])
         return False
 
 
@@ -515,7 +515,7 @@ def test_what_another_operation_has_in_transit_takes_its_room():
     assert len(world.round().outcomes) == 1
     world = World(ticks=100)
     world.change = lambda some: some.at(3, memory=facts.Memory(65536, 2000, 900, 0))
-    done = world.round(others=[Sent("another", "compute3", 1024, (), {})])
+    done = world.round(others=[IncomingServer("another", "compute3", 1024, (), {})])
     assert (done.outcomes, set(done.left)) == ([], set(BOTH))
 
 
@@ -523,8 +523,8 @@ def test_servers_are_noted_before_they_are_sent():
     world = World()
     claimed = []
 
-    def claim(seats, _resets):
-        claimed.append(([seat.uuid for seat in seats], list(world.nova.asked)))
+    def claim(assigned, _resets):
+        claimed.append(([assignment.uuid for assignment in assigned], list(world.nova.asked)))
         return False
 
     world.round(claim=claim)

@@ -28,9 +28,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import LinkRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
-from ansible_collections.stackguard.nova.tests.unit import journaled, linked, operations, test_rename_reports
+from ansible_collections.stackguard.nova.tests.unit import journaled, linked, operations
 from ansible_collections.stackguard.nova.tests.unit.evacuation_life import Life as Evacuating
 from ansible_collections.stackguard.nova.tests.unit.life import DEAD, OTHER, Killed, Life
+from ansible_collections.stackguard.nova.tests.unit.operations import test_rename as rename_reports
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -41,7 +42,7 @@ class Rename(Life):
 
     def begin_world(self, tmp_path, monkeypatch):
         self.directory = str(tmp_path)
-        self.made = test_rename_reports.resuming.__wrapped__(tmp_path, monkeypatch)
+        self.made = rename_reports.resuming.__wrapped__(tmp_path, monkeypatch)
         host = fleet().cloud.bundle.hosts["compute1"]
         self.made._host.facts = lambda _arguments: host
         # Neither name is the host's: whether one is well already is told in tests/unit/modules.
@@ -49,7 +50,7 @@ class Rename(Life):
 
     def cut(self):
         run = {"token": "old", "operator": "ann", "controller": "c", "ended": "t"}
-        test_rename_reports.left_open(self.directory, run)
+        rename_reports.left_open(self.directory, run)
         (journal,) = self.open
         journals.write(self.directory, {**journal, "about": {**journal["about"], "rename_from": "compute8"}})
 

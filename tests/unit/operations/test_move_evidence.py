@@ -51,7 +51,7 @@ def test_what_the_apis_do_not_answer_is_unread_and_forbids_the_move(monkeypatch,
     evidence = move_evidence.collect(mute, "/nowhere", ["compute1"], None)
     decision = checks.preflight(evidence, MigrationRequest(drain_host="compute1"))
     assert [item.code for item in decision.checked.findings] == ["SG709"]
-    assert decision.seating.seats == []
+    assert decision.assignments.assigned == []
 
 
 def test_without_evidence_of_any_host_nothing_is_decided(tmp_path, mute):

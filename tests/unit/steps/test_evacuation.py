@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seat
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import evacuation
@@ -27,14 +27,14 @@ def evacuator(nova, **given):
     return made, said
 
 
-def seats(*uuids, host="host1"):
-    return [Seat(uuid, uuid, host, 1, 1024, "") for uuid in uuids]
+def assigned(*uuids, host="host1"):
+    return [Assignment(uuid, uuid, host, 1, 1024, "") for uuid in uuids]
 
 
 def send(made, *given, **more):
     """Send a wave that ends with nobody on the way."""
     wave = made.send(*given, **more)
-    assert wave.riding == []
+    assert wave.in_transit == []
     return wave.outcomes
 
 
@@ -56,7 +56,7 @@ def ends(outcomes):
 def test_a_wave_arrives_and_each_is_asked_for_once_with_a_microversion_that_keeps_its_state():
     nova = Nova("a", "b")
     made, said = evacuator(nova)
-    outcomes = send(made, seats("a", "b"))
+    outcomes = send(made, assigned("a", "b"))
     assert ends(outcomes) == {"a": ("arrived", "host1"), "b": ("arrived", "host1")}
     assert [entry.migration for entry in outcomes] == ["done", "done"]
     assert nova.asked == [("a", "host1"), ("b", "host1")]
@@ -68,7 +68,7 @@ def test_no_more_on_their_way_to_one_host_than_allowed_and_the_next_begins_when_
     names = [f"s{number}" for number in range(9)]
     nova = Nova(*names)
     made, _said = evacuator(nova)
-    outcomes = send(made, [*seats(*names[:6]), *seats(*names[6:], host="host2")], parallel=2)
+    outcomes = send(made, [*assigned(*names[:6]), *assigned(*names[6:], host="host2")], parallel=2)
     assert {entry.outcome for entry in outcomes} == {"arrived"}
     assert nova.most == {"host1": 2, "host2": 2}
     assert sorted(nova.asked) == sorted(
@@ -81,7 +81,7 @@ def test_what_the_records_say_is_read_in_one_list_for_the_whole_wave():
     nova = Nova(*names)
     nova.unlisted = ("s3",)
     made, _said = evacuator(nova)
-    outcomes = send(made, seats(*names))
+    outcomes = send(made, assigned(*names))
     assert {entry.uuid: entry.migration for entry in outcomes} == dict.fromkeys(names, "done")
     assert nova.listed_records == [None, "s3"], "only who is in no list is asked for alone"
 
@@ -90,14 +90,14 @@ def test_none_begins_by_what_was_measured_too_long_ago_and_the_next_wave_follows
     names = [f"s{number}" for number in range(6)]
     nova = Nova(*names, ticks=10)
     made, _said = evacuator(nova)
-    first = made.send(seats(*names), parallel=2, good=fresh(made))
+    first = made.send(assigned(*names), parallel=2, good=fresh(made))
     assert first.outcomes == [], "nobody has landed yet"
-    assert [(entry.uuid, entry.target, entry.size_mib) for entry in first.riding] == [
+    assert [(entry.uuid, entry.target, entry.size_mib) for entry in first.in_transit] == [
         ("s0", "host1", 1024),
         ("s1", "host1", 1024),
     ]
     assert [uuid for uuid, _host in nova.asked] == ["s0", "s1"], "as many as may go at once always do"
-    second = made.send(seats("s2", "s3"), parallel=2, riding=first.riding)
+    second = made.send(assigned("s2", "s3"), parallel=2, in_transit=first.in_transit)
     assert ends(second.outcomes) == dict.fromkeys(["s0", "s1", "s2", "s3"], ("arrived", "host1"))
     assert nova.asked == [(name, "host1") for name in ("s0", "s1", "s2", "s3")], "nobody is asked for twice"
     assert nova.most == {"host1": 2}, "those on the way count"
@@ -106,7 +106,7 @@ def test_none_begins_by_what_was_measured_too_long_ago_and_the_next_wave_follows
 def test_a_wave_whose_measure_is_old_but_has_nobody_else_to_send_sees_all_land():
     nova = Nova("a", "b", ticks=100)
     made, _said = evacuator(nova)
-    assert ends(send(made, seats("a", "b"), good=fresh(made, evacuation.POLL))) == dict.fromkeys(
+    assert ends(send(made, assigned("a", "b"), good=fresh(made, evacuation.POLL))) == dict.fromkeys(
         "ab", ("arrived", "host1")
     )
 
@@ -120,8 +120,8 @@ def test_a_server_whose_request_had_no_answer_stays_in_transit_when_the_proof_ex
         raise ApiError("timed out")
 
     monkeypatch.setattr(server_actions, "evacuate", mute)
-    wave = made.send(seats("a", "b"), parallel=1, good=fresh(made))
-    assert [entry.uuid for entry in wave.riding] == ["a"]
+    wave = made.send(assigned("a", "b"), parallel=1, good=fresh(made))
+    assert [entry.uuid for entry in wave.in_transit] == ["a"]
     assert nova.asked == []
 
 
@@ -130,21 +130,21 @@ def test_a_server_that_nova_refused_for_now_is_not_asked_for_again_when_the_proo
     nova = Nova("a", "b", ticks=50)
     nova.answers["a"] = [Answer(409, {"conflictingRequest": {"message": "its state is changing"}})] * 3
     made, _said = evacuator(nova)
-    wave = made.send(seats("a", "b"), parallel=1, good=fresh(made))
-    assert (wave.riding, wave.outcomes, nova.asked) == ([], [], [])
+    wave = made.send(assigned("a", "b"), parallel=1, good=fresh(made))
+    assert (wave.in_transit, wave.outcomes, nova.asked) == ([], [], [])
     assert len(nova.answers["a"]) == 2, "it is asked for once"
 
 
 def test_who_has_used_up_his_time_has_done_so_in_all_waves_together():
     nova = Nova("a", "b", ticks=10**6)
     made, _said = evacuator(nova, timeout=60)
-    riding = made.send(seats("a", "b"), parallel=1, good=fresh(made)).riding
+    in_transit = made.send(assigned("a", "b"), parallel=1, good=fresh(made)).in_transit
     made.sleep(59.0)
-    (ended,) = made.send([], riding=riding).outcomes
+    (ended,) = made.send([], in_transit=in_transit).outcomes
     assert (ended.uuid, ended.outcome) == ("a", "unknown")
     assert 60 <= ended.seconds < 70
     # By a clock that began anew since, it has just been sent.
-    (ended,) = made.send([], riding=[evacuation.InTransit("a", "a", "host1", 1024, 10.0**9)]).outcomes
+    (ended,) = made.send([], in_transit=[evacuation.InTransit("a", "a", "host1", 1024, 10.0**9)]).outcomes
     assert (ended.outcome, ended.seconds // 10) == ("unknown", 6)
 
 
@@ -152,7 +152,7 @@ def test_who_has_used_up_his_time_has_done_so_in_all_waves_together():
 def test_a_host_on_which_one_failed_gets_no_further_one(end):
     nova = Nova("a", "b", "c", "d", ends={"a": end})
     made, _said = evacuator(nova)
-    outcomes = send(made, [*seats("a", "b"), *seats("c", "d", host="host2")], parallel=1)
+    outcomes = send(made, [*assigned("a", "b"), *assigned("c", "d", host="host2")], parallel=1)
     assert {entry.uuid: entry.outcome for entry in outcomes} == {"a": "failed", "c": "arrived", "d": "arrived"}
     assert "b" not in dict(nova.asked), "the next round judges whether that host takes any"
 
@@ -160,7 +160,7 @@ def test_a_host_on_which_one_failed_gets_no_further_one(end):
 def test_a_host_on_which_one_hangs_gets_no_further_one():
     nova = Nova("a", "b", ticks=10**6)
     made, _said = evacuator(nova, timeout=60)
-    assert [(entry.uuid, entry.outcome) for entry in send(made, seats("a", "b"), parallel=1)] == [("a", "unknown")]
+    assert [(entry.uuid, entry.outcome) for entry in send(made, assigned("a", "b"), parallel=1)] == [("a", "unknown")]
     assert nova.asked == [("a", "host1")]
 
 
@@ -169,7 +169,7 @@ def test_many_are_looked_at_in_lists():
     names = [f"s{number}" for number in range(40)]
     nova = Nova(*names)
     made, _said = evacuator(nova, ago=ago)
-    assert len(send(made, seats(*names), parallel=40)) == 40
+    assert len(send(made, assigned(*names), parallel=40)) == 40
     assert nova.shown == []
     assert nova.listed < 10
 
@@ -177,7 +177,7 @@ def test_many_are_looked_at_in_lists():
 def test_a_few_that_begin_are_asked_about_alone_and_not_asked_for_twice():
     nova = Nova("a", "b", "c")
     made, _said = evacuator(nova, ago=ago)
-    assert set(ends(send(made, seats("a", "b", "c"), parallel=1)).values()) == {("arrived", "host1")}
+    assert set(ends(send(made, assigned("a", "b", "c"), parallel=1)).values()) == {("arrived", "host1")}
     assert set(nova.shown) == {"a", "b", "c"}
     assert len(nova.shown) == 6, "before it is sent, and when it has left"
 
@@ -189,14 +189,14 @@ def test_one_whose_task_has_ended_before_it_has_its_new_host_has_not_failed(give
     nova = Nova("a", "b")
     nova.late, nova.meanwhile = 5, record
     made, _said = evacuator(nova, **given)
-    assert ends(send(made, seats("a", "b"))) == {"a": ("arrived", "host1"), "b": ("arrived", "host1")}
+    assert ends(send(made, assigned("a", "b"))) == {"a": ("arrived", "host1"), "b": ("arrived", "host1")}
     assert nova.asked == [("a", "host1"), ("b", "host1")]
 
 
 def test_stopped_needs_a_newer_nova():
     nova = Nova("a")
     made, _said = evacuator(nova, target_state="stopped")
-    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host1")}
+    assert ends(send(made, assigned("a"))) == {"a": ("arrived", "host1")}
     assert nova.versions == ["2.95"]
     old = Nova("a", max_microversion=(2, 93))
     with pytest.raises(ApiError, match=r"2\.95"):
@@ -208,7 +208,7 @@ def test_stopped_needs_a_newer_nova():
 def test_one_that_fails_is_told_and_the_others_go_on(end, record):
     nova = Nova("a", "b", ends={"a": end})
     made, _said = evacuator(nova)
-    outcomes = {entry.uuid: entry for entry in send(made, seats("a", "b"))}
+    outcomes = {entry.uuid: entry for entry in send(made, assigned("a", "b"))}
     assert (outcomes["a"].outcome, outcomes["a"].host, outcomes["a"].migration) == ("failed", "dead", record)
     assert outcomes["b"].outcome == "arrived"
     assert [uuid for uuid, _host in nova.asked] == ["a", "b"], "it is not asked for again by itself"
@@ -219,12 +219,12 @@ def test_one_that_is_under_way_is_followed_and_not_asked_for():
     nova.servers["a"].update(task="rebuilding", left=3, target="host2")
     nova.records["a"] = "accepted"
     made, _said = evacuator(nova)
-    assert ends(send(made, [], riding=[evacuation.InTransit("a", "a", None)])) == {"a": ("arrived", "host2")}
+    assert ends(send(made, [], in_transit=[evacuation.InTransit("a", "a", None)])) == {"a": ("arrived", "host2")}
     assert nova.asked == []
     nova = Nova("a")
     nova.servers["a"].update(task="rebuilding", left=3, target="host2")
     made, _said = evacuator(nova)
-    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host2")}
+    assert ends(send(made, assigned("a"))) == {"a": ("arrived", "host2")}
     assert nova.asked == []
 
 
@@ -237,7 +237,7 @@ def test_one_that_was_on_the_way_and_has_ended_meanwhile_is_told_as_it_is(now):
     if now == "deleted":
         del nova.servers["a"]
     made, _said = evacuator(nova, ago=ago)
-    (ended,) = send(made, [], riding=[evacuation.InTransit("a", "a", "host1")])
+    (ended,) = send(made, [], in_transit=[evacuation.InTransit("a", "a", "host1")])
     assert (ended.outcome, ended.target) == ({"left": "arrived", "failed": "failed", "deleted": "gone"}[now], "host1")
 
 
@@ -255,7 +255,7 @@ def test_one_of_which_nova_does_not_say_whether_it_is_done_has_not_failed():
 
     nova.compute.request = answer
     made, _said = evacuator(nova)
-    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host1")}
+    assert ends(send(made, assigned("a"))) == {"a": ("arrived", "host1")}
     assert mute
 
 
@@ -264,7 +264,7 @@ def test_many_that_are_about_to_arrive_are_looked_at_in_one_list():
     nova = Nova(*names)
     nova.late = 6
     made, _said = evacuator(nova, ago=ago)
-    assert {outcome for outcome, _host in ends(send(made, seats(*names))).values()} == {"arrived"}
+    assert {outcome for outcome, _host in ends(send(made, assigned(*names))).values()} == {"arrived"}
     alone = [uuid for uuid in nova.listed_records if uuid is not None]
     assert len(alone) <= len(names), "each once at most: when it has left since the look began"
     assert len(nova.listed_records) < 20
@@ -274,7 +274,7 @@ def test_one_that_has_left_already_is_let_be():
     nova = Nova("a")
     nova.servers["a"]["host"] = "host2"
     made, _said = evacuator(nova)
-    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host2")}
+    assert ends(send(made, assigned("a"))) == {"a": ("arrived", "host2")}
     assert nova.asked == []
 
 
@@ -282,7 +282,7 @@ def test_one_that_was_deleted_is_told():
     nova = Nova("a")
     del nova.servers["a"]
     made, _said = evacuator(nova)
-    assert ends(send(made, seats("a"))) == {"a": ("gone", None)}
+    assert ends(send(made, assigned("a"))) == {"a": ("gone", None)}
 
 
 def test_a_conflict_is_tried_again_and_then_told():
@@ -290,11 +290,11 @@ def test_a_conflict_is_tried_again_and_then_told():
     nova = Nova("a")
     nova.answers["a"] = [busy, busy]
     made, _said = evacuator(nova)
-    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host1")}
+    assert ends(send(made, assigned("a"))) == {"a": ("arrived", "host1")}
     nova = Nova("a")
     nova.answers["a"] = [busy] * 99
     made, _said = evacuator(nova)
-    (outcome,) = send(made, seats("a"))
+    (outcome,) = send(made, assigned("a"))
     assert outcome.outcome == "failed"
     assert "its state is changing" in outcome.reason
 
@@ -304,7 +304,7 @@ def test_a_refusal_is_told(status):
     nova = Nova("a")
     nova.answers["a"] = [Answer(status, {"badRequest": {"message": "no such host"}})]
     made, _said = evacuator(nova)
-    (outcome,) = send(made, seats("a"))
+    (outcome,) = send(made, assigned("a"))
     assert (outcome.outcome, outcome.host) == ("failed", "dead")
     assert "no such host" in outcome.reason
 
@@ -313,19 +313,19 @@ def test_a_mute_nova_is_waited_for_and_then_given_up():
     nova = Nova("a")
     nova.mute = 3
     made, said = evacuator(nova)
-    assert ends(send(made, seats("a"))) == {"a": ("arrived", "host1")}
+    assert ends(send(made, assigned("a"))) == {"a": ("arrived", "host1")}
     assert any("already sent continue" in line for line in said)
     nova = Nova("a")
     nova.mute = 99
     made, _said = evacuator(nova)
     with pytest.raises(ApiError):
-        send(made, seats("a"))
+        send(made, assigned("a"))
 
 
 def test_one_that_never_ends_is_unknown_and_not_failed():
     nova = Nova("a", ticks=10**6)
     made, _said = evacuator(nova, timeout=60)
-    (outcome,) = send(made, seats("a"))
+    (outcome,) = send(made, assigned("a"))
     assert outcome.outcome == "unknown"
     assert "Nova may still be working on it" in outcome.reason
 
@@ -334,7 +334,7 @@ def test_a_paused_server_is_not_asked_for():
     nova = Nova("a")
     nova.servers["a"]["status"] = "PAUSED"
     made, _said = evacuator(nova)
-    assert ends(send(made, seats("a"))) == {"a": ("failed", "dead")}
+    assert ends(send(made, assigned("a"))) == {"a": ("failed", "dead")}
     assert nova.asked == []
 
 

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import RowChange
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import moved_away, rename
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import guests_elsewhere, rename
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.tests.unit import builders
 
@@ -53,15 +53,15 @@ def cloud(monkeypatch):
     """Which rows and ports were written back; ``away``: guests that live elsewhere; ``domains``: those of this host."""
     domain = builders.domain(1, 1)
     found = types.SimpleNamespace(rows=None, passed=None, ports=None, said=[], domain=domain, domains=[])
-    found.away = [moved_away.MovedAway(GONE, "compute2", "compute2")]
-    found.away_ports = [moved_away.MovedAway(GONE, "compute2", port="port-gone")]
+    found.away = [guests_elsewhere.GuestElsewhere(GONE, "compute2", "compute2")]
+    found.away_ports = [guests_elsewhere.GuestElsewhere(GONE, "compute2", port="port-gone")]
 
     def write(_url, rows, complete, before_commit=None):
         found.rows, found.passed = [change.before["uuid"] for change in rows], complete.elsewhere
         return types.SimpleNamespace(changed=len(rows), already=0, gone=[])
 
-    monkeypatch.setattr(rename.moved_away, "instances", lambda _url, _rows: found.away)
-    monkeypatch.setattr(rename.moved_away, "ports", lambda _cloud, _ports, _names: found.away_ports)
+    monkeypatch.setattr(rename.guests_elsewhere, "instances", lambda _url, _rows: found.away)
+    monkeypatch.setattr(rename.guests_elsewhere, "ports", lambda _cloud, _ports, _names: found.away_ports)
     monkeypatch.setattr(rename.row_changes, "apply_row_changes", write)
     monkeypatch.setattr(rename.nova, "url_of", lambda _options, _name: "mysql://db/x")
     monkeypatch.setattr(
@@ -136,7 +136,7 @@ def test_a_port_is_elsewhere_only_where_a_servers_port_is_bound_to_a_third_host(
         "unbound": {"binding:host_id": "", "device_id": HERE},
         "deleted": None,
     }
-    monkeypatch.setattr(moved_away.network, "list_ports", lambda _cloud, _host: [])
-    monkeypatch.setattr(moved_away.network, "get_port", lambda _cloud, key: bound[key])
-    found = moved_away.ports(None, [{"id": key} for key in bound], ("old1", "new1"))
-    assert found == [moved_away.MovedAway(GONE, "compute2", port="there")]
+    monkeypatch.setattr(guests_elsewhere.network, "list_ports", lambda _cloud, _host: [])
+    monkeypatch.setattr(guests_elsewhere.network, "get_port", lambda _cloud, key: bound[key])
+    found = guests_elsewhere.ports(None, [{"id": key} for key in bound], ("old1", "new1"))
+    assert found == [guests_elsewhere.GuestElsewhere(GONE, "compute2", port="there")]

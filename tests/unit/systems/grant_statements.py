@@ -26,13 +26,22 @@ USER = {"mysql": "'stackguard'@'%'", "postgresql": "stackguard"}
 RESERVED = {"mysql": {"key": "`key`", "binary": "`binary`"}, "postgresql": {"binary": '"binary"'}}
 
 
+def all_grants() -> list[schema.Grantable]:
+    """Return GRANTS, LINK_GRANTS and SPEC_GRANTS with one entry for each table and action: what is documented."""
+    merged: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    for grant in (*schema.GRANTS, *schema.LINK_GRANTS, *schema.SPEC_GRANTS):
+        key = (grant.kind, grant.table, grant.action)
+        merged[key] = tuple(dict.fromkeys((*merged.get(key, ()), *grant.columns)))
+    return [schema.Grantable(kind, name, columns, action) for (kind, name, action), columns in merged.items()]
+
+
 def _name(column: str, backend: str) -> str:
     return RESERVED[backend].get(column, column)
 
 
 def statements(kind: str, backend: str) -> list[str]:
     """Return the GRANT statements for one kind of database: one for each table."""
-    grants = [grant for grant in schema.all_grants() if grant.kind == kind]
+    grants = [grant for grant in all_grants() if grant.kind == kind]
     lines = []
     for table in dict.fromkeys(grant.table for grant in grants):
         rights = ", ".join(

@@ -21,7 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
 
 CODE = "SG120"
 #: A guest as a plan keeps it: ``uuid``, ``name``, ``state``, ``pid``, ``pid_start``, ``xml_digest``.
-Before = t.Mapping[str, t.Any]
+DisksBefore = t.Mapping[str, t.Any]
 
 
 def as_before(domains: t.Iterable[Domain]) -> t.List[t.Dict[str, t.Any]]:
@@ -30,7 +30,7 @@ def as_before(domains: t.Iterable[Domain]) -> t.List[t.Dict[str, t.Any]]:
     return [{name: getattr(domain, name) for name in names} for domain in domains]
 
 
-def changed(before: t.Sequence[Before], facts: HostFacts, boot_id: t.Optional[str], strict: bool) -> Items:
+def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Optional[str], strict: bool) -> Items:
     """SG120: guests that are not what they were.
 
     ``boot_id``: that of the host when the plan was made; None: not known, and no reboot is assumed. ``strict``: before
@@ -62,7 +62,7 @@ def changed(before: t.Sequence[Before], facts: HostFacts, boot_id: t.Optional[st
         yield _finding(domain_subject(there, facts), {"before": "no such domain", "now": there.state}, remedy, strict)
 
 
-def _one(old: Before, there: Domain, facts: HostFacts, rebooted: bool, strict: bool) -> Items:
+def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, strict: bool) -> Items:
     subject = domain_subject(there, facts)
     ran, runs = old["pid"] is not None or old["state"] in RUNNING, _runs(there)
     since = {"host": "the guest rebooted since the plan was made"} if rebooted else {}

@@ -17,16 +17,19 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
     Destination,
     Guest,
+    IncomingServer,
     Reason,
-    Sent,
     by_nova_name,
     destinations,
     guests,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seating, Tried, seat
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments, Tried, assign
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation_servers
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, fencing, memory, storage
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import Elsewhere, Known
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import (
+    EvidenceElsewhere,
+    KnownAddresses,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,
     EvacuationFacts,
@@ -67,7 +70,7 @@ class EvacuationDecision:
     """What an evacuation may do: the findings, who goes where, and what that was decided from."""
 
     checked: Checked
-    seating: Seating
+    assignments: Assignments
     guests: t.Tuple[Guest, ...] = ()
     destinations: t.Tuple[Destination, ...] = ()
     #: What Ceph would refuse. Its problems are among the findings only where the fence is one of addresses.
@@ -82,9 +85,9 @@ def preflight(
     request: EvacuationRequest,
     overrides: t.Sequence[Override] = (),
     fence: t.Optional[str] = None,
-    sent: t.Sequence[Sent] = (),
+    sent: t.Sequence[IncomingServer] = (),
     tried: t.Optional[Tried] = None,
-    elsewhere: t.Optional[Elsewhere] = None,
+    elsewhere: t.Optional[EvidenceElsewhere] = None,
 ) -> EvacuationDecision:
     """Return every finding and the plan. ``fence``: how the source will be fenced; None: as the request says.
 
@@ -101,11 +104,11 @@ def preflight(
         item = finding(
             "SG709", Subject("host", request.host), evidence, "Make the APIs answer, then run the same command again."
         )
-        return EvacuationDecision(Checked((item,)), Seating([], []))
+        return EvacuationDecision(Checked((item,)), Assignments([], []))
     if not leaving:
         # Nobody is to be sent: nothing will be touched, so that nothing needs to be proven, but that there is nobody.
         items = [*_known(bundle, request, leaving), *_held(about, request)]
-        return EvacuationDecision(gather([*items, *evacuation_servers.accounted(about, request)]), Seating([], []))
+        return EvacuationDecision(gather([*items, *evacuation_servers.accounted(about, request)]), Assignments([], []))
     moving = _moving(bundle, leaving, overrides)
     # A migration that is open keeps its own server, not everybody's.
     leaving = [
@@ -114,12 +117,14 @@ def preflight(
     ]
     hosts = destinations(bundle, about, request, sent)
     where = {**(about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
-    seating = seat(leaving, hosts, where, request, _passed(leaving, overrides), tried)
+    assignments = assign(leaving, hosts, where, request, _passed(leaving, overrides), tried)
     kind = fence or request.fence_kind
     known = clients.identify(bundle, about, leaving, request, None, elsewhere)
     refused = fencing.addresses(bundle, about, leaving, request, request.blocklist, elsewhere, known)
     # The findings of these migrations say it already, each with its way out.
-    telling = Seating(seating.seats, [entry for entry in seating.unseated if not _only_moving(entry.problems)])
+    telling = Assignments(
+        assignments.assigned, [entry for entry in assignments.unassigned if not _only_moving(entry.problems)]
+    )
     items = [
         *_options(bundle, request, fence),
         *_known(bundle, request, leaving),
@@ -127,18 +132,18 @@ def preflight(
         *_not_down(about, request),
         *_blast(about, request),
         *migrations(bundle, {guest.uuid for guest in leaving}),
-        *evacuation_servers.check(bundle, about, request, leaving, seating),
+        *evacuation_servers.check(bundle, about, request, leaving, assignments),
         *storage.writers(bundle, about, leaving, request, elsewhere, known),
         *storage.pools(bundle, leaving, {host.host for host in hosts if not host.problems}, request),
-        *(() if request.partial else memory.seats(leaving, hosts, telling, request.host)),
+        *(() if request.partial else memory.unassigned(leaving, hosts, telling, request.host)),
         *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
-        *memory.overcommitted(bundle, about, request, seating),
+        *memory.overcommitted(bundle, about, request, assignments),
         *_fence(bundle, about, leaving, request, kind, refused, known),
         *fencing.rights(bundle, known.disks.clusters, kind),
     ]
     checked = gather(items)
     return EvacuationDecision(
-        checked, seating, tuple(leaving), tuple(hosts), refused, barred(checked, overrides, leaving)
+        checked, assignments, tuple(leaving), tuple(hosts), refused, barred(checked, overrides, leaving)
     )
 
 
@@ -146,7 +151,7 @@ def death(
     bundle: Bundle,
     about: EvacuationFacts,
     request: EvacuationRequest,
-    elsewhere: t.Optional[Elsewhere] = None,
+    elsewhere: t.Optional[EvidenceElsewhere] = None,
 ) -> Checked:
     """After the fence: the source is fenced with proof, down for Nova, and no client has a disk of its guests open."""
     leaving = guests(bundle, about, request)
@@ -361,7 +366,7 @@ def _fence(
     request: EvacuationRequest,
     kind: t.Optional[str],
     planned: fencing.Addresses,
-    known: Known,
+    known: KnownAddresses,
 ) -> Items:
     """What lives is drained, not evacuated; what was cut off (it has watchers) is what a fence is for.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seating
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.in_flight import MASAKARI
 from ansible_collections.stackguard.nova.plugins.module_utils.model import server_state
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, Bundle, EvacuationFacts
@@ -55,20 +55,20 @@ def check(
     about: EvacuationFacts,
     request: EvacuationRequest,
     leaving: t.Sequence[Guest],
-    seating: Seating,
+    assignments: Assignments,
 ) -> Items:
     """Return everything that is to be said of the servers and of whoever else may evacuate them."""
     yield from accounted(about, request)
     yield from undecided(about, request)
     servers = {server.id: server for server in (bundle.cloud.servers if bundle.cloud else None) or []}
-    seated = {seat.uuid for seat in seating.seats}
+    assigned = {assignment.uuid for assignment in assignments.assigned}
     for guest in leaving:
         server = servers.get(guest.uuid)
         if server is not None:
-            yield from _losses(server, guest, about, request, guest.uuid in seated)
+            yield from _losses(server, guest, about, request, guest.uuid in assigned)
             yield from _unread(server, about)
             yield from _service(server)
-    yield from last_resort(leaving, seating, request.host)
+    yield from last_resort(leaving, assignments, request.host)
     yield from automation(bundle, about, request)
 
 
@@ -116,9 +116,11 @@ def undecided(about: EvacuationFacts, request: EvacuationRequest) -> Items:
 # --- each of them ---------------------------------------------------------------------------------------------
 
 
-def _losses(server: ApiServer, guest: Guest, about: EvacuationFacts, request: EvacuationRequest, seated: bool) -> Items:
+def _losses(
+    server: ApiServer, guest: Guest, about: EvacuationFacts, request: EvacuationRequest, assigned: bool
+) -> Items:
     """SG519: what the evacuation costs this server."""
-    lost = server_state.losses(server, about, request.target_state) if seated else []
+    lost = server_state.losses(server, about, request.target_state) if assigned else []
     reset = server_state.reset_of(server) if guest.resets else None
     if reset is not None:
         lost = [*reset.losses, *lost]
@@ -154,13 +156,13 @@ def _service(server: ApiServer) -> Items:
         yield finding("SG520", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
 
-def last_resort(leaving: t.Sequence[Guest], seating: Seating, host: str) -> Items:
+def last_resort(leaving: t.Sequence[Guest], assignments: Assignments, host: str) -> Items:
     """SG512, as a warning: only a host is left that the scheduler may refuse."""
     guests = {guest.uuid: guest for guest in leaving}
-    for seat in seating.seats:
-        guest = guests.get(seat.uuid)
-        if guest is not None and seat.host in guest.avoided:
-            evidence = {"host": seat.host, "the scheduler may refuse it": guest.avoided[seat.host]}
+    for assignment in assignments.assigned:
+        guest = guests.get(assignment.uuid)
+        if guest is not None and assignment.host in guest.avoided:
+            evidence = {"host": assignment.host, "the scheduler may refuse it": guest.avoided[assignment.host]}
             remedy = (
                 "Make room on a host that its aggregates allow. If the scheduler refuses, the server stays in "
                 "ERROR until a host takes it."

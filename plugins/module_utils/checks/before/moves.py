@@ -18,8 +18,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity import pl
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
     Destination,
     Guest,
+    IncomingServer,
     Reason,
-    Sent,
     by_nova_name,
     destinations,
     guest_of,
@@ -27,11 +27,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import (
     PASSABLE,
-    Seat,
-    Seating,
+    Assignment,
+    Assignments,
     Tried,
-    Unseated,
-    seat,
+    Unassigned,
+    assign,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import failed_move
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation, reachability
@@ -107,7 +107,7 @@ class MoveDecision:
     """Who may move, where to, and what that was decided from."""
 
     checked: Checked
-    seating: Seating = dataclasses.field(default_factory=lambda: Seating([], []))
+    assignments: Assignments = dataclasses.field(default_factory=lambda: Assignments([], []))
     guests: t.Tuple[Guest, ...] = ()
     destinations: t.Tuple[Destination, ...] = ()
     servers: t.Tuple[ApiServer, ...] = ()
@@ -123,7 +123,7 @@ class MoveDecision:
     def refused(self, request: MigrationRequest, overrides: t.Sequence[Override]) -> t.List[Finding]:
         """Return what forbids the operation: with ``partial`` not what keeps single servers where they are."""
         found = standing(self.checked.findings, overrides)
-        if not request.partial or not self.seating.seats:
+        if not request.partial or not self.assignments.assigned:
             return found
         return [item for item in found if item.object.kind != "instance" and item.object.name not in self.barred]
 
@@ -137,7 +137,7 @@ class Evidence:
     zones: ZoneFacts
     missing: t.Tuple[str, ...] = ()
     #: What Nova and other operations have on their way, wherever it goes; ``unread``: why that is not known.
-    sent: t.Tuple[Sent, ...] = ()
+    sent: t.Tuple[IncomingServer, ...] = ()
     unread: t.Tuple[str, ...] = ()
 
 
@@ -191,15 +191,15 @@ def preflight(
     # One that is on its way already has its host.
     under_way = {entry.uuid: entry.host for entry in evidence.sent}
     waiting = [guest for guest in leaving if guest.uuid not in under_way]
-    seating = seat(waiting, hosts, {**(about.member_hosts or {}), **under_way}, request.arithmetic, passed, tried)
+    assignments = assign(waiting, hosts, {**(about.member_hosts or {}), **under_way}, request.arithmetic, passed, tried)
     room = [
-        *memory.seats(leaving, hosts, seating, request.drain_host or "", _remedies(request), _CODES),
+        *memory.unassigned(leaving, hosts, assignments, request.drain_host or "", _remedies(request), _CODES),
         *memory.unmeasured(hosts, {guest.zone for guest in leaving}),
-        *memory.overcommitted(evidence.bundle, about, request.arithmetic, seating),
+        *memory.overcommitted(evidence.bundle, about, request.arithmetic, assignments),
     ]
     return MoveDecision(
         checked + gather(room),
-        seating,
+        assignments,
         tuple(leaving),
         tuple(hosts),
         tuple(servers),
@@ -211,7 +211,7 @@ def preflight(
 
 
 def _open_hosts(
-    evidence: Evidence, request: MigrationRequest, sent: t.Sequence[Sent], closed: t.Mapping[str, str]
+    evidence: Evidence, request: MigrationRequest, sent: t.Sequence[IncomingServer], closed: t.Mapping[str, str]
 ) -> t.List[Destination]:
     """Every host with what it has room for, and what keeps everybody from it."""
     return [
@@ -413,7 +413,7 @@ def reached(
     guests = {guest.uuid: guest for guest in decision.guests}
     pairs = {
         (str(guests[place.uuid].source), place.host)
-        for place in decision.seating.seats
+        for place in decision.assignments.assigned
         if method_of(guests[place.uuid].status, request) == placement.LIVE
     }
     confs = {name: facts.nova_conf for name, facts in by_nova_name(evidence.bundle).items()}
@@ -431,16 +431,16 @@ def unreached(found: reachability.Reach) -> t.List[Unchecked]:
 # --- while they move ------------------------------------------------------------------------------------------
 
 
-def seat_again(
+def assign_again(
     evidence: Evidence,
     decision: MoveDecision,
     request: MigrationRequest,
     uuid: str,
-    held: t.Mapping[str, Seat],
+    held: t.Mapping[str, Assignment],
     tried: t.Mapping[str, str],
     closed: t.Optional[t.Mapping[str, str]] = None,
-) -> t.Tuple[t.Optional[Seat], str]:
-    """Return another seat for a server, or none and why not. ``held``: the seats of the others.
+) -> t.Tuple[t.Optional[Assignment], str]:
+    """Return another assignment for a server, or none and why not. ``held``: those of the others.
 
     From the same measurement, less all that was promised since: what has arrived is taken for on its way.
     """
@@ -449,19 +449,22 @@ def seat_again(
         return None, "the run did not look for a host for this server"
     others = [entry for entry in evidence.sent if entry.uuid != uuid]
     sent = others + [
-        Sent(seat.uuid, seat.host, guests[seat.uuid].memory_mib, guests[seat.uuid].cells) for seat in held.values()
+        IncomingServer(
+            assignment.uuid, assignment.host, guests[assignment.uuid].memory_mib, guests[assignment.uuid].cells
+        )
+        for assignment in held.values()
     ]
     hosts = _open_hosts(evidence, request, sent, decision.closed if closed is None else closed)
     where = {**(evidence.about.member_hosts or {}), **{entry.uuid: entry.host for entry in sent}}
     passed = {uuid: decision.passed.get(uuid, ())}
-    seating = seat([guests[uuid]], hosts, where, request.arithmetic, passed, {uuid: tried})
-    if seating.seats:
-        return seating.seats[0], seating.seats[0].why
-    return None, why_not(seating.unseated[0])
+    assignments = assign([guests[uuid]], hosts, where, request.arithmetic, passed, {uuid: tried})
+    if assignments.assigned:
+        return assignments.assigned[0], assignments.assigned[0].why
+    return None, why_not(assignments.unassigned[0])
 
 
-def why_not(entry: Unseated) -> str:
-    """Say, for people, why a server has no seat."""
+def why_not(entry: Unassigned) -> str:
+    """Say, for people, why a server is unassigned."""
     told = [reason.text for reason in entry.problems]
     told += [
         f"{host}: {', '.join(reason.text for reason in reasons)}" for host, reasons in sorted(entry.reasons.items())

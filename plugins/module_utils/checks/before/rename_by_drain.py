@@ -151,7 +151,7 @@ def _room(
         target.host for target in targets if target.zone == zone and not target.usable and target.host != old
     )
     root = next((node.id for node in cloud.hypervisors or [] if node.service_host == old), "")
-    _guests, stuck = placement.assign(servers, placement.needs_of(cloud, root), usable)
+    _guests, without_room = placement.assign(servers, placement.needs_of(cloud, root), usable)
     if not usable:
         remedy = f"Bring another compute host of zone {zone} up and enable it, or add one to the zone."
     else:
@@ -163,7 +163,7 @@ def _room(
             {"zone": zone, "needs": guest.needs, "free": seen, "not up and enabled": unusable},
             remedy,
         )
-        for guest in stuck
+        for guest in without_room
     ]
 
 

@@ -65,7 +65,7 @@ def address_of(ceph: t.Optional[str]) -> t.Optional[str]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class SeenImage:
     """An image, and where it was seen. ``by``: what Nova calls the hosts that saw it."""
 
     fsid: t.Optional[str]
@@ -89,7 +89,7 @@ def _key(rbd: RbdFacts, pool: str, by: str) -> _Key:
     return (rbd.fsid, pool, None if rbd.fsid is not None else by)
 
 
-def seen(bundle: Bundle, uuids: t.Optional[t.Container[str]] = None) -> t.Dict[str, t.List[Seen]]:
+def seen(bundle: Bundle, uuids: t.Optional[t.Container[str]] = None) -> t.Dict[str, t.List[SeenImage]]:
     """Return every image of these instances (None: all) by name: once for each cluster and pool it was seen in.
 
     Several hosts look at one pool one after the other, and some list names only: what any of them saw counts, and
@@ -107,7 +107,7 @@ def seen(bundle: Bundle, uuids: t.Optional[t.Container[str]] = None) -> t.Dict[s
     return _merged(found)
 
 
-def volumes_seen(bundle: Bundle, volumes: t.Container[str]) -> t.Dict[str, t.List[Seen]]:
+def volumes_seen(bundle: Bundle, volumes: t.Container[str]) -> t.Dict[str, t.List[SeenImage]]:
     """Return the images of these volumes by the volume's uuid: once for each cluster and pool it was seen in."""
     found: _Places = {}
     for name, facts in sorted(by_nova_name(bundle).items()):
@@ -133,10 +133,10 @@ def _opened(image: RbdImage) -> bool:
     return any(part is not None for part in (image.id, image.size, image.snapshots, image.watchers, image.locks))
 
 
-def _merged(found: _Places) -> t.Dict[str, t.List[Seen]]:
+def _merged(found: _Places) -> t.Dict[str, t.List[SeenImage]]:
     return {
         name: [
-            Seen(key[0], key[1], functools.reduce(_merge, images), tuple(hosts))
+            SeenImage(key[0], key[1], functools.reduce(_merge, images), tuple(hosts))
             for key, (images, hosts) in places.items()
         ]
         for name, places in found.items()
@@ -170,9 +170,9 @@ class Disks:
     ``images`` by name; ``volumes``: by server; ``places``: of the volumes, by the volume's uuid.
     """
 
-    images: t.Mapping[str, t.List[Seen]]
+    images: t.Mapping[str, t.List[SeenImage]]
     volumes: t.Mapping[str, t.List[str]]
-    places: t.Mapping[str, t.List[Seen]]
+    places: t.Mapping[str, t.List[SeenImage]]
     clients: t.Tuple[Client, ...]
 
     @property
@@ -223,7 +223,7 @@ class Client:
     managed: bool = False
 
 
-def of_image(entry: Seen, uuid: str) -> t.Iterator[Client]:
+def of_image(entry: SeenImage, uuid: str) -> t.Iterator[Client]:
     image = entry.image
     found = [(WATCHER, watcher.address, False) for watcher in image.watchers or []]
     found += [(LOCK, lock.address or "", (lock.cookie or "").startswith("auto ")) for lock in image.locks or []]
@@ -235,7 +235,7 @@ def of_image(entry: Seen, uuid: str) -> t.Iterator[Client]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Elsewhere:
+class EvidenceElsewhere:
     """What the evidence of this reading does not hold.
 
     ``earlier``: addresses that were read on the dead host before, each with the cluster whose client it was there
@@ -248,7 +248,7 @@ class Elsewhere:
 
 
 @dataclasses.dataclass(frozen=True)
-class Known:
+class KnownAddresses:
     """Whose addresses are whose.
 
     ``own``: by cluster, addresses proven to be the dead host's as a client there, with the evidence. ``mine``: known
@@ -288,8 +288,8 @@ def identify(
     guests: t.Sequence[Guest],
     request: EvacuationRequest,
     given: t.Optional[t.Sequence[str]] = None,
-    elsewhere: t.Optional[Elsewhere] = None,
-) -> Known:
+    elsewhere: t.Optional[EvidenceElsewhere] = None,
+) -> KnownAddresses:
     """Return whose addresses are whose. ``given``: by the operator; None: those of the request.
 
     In a cluster an address is the dead host's
@@ -300,7 +300,7 @@ def identify(
     * where nothing of this is known there, and all running servers (two or more) agree, see :func:`_agreed`.
     """
     given = request.blocklist if given is None else given
-    elsewhere = elsewhere or Elsewhere()
+    elsewhere = elsewhere or EvidenceElsewhere()
     source = own_facts(bundle, request)
     hosts = _hosts(bundle, about, request)
     others = {**_named(elsewhere.gateways, "a gateway"), **_named(elsewhere.controllers, "the controller"), **hosts}
@@ -310,7 +310,7 @@ def identify(
     mine = named | read
     found = disks(bundle, guests)
     at = _nova_hosts(bundle, about, request)
-    known = Known({}, frozenset(mine - set(others)), others, _services(bundle), at, found)
+    known = KnownAddresses({}, frozenset(mine - set(others)), others, _services(bundle), at, found)
     own = {}
     for fsid in found.clusters:
         there = [client for client in found.clients if client.fsid == fsid]
@@ -325,7 +325,7 @@ def identify(
     return dataclasses.replace(known, own=own)
 
 
-def _agreed(guests: t.Sequence[Guest], known: Known, fsid: str, there: t.Sequence[Client]) -> t.Dict[str, str]:
+def _agreed(guests: t.Sequence[Guest], known: KnownAddresses, fsid: str, there: t.Sequence[Client]) -> t.Dict[str, str]:
     """Return the one address that locks the images of all running servers in a cluster, where nothing else is known.
 
     The exclusive lock (librbd's own, not one made by hand) of a running server's image is its QEMU's. So where every
@@ -402,7 +402,7 @@ def _host_ips(about: EvacuationFacts, request: EvacuationRequest) -> t.Set[str]:
     return {address for address in found if address is not None}
 
 
-def _as_client(source: t.Optional[HostFacts], fsid: str, elsewhere: Elsewhere) -> t.Dict[str, str]:
+def _as_client(source: t.Optional[HostFacts], fsid: str, elsewhere: EvidenceElsewhere) -> t.Dict[str, str]:
     found = {
         address: "read on the host earlier"
         for address, cluster in ((plain(entry), cluster) for entry, cluster in elsewhere.earlier)

@@ -22,8 +22,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import (
     Client,
-    Elsewhere,
-    Known,
+    EvidenceElsewhere,
+    KnownAddresses,
     plain,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -93,8 +93,8 @@ def addresses(
     guests: t.Sequence[Guest],
     request: EvacuationRequest,
     given: t.Sequence[str] = (),
-    elsewhere: t.Optional[Elsewhere] = None,
-    known: t.Optional[Known] = None,
+    elsewhere: t.Optional[EvidenceElsewhere] = None,
+    known: t.Optional[KnownAddresses] = None,
 ) -> Addresses:
     """Return the addresses from which the source writes these servers' disks. ``given``: by the operator.
 
@@ -155,7 +155,7 @@ def _without(
 
 
 def _doubtful(
-    bundle: Bundle, request: EvacuationRequest, known: Known, listed: t.Mapping[str, t.Mapping[str, str]]
+    bundle: Bundle, request: EvacuationRequest, known: KnownAddresses, listed: t.Mapping[str, t.Mapping[str, str]]
 ) -> t.Dict[str, t.List[str]]:
     """Return the addresses that may be a manager's or MDS's: nothing but locks shows them, and those were not read.
 
@@ -171,7 +171,7 @@ def _doubtful(
     }
 
 
-def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: Known) -> t.Iterator[Finding]:
+def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: KnownAddresses) -> t.Iterator[Finding]:
     """An address that the operator named, or that Nova knows, and that is somebody else's."""
     host = Subject("host", request.host)
     for address in given:
@@ -199,7 +199,7 @@ def _hyperconverged(
 
 
 def _unread(
-    bundle: Bundle, request: EvacuationRequest, known: Known, listed: t.Mapping[str, t.Mapping[str, str]]
+    bundle: Bundle, request: EvacuationRequest, known: KnownAddresses, listed: t.Mapping[str, t.Mapping[str, str]]
 ) -> t.Iterator[Finding]:
     """SG709: without the addresses of a cluster's daemons it is not known whether one of them would be shut out.
 
@@ -234,7 +234,7 @@ def _none(
     request: EvacuationRequest,
     allowed: t.Mapping[str, t.Mapping[str, str]],
     guests: t.Sequence[Guest],
-    known: Known,
+    known: KnownAddresses,
 ) -> t.Iterator[Finding]:
     if guests and not any(allowed.values()):
         seen = {fsid: candidates(known, fsid) for fsid in sorted(allowed)}
@@ -249,7 +249,7 @@ def _none(
 
 def uncovered(
     guests: t.Sequence[Guest],
-    known: Known,
+    known: KnownAddresses,
     listed: t.Mapping[str, t.Collection[str]],
 ) -> t.Dict[str, str]:
     """Return the servers with a disk that a blocklist does not cover, and why. ``listed``: cluster to addresses.
@@ -257,7 +257,7 @@ def uncovered(
     An address covers a disk if it is listed in the disk's cluster and was seen as this host's client there.
     """
     images, volumes = known.disks.images, known.disks.volumes
-    by_server: t.Dict[str, t.Dict[str, t.List[clients.Seen]]] = {}
+    by_server: t.Dict[str, t.Dict[str, t.List[clients.SeenImage]]] = {}
     for name, entries in images.items():
         by_server.setdefault(name.partition("_")[0], {})[name] = entries
     own = {fsid: set(why) & set(listed.get(fsid, ())) for fsid, why in known.own.items()}
@@ -277,8 +277,8 @@ def uncovered(
 
 def _not_covered(
     guest: Guest,
-    entries: t.Sequence[clients.Seen],
-    known: Known,
+    entries: t.Sequence[clients.SeenImage],
+    known: KnownAddresses,
     own: t.Mapping[str, t.Collection[str]],
 ) -> t.Optional[str]:
     if not entries:
@@ -302,7 +302,7 @@ def _not_covered(
     return None
 
 
-def candidates(known: Known, fsid: str) -> t.List[str]:
+def candidates(known: KnownAddresses, fsid: str) -> t.List[str]:
     """Return the addresses seen in a cluster whose owner is not known, for the finding. One may be the dead host's."""
     found: t.Dict[str, str] = {}
     for client in known.disks.clients:
@@ -314,7 +314,7 @@ def candidates(known: Known, fsid: str) -> t.List[str]:
 # --- strangers ------------------------------------------------------------------------------------------------
 
 
-def unknown(known: Known) -> t.List[Client]:
+def unknown(known: KnownAddresses) -> t.List[Client]:
     """Return the clients of these servers' disks that are neither the dead host nor another compute host."""
     return [
         client
@@ -328,8 +328,8 @@ def strangers(
     about: EvacuationFacts,
     guests: t.Sequence[Guest],
     request: EvacuationRequest,
-    elsewhere: t.Optional[Elsewhere] = None,
-    known: t.Optional[Known] = None,
+    elsewhere: t.Optional[EvidenceElsewhere] = None,
+    known: t.Optional[KnownAddresses] = None,
 ) -> Items:
     """SG507: a client that is not known has a server's disk. It keeps that server only, whatever the fence is.
 

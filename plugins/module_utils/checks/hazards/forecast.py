@@ -49,8 +49,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.rec
     STARTED_AND_OFF,
     SYNCED,
     UNPAUSED,
-    Around,
     Recovery,
+    RecoveryContext,
     reaping,
     recovery,
 )
@@ -632,7 +632,7 @@ class _Case:
             return None
         moves = self._index.migrations_by_instance.get(row.uuid, [])
         migrating = any(move.status == "running" and not move.deleted for move in moves)
-        return recovery(row, Around(state, conf, self._releases, migrating, self._serves))
+        return recovery(row, RecoveryContext(state, conf, self._releases, migrating, self._serves))
 
 
 def _no_domain(row: InstanceRow) -> Domain:

@@ -24,12 +24,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Bundle,
     CellLinks,
     ComputeNodeRow,
-    DeletedNode,
     HostFacts,
     LinkFacts,
     LinkInstance,
     LinkMigration,
-    LinkPciDevice,
     ServiceRow,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE
@@ -62,8 +60,6 @@ SHELVED = "shelved_offloaded"
 WITHOUT_HOST = (SHELVED, "error")
 #: libvirt's states in which QEMU has the disks.
 RUNNING = ("running", "paused", "blocked", "pmsuspended", "shutdown")
-
-Row = t.Union[ComputeNodeRow, DeletedNode, LinkInstance, LinkMigration, LinkPciDevice]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Is there real memory for the guests of a dead host? SG501, SG502, SG503, and whoever else has no seat. Pure.
+"""Is there real memory for the guests of a dead host? SG501, SG502, SG503, and whoever else is assigned no host. Pure.
 
 Placement only counts what flavors say, and its allocation ratio may promise more than there is. What is measured here
 is what the kernel of each host says is available now, less what its running guests have not touched yet.
@@ -18,7 +18,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
     Guest,
     by_nova_name,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Seating, Unseated
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments, Unassigned
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, EvacuationFacts, HugePages
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, host_subject
@@ -65,20 +65,20 @@ _REMEDIES = {
 }
 
 
-def seats(
+def unassigned(
     guests: t.Sequence[Guest],
     hosts: t.Sequence[Destination],
-    seating: Seating,
+    assignments: Assignments,
     host: str,
     remedies: t.Optional[t.Mapping[str, str]] = None,
     codes: t.Optional[t.Mapping[str, str]] = None,
 ) -> Items:
-    """One finding for each guest without a seat, with what speaks against each host.
+    """One finding for each unassigned guest, with what speaks against each host.
 
     ``remedies``: another operation's words; ``codes``: the codes under which it tells some of these.
     """
     by_uuid = {guest.uuid: guest for guest in guests}
-    for entry in seating.unseated:
+    for entry in assignments.unassigned:
         guest = by_uuid[entry.uuid]
         yield finding(
             (codes or {}).get(entry.code, entry.code),
@@ -93,7 +93,7 @@ def seats(
         )
 
 
-def _shown(entry: Unseated, hosts: t.Sequence[Destination], guest: Guest) -> t.Dict[str, t.Any]:
+def _shown(entry: Unassigned, hosts: t.Sequence[Destination], guest: Guest) -> t.Dict[str, t.Any]:
     """What speaks against hosts of the guest's zone first; of too many, a number."""
     order = sorted(hosts, key=lambda host: (guest.zone is not None and host.zone != guest.zone, host.host))
     shown: t.Dict[str, t.Any] = {
@@ -104,7 +104,7 @@ def _shown(entry: Unseated, hosts: t.Sequence[Destination], guest: Guest) -> t.D
     return shown
 
 
-def _remedy(entry: Unseated, guest: Guest, hosts: t.Sequence[Destination]) -> str:
+def _remedy(entry: Unassigned, guest: Guest, hosts: t.Sequence[Destination]) -> str:
     alone = guest.zone is not None and all(host.zone != guest.zone for host in hosts)
     if entry.code == "SG512" and alone:
         return (
@@ -124,17 +124,19 @@ def unmeasured(hosts: t.Sequence[Destination], zones: t.Container[t.Optional[str
             yield Unchecked("SG501", host.host, "; ".join(unread))
 
 
-def overcommitted(bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, seating: Seating) -> Items:
+def overcommitted(
+    bundle: Bundle, about: EvacuationFacts, request: EvacuationRequest, assignments: Assignments
+) -> Items:
     """SG502: a destination's running guests may together take more than it has, or the operator stretches it."""
     facts = by_nova_name(bundle)
-    for host in sorted({seat.host for seat in seating.seats}):
-        item = _overcommitted(host, facts, request, seating)
+    for host in sorted({assignment.host for assignment in assignments.assigned}):
+        item = _overcommitted(host, facts, request, assignments)
         if item is not None:
             yield item
 
 
 def _overcommitted(
-    host: str, hosts: t.Mapping[str, t.Any], request: EvacuationRequest, seating: Seating
+    host: str, hosts: t.Mapping[str, t.Any], request: EvacuationRequest, assignments: Assignments
 ) -> t.Optional[Item]:
     facts = hosts.get(host)
     if facts is None or facts.memory is None or facts.domains is None:
@@ -142,7 +144,7 @@ def _overcommitted(
     running = sum(
         domain.memory_mib for domain in facts.domains if domain.state in RUNNING and domain.hugepage_kib is None
     )
-    coming = sum(seat.memory_mib for seat in seating.seats if seat.host == host)
+    coming = sum(assignment.memory_mib for assignment in assignments.assigned if assignment.host == host)
     evidence = {
         "total MiB": facts.memory.total_mib,
         "running guests MiB": running,

@@ -87,7 +87,7 @@ class Recovery:
 
 
 @dataclasses.dataclass(frozen=True)
-class Around:
+class RecoveryContext:
     """What decides besides the row: libvirt's state of the domain (None: there is none), configuration, releases."""
 
     state: t.Optional[str]
@@ -104,7 +104,7 @@ class Around:
         return self.state in _RUNNING
 
 
-def recovery(row: InstanceRow, around: Around) -> t.Optional[Recovery]:
+def recovery(row: InstanceRow, around: RecoveryContext) -> t.Optional[Recovery]:
     """Return what becomes of a guest, or None where it is left as it is."""
     task, state = row.task_state, row.vm_state
     if state == "soft-delete" or (state == "error" and task not in ("resize_migrating", "deleting")):
@@ -122,7 +122,7 @@ def recovery(row: InstanceRow, around: Around) -> t.Optional[Recovery]:
     return _carried_on(task, around) or _resumed(row, task, around) or _synced(row, task, around)
 
 
-def _partial(around: Around) -> t.Optional[Recovery]:
+def _partial(around: RecoveryContext) -> t.Optional[Recovery]:
     """The row goes, and what libvirt has of it is then a domain of a deleted instance, deleted a moment ago."""
     if around.state is None or not around.serves:
         return None
@@ -149,7 +149,7 @@ def reaping(
     return action, None if action == LEFT else note
 
 
-def _retried(task: t.Optional[str], state: t.Optional[str], around: Around) -> bool:
+def _retried(task: t.Optional[str], state: t.Optional[str], around: RecoveryContext) -> bool:
     begun: t.Tuple[str, ...] = _BEGUN
     if not around.releases or max(around.releases) >= _REBOOTING_SINCE:
         begun = (*_BEGUN, *_ASKED)
@@ -160,13 +160,13 @@ def _retried(task: t.Optional[str], state: t.Optional[str], around: Around) -> b
     )
 
 
-def _reboot(task: t.Optional[str], around: Around) -> str:
+def _reboot(task: t.Optional[str], around: RecoveryContext) -> str:
     if not around.runs:
         return STARTED
     return REBOOTED_SOFTLY if task in _SOFT else REBOOTED
 
 
-def _carried_on(task: t.Optional[str], around: Around) -> t.Optional[Recovery]:
+def _carried_on(task: t.Optional[str], around: RecoveryContext) -> t.Optional[Recovery]:
     if task == "unpausing" and around.state == "paused":
         return Recovery(UNPAUSED, REDRIVEN)
     if task == "powering-off":
@@ -183,7 +183,7 @@ def _carried_on(task: t.Optional[str], around: Around) -> t.Optional[Recovery]:
     return None
 
 
-def _resumed(row: InstanceRow, task: t.Optional[str], around: Around) -> t.Optional[Recovery]:
+def _resumed(row: InstanceRow, task: t.Optional[str], around: RecoveryContext) -> t.Optional[Recovery]:
     wanted = around.conf.resume_guests_state_on_host_boot
     off = around.state is None or around.state in _OFF
     if wanted is False or row.power_state != _POWER_RUNNING or not off:
@@ -194,7 +194,7 @@ def _resumed(row: InstanceRow, task: t.Optional[str], around: Around) -> t.Optio
     return Recovery(STARTED_AND_OFF if again else STARTED, RESUMED, note)
 
 
-def _synced(row: InstanceRow, task: t.Optional[str], around: Around) -> t.Optional[Recovery]:
+def _synced(row: InstanceRow, task: t.Optional[str], around: RecoveryContext) -> t.Optional[Recovery]:
     """manager.py, C(_sync_instance_power_state); where it stops a guest that is off already, nothing becomes of it."""
     stopped = row.vm_state == "stopped" and around.state not in (None, "nostate", *_OFF)
     suspended = row.vm_state == "active" and around.state == "pmsuspended"
@@ -205,7 +205,7 @@ def _synced(row: InstanceRow, task: t.Optional[str], around: Around) -> t.Option
     return Recovery(POWERED_OFF, SYNCED, note)
 
 
-def _compared(task: t.Optional[str], around: Around) -> bool:
+def _compared(task: t.Optional[str], around: RecoveryContext) -> bool:
     """Whether Nova compares its power state with libvirt's; a task that is left keeps it from that."""
     interval = around.conf.sync_power_state_interval
     return around.serves and task in (None, "migrating") and (interval is None or interval >= 0)

@@ -22,10 +22,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, fencing
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import (
     Client,
-    Elsewhere,
+    EvidenceElsewhere,
     Home,
-    Known,
-    Seen,
+    KnownAddresses,
+    SeenImage,
     plain,
     source_facts,
 )
@@ -107,8 +107,8 @@ def fenced(
     about: EvacuationFacts,
     guests: t.Sequence[Guest],
     request: EvacuationRequest,
-    elsewhere: t.Optional[Elsewhere] = None,
-    known: t.Optional[Known] = None,
+    elsewhere: t.Optional[EvidenceElsewhere] = None,
+    known: t.Optional[KnownAddresses] = None,
 ) -> Items:
     """SG506, SG709: is there a proof that is good now, what does it cover, and does anything contradict it?
 
@@ -137,7 +137,11 @@ def fenced(
 
 
 def _off(
-    bundle: Bundle, guests: t.Sequence[Guest], request: EvacuationRequest, known: Known, refused: t.Optional[str]
+    bundle: Bundle,
+    guests: t.Sequence[Guest],
+    request: EvacuationRequest,
+    known: KnownAddresses,
+    refused: t.Optional[str],
 ) -> Items:
     host = Subject("host", request.host)
     signs = [*live_domains(bundle, request, guests), *own_watchers(known)]
@@ -166,7 +170,7 @@ def _refused_addresses(
     bundle: Bundle,
     guests: t.Sequence[Guest],
     request: EvacuationRequest,
-    known: Known,
+    known: KnownAddresses,
     proof: fence_proof.FenceProof,
 ) -> Items:
     uncovered = fencing.uncovered(guests, known, proof.clusters)
@@ -250,7 +254,7 @@ def _answered(bundle: Bundle, request: EvacuationRequest) -> t.List[str]:
     return [f"the host answered at {facts.read_at}, after its power state was read at {proof.at}"]
 
 
-def own_watchers_by_server(known: Known) -> t.Dict[str, t.List[str]]:
+def own_watchers_by_server(known: KnownAddresses) -> t.Dict[str, t.List[str]]:
     """Return the watchers at the dead host's own addresses, in words, by server."""
     found: t.Dict[str, t.List[str]] = {}
     for client in known.disks.clients:
@@ -260,13 +264,13 @@ def own_watchers_by_server(known: Known) -> t.Dict[str, t.List[str]]:
     return found
 
 
-def own_watchers(known: Known) -> t.List[str]:
+def own_watchers(known: KnownAddresses) -> t.List[str]:
     """Return the watchers at the dead host's own addresses, in words."""
     found = own_watchers_by_server(known)
     return sorted({text for texts in found.values() for text in texts})
 
 
-def unread_watchers(known: Known) -> Items:
+def unread_watchers(known: KnownAddresses) -> Items:
     """SG709: an image whose watchers or id no host could read. Unread is not "no watcher"."""
     for name, places in sorted(known.disks.images.items()):
         for entry in places:
@@ -302,8 +306,8 @@ def writers(
     about: EvacuationFacts,
     guests: t.Sequence[Guest],
     request: EvacuationRequest,
-    elsewhere: t.Optional[Elsewhere] = None,
-    known: t.Optional[Known] = None,
+    elsewhere: t.Optional[EvidenceElsewhere] = None,
+    known: t.Optional[KnownAddresses] = None,
 ) -> Items:
     """SG507: before a guest is sent, nobody else may have its disk: not another host, never two, and no stranger."""
     known = known or clients.identify(bundle, about, guests, request, None, elsewhere)
@@ -325,7 +329,7 @@ def writers(
     yield from _leftover_domains(bundle, {guest.uuid for guest in guests}, request.host)
 
 
-def _shared_volumes(bundle: Bundle, known: Known) -> t.Dict[str, t.Set[str]]:
+def _shared_volumes(bundle: Bundle, known: KnownAddresses) -> t.Dict[str, t.Set[str]]:
     """Return the images of multi-attached volumes, to the hosts of all their servers: these may have them open."""
     mine = {volume for names in known.disks.volumes.values() for volume in names}
     found: t.Dict[str, t.Set[str]] = {}
@@ -449,7 +453,7 @@ def guarded(
     return found
 
 
-def _unguarded(places: t.Sequence[Seen], identity: str, home: t.Optional[Home], snapshot: str) -> t.Optional[str]:
+def _unguarded(places: t.Sequence[SeenImage], identity: str, home: t.Optional[Home], snapshot: str) -> t.Optional[str]:
     if home is None:
         return "has no known cluster and pool"
     if len([entry for entry in places if entry.home is not None]) > 1:
@@ -507,7 +511,7 @@ def leaks(
 
 
 @dataclasses.dataclass(frozen=True)
-class Before:
+class DisksBefore:
     """What must be the same after an evacuation: Ceph's ids of the images, by name.
 
     ``homes``: the cluster and pool of each image, where they are known.
@@ -518,7 +522,9 @@ class Before:
     homes: t.Mapping[str, Home] = dataclasses.field(default_factory=dict)
 
 
-def unchanged(bundle: Bundle, before: Before, seen_now: t.Optional[t.Mapping[str, t.Sequence[Seen]]] = None) -> Items:
+def unchanged(
+    bundle: Bundle, before: DisksBefore, seen_now: t.Optional[t.Mapping[str, t.Sequence[SeenImage]]] = None
+) -> Items:
     """SG504, SG709: before a guest is sent again, its disks are the very ones that were guarded.
 
     Where no host looked in the cluster and pool of a disk, nobody knows whether the disk is there.
@@ -547,7 +553,7 @@ def unchanged(bundle: Bundle, before: Before, seen_now: t.Optional[t.Mapping[str
 # --- after a guest has landed ---------------------------------------------------------------------------------
 
 
-def landed(bundle: Bundle, before: Before, host: str, running: bool) -> Items:
+def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool) -> Items:
     """SG504, SG507: the same images, exactly one watcher where it runs and none where not, the domain in one place.
 
     The destination may have listed names only: what any host read in the destination's cluster and pool counts.

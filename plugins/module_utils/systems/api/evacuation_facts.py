@@ -134,12 +134,12 @@ def read_transit(
     migrations: t.Sequence[facts.ApiMigration],
     servers: t.Sequence[facts.ApiServer],
     known: t.Optional[facts.EvacuationFacts] = None,
-) -> t.List[facts.Transit]:
+) -> t.List[facts.MigratingServer]:
     """Return what the servers of these migrations are; one that is gone takes nothing, and is not here."""
     before = {entry.uuid: entry for entry in (known.transit if known else None) or [] if entry.flavor and entry.cells}
     here = {server.id: server for server in servers}
 
-    def read(uuid: str) -> t.Optional[facts.Transit]:
+    def read(uuid: str) -> t.Optional[facts.MigratingServer]:
         if uuid in before:
             return before[uuid]
         try:
@@ -149,10 +149,10 @@ def read_transit(
                 if answer is None:
                     return None
                 flavor = flavors.flavor_of(answer.get("flavor"))
-            return facts.Transit(uuid, flavor, server_records.numa_cells(connection, uuid))
+            return facts.MigratingServer(uuid, flavor, server_records.numa_cells(connection, uuid))
         except ApiError:
             # One of them, in a cell that does not answer, must not hide all others: its size is not known.
-            return facts.Transit(uuid, None)
+            return facts.MigratingServer(uuid, None)
 
     uuids = sorted({row.instance_uuid for row in migrations if row.instance_uuid})
     return [entry for entry in http.each(uuids, read).values() if entry is not None]

@@ -102,7 +102,7 @@ def now() -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Guarded:
+class GuardedImage:
     """One image and its guard: ``changed`` is true where it was made or removed now (or would be).
 
     ``guarded``: whether the snapshot was there when the image was read back.
@@ -115,14 +115,14 @@ class Guarded:
 
 
 @dataclasses.dataclass(frozen=True)
-class Guards:
+class GuardResult:
     """What was done. ``without``: instances of which the pool has no image at all, which proves nothing.
 
     ``gone``, ``replaced``: images that were named, and are not there any more, or have another id than was named.
     """
 
     snapshot: str
-    images: t.List[Guarded]
+    images: t.List[GuardedImage]
     without: t.List[str]
     gone: t.List[str] = dataclasses.field(default_factory=list)
     replaced: t.List[str] = dataclasses.field(default_factory=list)
@@ -138,7 +138,7 @@ def guard(
     instances: t.Sequence[str],
     images: t.Optional[Images] = None,
     check: bool = False,
-) -> Guards:
+) -> GuardResult:
     """Make an operation's guard snapshot on every image of the instances and every image named; see that it is there.
 
     ``images``: those that must be guarded. Raises :class:`CephError`, before anything is made, where the pool lacks one
@@ -154,9 +154,9 @@ def guard(
     missing = [image for image in before if not _has(image, snapshot)]
     changed = {image.name for image in missing}
     after = before if check else _made(ceph, before, missing, snapshot, named)
-    return Guards(
+    return GuardResult(
         snapshot,
-        [Guarded(image.name, image.id, image.name in changed, _has(image, snapshot)) for image in after],
+        [GuardedImage(image.name, image.id, image.name in changed, _has(image, snapshot)) for image in after],
         _without(instances, before),
     )
 
@@ -205,7 +205,7 @@ def unguard(
     instances: t.Sequence[str],
     images: t.Optional[Images] = None,
     check: bool = False,
-) -> Guards:
+) -> GuardResult:
     """Remove an operation's guard snapshots from the images of the instances and from those named.
 
     Where neither is named: from wherever in the pool they are. An image that was named and is gone, or has another id,
@@ -220,10 +220,10 @@ def unguard(
     if not check:
         _remove(ceph, found, snapshot)
     changed = {image.name for image in found}
-    return Guards(
+    return GuardResult(
         snapshot,
         [
-            Guarded(image.name, image.id, image.name in changed, check and _has(image, snapshot))
+            GuardedImage(image.name, image.id, image.name in changed, check and _has(image, snapshot))
             for image in present
             if image.name in changed or image.name in named
         ],
@@ -298,7 +298,7 @@ class BlockedHost:
 
 
 @dataclasses.dataclass(frozen=True)
-class Blocked:
+class BlocklistResult:
     """What was done, and what was read afterwards.
 
     ``listed``: those of the addresses that Ceph refuses now. ``covered``: entries that still shut out an address which
@@ -344,7 +344,7 @@ def block(
     infrastructure: t.Sequence[str] = (),
     never: t.Sequence[str] = (),
     host_addresses: t.Sequence[str] = (),
-) -> Blocked:
+) -> BlocklistResult:
     """Put addresses on the OSD blocklist and see them there. ``own``: addresses of this host, which are refused.
 
     ``infrastructure``: addresses of the cluster's managers and MDS, for a Ceph user that may not read them. They are
@@ -391,7 +391,7 @@ def block(
     return _blocked(after, entries, wanted)
 
 
-def listed(ceph: Ceph, addresses: t.Sequence[str]) -> Blocked:
+def listed(ceph: Ceph, addresses: t.Sequence[str]) -> BlocklistResult:
     """Read the OSD blocklist, and nothing else. Raises :class:`CephError` for an address that is not on it, or none."""
     hosts = hosts_of(addresses)
     found = ceph.blocklist()
@@ -399,7 +399,7 @@ def listed(ceph: Ceph, addresses: t.Sequence[str]) -> Blocked:
     return _blocked(found, {host: ceph_addresses.entry_of(host) for host in hosts}, [])
 
 
-def unblock(ceph: Ceph, addresses: t.Sequence[str], check: bool = False) -> Blocked:
+def unblock(ceph: Ceph, addresses: t.Sequence[str], check: bool = False) -> BlocklistResult:
     """Take addresses off the OSD blocklist and see that they are gone. Raises :class:`CephError`, also for none.
 
     A range of more than one address is left alone: the result's ``covered`` has those that still shut one out.
@@ -416,7 +416,7 @@ def unblock(ceph: Ceph, addresses: t.Sequence[str], check: bool = False) -> Bloc
         raise CephError(f"still on the OSD blocklist: {', '.join(left)}")
     others = [(host, entry) for host in hosts for entry in _covering(after, host) if not _is_of_one(entry, host)]
     still = {host for host, _entry in others}
-    return Blocked(
+    return BlocklistResult(
         [
             BlockedHost(host, _plain(entry.address), entry.until, True)
             for host, found in wanted.items()
@@ -456,9 +456,11 @@ def _refuse_missing(found: t.Sequence[BlocklistEntry], hosts: t.Sequence[str]) -
         raise CephError(f"not on the OSD blocklist: {', '.join(lacking)}")
 
 
-def _blocked(found: t.Sequence[BlocklistEntry], entries: t.Mapping[str, str], changed: t.Container[str]) -> Blocked:
+def _blocked(
+    found: t.Sequence[BlocklistEntry], entries: t.Mapping[str, str], changed: t.Container[str]
+) -> BlocklistResult:
     best = {host: _best(found, host) for host in entries}
-    return Blocked(
+    return BlocklistResult(
         [
             BlockedHost(
                 host, entry if seen is None else _plain(seen.address), seen.until if seen else None, host in changed

@@ -161,7 +161,7 @@ class Ceph(t.Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class More:
+class ReadOptions:
     """What is read besides the images.
 
     ``opened``: false for names only. ``details``: the addresses of the cluster's daemons, what its list is called, what
@@ -174,11 +174,11 @@ class More:
     volume_pools: t.Tuple[str, ...] = ()
 
 
-_ONLY_IMAGES = More()
+_ONLY_IMAGES = ReadOptions()
 
 
 def read_rbd(
-    options: RbdOptions, instances: t.Sequence[str] = (), blocklist: bool = False, more: More = _ONLY_IMAGES
+    options: RbdOptions, instances: t.Sequence[str] = (), blocklist: bool = False, more: ReadOptions = _ONLY_IMAGES
 ) -> RbdFacts:
     """Return what the pool holds of some instances, with watchers and locks; of all, without, where none are named.
 
@@ -194,7 +194,7 @@ def read_rbd(
 
 
 def facts_of(
-    ceph: Ceph, pool: str, instances: t.Sequence[str] = (), blocklist: bool = False, more: More = _ONLY_IMAGES
+    ceph: Ceph, pool: str, instances: t.Sequence[str] = (), blocklist: bool = False, more: ReadOptions = _ONLY_IMAGES
 ) -> RbdFacts:
     """Read through an open connection; see :func:`read_rbd`."""
     parts = Parts()
@@ -215,7 +215,7 @@ def facts_of(
     )
 
 
-def _volumes(ceph: Ceph, more: More, parts: Parts) -> t.Optional[t.List[RbdVolume]]:
+def _volumes(ceph: Ceph, more: ReadOptions, parts: Parts) -> t.Optional[t.List[RbdVolume]]:
     wanted = {f"volume-{uuid}" for uuid in more.volumes}
 
     def read(pool: str) -> t.List[RbdVolume]:

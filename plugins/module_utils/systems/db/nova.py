@@ -50,7 +50,6 @@ FETCH = 5000
 PARALLEL_CELLS = 8
 
 _T = t.TypeVar("_T")
-_Rows = t.Callable[["sa.Connection", t.Sequence[str]], t.List[t.Any]]
 #: Database (``cell:NAME``, ``api``, ``neutron``), table, columns, action (``select`` or ``update``).
 Wanted = t.Tuple[str, str, t.Sequence[str], str]
 

@@ -185,15 +185,6 @@ SPEC_GRANTS: t.Tuple[Grantable, ...] = tuple(
 )
 
 
-def all_grants() -> t.List[Grantable]:
-    """Return GRANTS, LINK_GRANTS and SPEC_GRANTS with one entry for each table and action: what is documented."""
-    merged: t.Dict[t.Tuple[str, str, str], t.Tuple[str, ...]] = {}
-    for grant in (*GRANTS, *LINK_GRANTS, *SPEC_GRANTS):
-        key = (grant.kind, grant.table, grant.action)
-        merged[key] = tuple(dict.fromkeys((*merged.get(key, ()), *grant.columns)))
-    return [Grantable(kind, name, columns, action) for (kind, name, action), columns in merged.items()]
-
-
 def columns_of(kind: str, name: str) -> t.Tuple[str, ...]:
     """Return the columns that are read of a table; empty: it is none of ours."""
     return (*COLUMNS.get(kind, {}).get(name, ()), *DECLARED.get(kind, {}).get(name, ()))

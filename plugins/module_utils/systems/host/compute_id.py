@@ -24,8 +24,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.nova_compute import (
     KOLLA_CONF,
-    Loaded,
     Service,
+    ServiceConfig,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError, ReadError, reason
 
@@ -43,7 +43,7 @@ class IdentityFileError(HostError):
 
 
 def compute_id_files(
-    loaded: t.Optional[Loaded], nova: t.Optional[NovaConf], reader: t.Optional[FileReader] = None
+    loaded: t.Optional[ServiceConfig], nova: t.Optional[NovaConf], reader: t.Optional[FileReader] = None
 ) -> t.List[ComputeIdFile]:
     """Return each compute_id file that nova-compute would read (nova/virt/node.py), there or not, and kolla's copies.
 

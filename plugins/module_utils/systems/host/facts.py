@@ -152,7 +152,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
 
 
 def _identities(
-    conf: t.Optional[nova_compute.Loaded], nova: t.Optional[NovaConf], service: nova_compute.Service
+    conf: t.Optional[nova_compute.ServiceConfig], nova: t.Optional[NovaConf], service: nova_compute.Service
 ) -> t.List[ComputeIdFile]:
     return compute_id.compute_id_files(conf, nova, compute_id.reader_of(service))
 
@@ -171,8 +171,8 @@ def _definitions(options: HostOptions, read_at: str, texts: t.Optional[t.Dict[st
 
 def _nova(
     parts: Parts, options: HostOptions, service: nova_compute.Service
-) -> t.Tuple[t.Optional[nova_compute.Loaded], t.Optional[NovaConf]]:
-    def read() -> t.Tuple[nova_compute.Loaded, NovaConf]:
+) -> t.Tuple[t.Optional[nova_compute.ServiceConfig], t.Optional[NovaConf]]:
+    def read() -> t.Tuple[nova_compute.ServiceConfig, NovaConf]:
         loaded = nova_compute.load(options.nova_conf_files, options.nova_config_dirs, service)
         return loaded, nova_compute.nova_facts(loaded, service)
 
@@ -184,7 +184,7 @@ def _nova(
 
 def _name_users(
     kernel: str,
-    conf: t.Optional[nova_compute.Loaded],
+    conf: t.Optional[nova_compute.ServiceConfig],
     nova: t.Optional[NovaConf],
     about: t.Optional[Libvirt],
 ) -> NameUsers:
@@ -205,7 +205,7 @@ def _rbd(options: HostOptions, nova: t.Optional[NovaConf]) -> RbdFacts:
         conf=options.rbd_conf or nova.images_rbd_ceph_conf,
         command=options.ceph_command,
     )
-    more = rbd.More(options.rbd_open, options.rbd_details, options.rbd_volumes, options.rbd_volume_pools)
+    more = rbd.ReadOptions(options.rbd_open, options.rbd_details, options.rbd_volumes, options.rbd_volume_pools)
     return rbd.read_rbd(where, options.rbd_instances, options.rbd_blocklist, more)
 
 

@@ -75,7 +75,7 @@ def _only_unit(shown: t.Mapping[str, t.Mapping[str, str]]) -> t.Optional[str]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Loaded:
+class ServiceConfig:
     """The configuration of nova-compute."""
 
     config: nova_conf.Config
@@ -85,7 +85,7 @@ class Loaded:
     environment_unread: t.Optional[str] = None
 
 
-def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> Loaded:
+def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> ServiceConfig:
     """Read the configuration of nova-compute: the files and directories that the operator names, or its own.
 
     Raises ReadError or ConfError.
@@ -102,7 +102,7 @@ def load(files: t.Sequence[str], folders: t.Sequence[str], service: Service) -> 
         # nova/conf/paths.py: $pybasedir, the directory that holds the nova package.
         config.defaults["DEFAULT", "pybasedir"] = _site_packages(service)
         config.defaults["DEFAULT", "state_path"] = "$pybasedir"
-    return Loaded(config, kolla, unread)
+    return ServiceConfig(config, kolla, unread)
 
 
 def next_environment(
@@ -211,7 +211,7 @@ def _home(service: Service) -> t.Optional[str]:
     return processes.environment(service.pid, ["HOME"]).get("HOME")
 
 
-def nova_facts(loaded: Loaded, service: Service) -> NovaConf:
+def nova_facts(loaded: ServiceConfig, service: Service) -> NovaConf:
     """Return the named options. Raises ConfError for one that nova-compute itself would refuse."""
     config = loaded.config
     return NovaConf(
@@ -259,7 +259,7 @@ def _log_file(config: nova_conf.Config, service: Service) -> t.Optional[str]:
     return found
 
 
-def note_odd_options(parts: Parts, loaded: Loaded) -> None:
+def note_odd_options(parts: Parts, loaded: ServiceConfig) -> None:
     """Note where what the files say is not what decides, or not known to."""
     if loaded.environment_unread:
         parts.note("nova_conf.environment", loaded.environment_unread)

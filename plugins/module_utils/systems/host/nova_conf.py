@@ -53,7 +53,7 @@ class ConfError(HostError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Assignment:
+class Setting:
     """One ``key = value`` of a file. ``number``: the line it begins on, from 1; ``text``: that line as it stands."""
 
     section: str
@@ -68,9 +68,9 @@ class _Template(string.Template):
     idpattern = r"[_a-z][\._a-z0-9]*"
 
 
-def parse(text: str, path: str) -> t.List[Assignment]:
+def parse(text: str, path: str) -> t.List[Setting]:
     """Return every assignment of a file, in order. Raises :class:`ConfError` for what oslo.config refuses."""
-    result: t.List[Assignment] = []
+    result: t.List[Setting] = []
     section: t.Optional[str] = None
     pending: t.Optional[t.Tuple[str, t.List[str], int, str]] = None
 
@@ -80,7 +80,7 @@ def parse(text: str, path: str) -> t.List[Assignment]:
         key, values, number, line = pending
         if not section:
             raise ConfError(f"{path} line {number}: an option before any section")
-        result.append(Assignment(section, key, "\n".join(values), number, line))
+        result.append(Setting(section, key, "\n".join(values), number, line))
 
     for number, raw in enumerate(_lines(text), 1):
         line = raw.rstrip()
@@ -194,7 +194,7 @@ class Config:
         self.files: t.List[str] = []
         #: Files named by C(--config-file) or found by default, not those of directories: ``CONF.config_file``.
         self.config_files: t.List[str] = []
-        self._layers: t.List[t.Tuple[str, t.List[Assignment]]] = []
+        self._layers: t.List[t.Tuple[str, t.List[Setting]]] = []
         self._values: t.List[Sections] = []
         self._options: t.Dict[str, str] = {}
         self.environment: t.Mapping[str, str] = {}

@@ -56,7 +56,7 @@ def test_every_migration_of_the_cloud_that_still_brings_somebody_is_read_with_it
     transit = {entry.uuid: entry for entry in evacuation_facts.read_transit(cloud, found, [])}
     assert transit["a"].flavor.ram == 1024
     assert transit["a"].cells == [facts.NumaCell(512, 2048)]
-    assert transit["b"] == facts.Transit("b", None), "one that is unread does not hide the others"
+    assert transit["b"] == facts.MigratingServer("b", None), "one that is unread does not hide the others"
     assert "gone" not in transit
 
 

@@ -15,7 +15,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import 
 
 
 @dataclasses.dataclass(frozen=True)
-class MovedAway:
+class GuestElsewhere:
     """An instance that lives on ``host``. ``port``: told by the port of it that is bound there; None: by its row."""
 
     uuid: str
@@ -24,7 +24,7 @@ class MovedAway:
     port: t.Optional[str] = None
 
 
-def instances(url: str, changes: t.Sequence[RowChange]) -> t.List[MovedAway]:
+def instances(url: str, changes: t.Sequence[RowChange]) -> t.List[GuestElsewhere]:
     """Return the live instances among these whose row bears none of the names that the change is about.
 
     An instance without a host is none of them, and so is one of which only the host or only the node is another's:
@@ -34,7 +34,7 @@ def instances(url: str, changes: t.Sequence[RowChange]) -> t.List[MovedAway]:
     with engine.snapshot(url) as connection:
         compared = rows.compare(connection, schema.CELL, wanted, lock=False)
     return [
-        MovedAway(str(entry.change.before["uuid"]), entry.found["host"], entry.found["node"])
+        GuestElsewhere(str(entry.change.before["uuid"]), entry.found["host"], entry.found["node"])
         for entry in compared
         if entry.state == rows.CONFLICT and entry.found is not None and _lives_elsewhere(entry.change, entry.found)
     ]
@@ -51,7 +51,9 @@ def _plain(name: t.Any) -> str:
     return str(name).rstrip().casefold()
 
 
-def ports(connection: t.Any, planned: t.Sequence[t.Mapping[str, t.Any]], names: t.Sequence[str]) -> t.List[MovedAway]:
+def ports(
+    connection: t.Any, planned: t.Sequence[t.Mapping[str, t.Any]], names: t.Sequence[str]
+) -> t.List[GuestElsewhere]:
     """Return the servers' ports among these that are bound to a host of another name. Raises :class:`ApiError`."""
     here = {port.id for name in names for port in network.list_ports(connection, name)}
     found = []
@@ -61,5 +63,5 @@ def ports(connection: t.Any, planned: t.Sequence[t.Mapping[str, t.Any]], names: 
             host = (port or {}).get("binding:host_id")
             server = str((port or {}).get("device_id") or "")
             if server and host and host not in names:
-                found.append(MovedAway(server, str(host), port=str(entry["id"])))
+                found.append(GuestElsewhere(server, str(host), port=str(entry["id"])))
     return found

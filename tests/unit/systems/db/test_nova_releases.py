@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
 
-SCHEMA = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "schema"
+SCHEMA = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "schema"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ OFF = ("shutoff", "crashed")
 
 
 class AwayGuest(t.Protocol):
-    """See steps/moved_away.py."""
+    """See steps/guests_elsewhere.py."""
 
     @property
     def uuid(self) -> str:

@@ -11,11 +11,11 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Sent, expected_images
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer, expected_images
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import why_not
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import storage
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import Elsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import EvidenceElsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Attestation
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
@@ -49,7 +49,7 @@ def told(some, code, **given):
 
 
 def places(some, **given):
-    return {seat.uuid: seat.host for seat in decide(some, **given).seating.seats}
+    return {assignment.uuid: assignment.host for assignment in decide(some, **given).assignments.assigned}
 
 
 def test_a_dead_host_is_evacuated_within_its_zone():
@@ -57,8 +57,8 @@ def test_a_dead_host_is_evacuated_within_its_zone():
     decision = decide(some)
     assert decision.checked.findings == ()
     assert decision.checked.unchecked == ()
-    assert {seat.host for seat in decision.seating.seats} == {"compute3"}
-    assert "it is in zone az2" not in why_not(decision.seating, ONE, "compute3")
+    assert {assignment.host for assignment in decision.assignments.assigned} == {"compute3"}
+    assert "it is in zone az2" not in why_not(decision.assignments, ONE, "compute3")
 
 
 def test_after_the_fence_nothing_stands_against_it():
@@ -200,7 +200,7 @@ def test_where_nobody_is_left_nothing_is_asked_for():
     some = scene(guests=0).asked(fence=None)
     for fence in (None, "blocklist", "attested"):
         decision = decide(some, fence)
-        assert (decision.checked.findings, decision.guests, decision.seating.seats) == ((), (), [])
+        assert (decision.checked.findings, decision.guests, decision.assignments.assigned) == ((), (), [])
     held = some.target(1, disabled_reason="stackguard:evacuate:cafe")
     assert blockers(held) == ["SG707"]
     gone = some.told(targets=None)
@@ -233,7 +233,7 @@ def test_untouched_memory_of_running_guests_is_not_free():
 
 def test_what_this_run_has_sent_counts_until_it_is_seen_there():
     some = scene(guests=1).at(3, domains=[], memory=facts.Memory(65536, 2700, 100, 0))
-    way = Sent("another", "compute3", 1024)
+    way = IncomingServer("another", "compute3", 1024)
     assert places(some) == {ONE: "compute3"}
     assert blockers(some, sent=[way]) == ["SG501"]
     there = dataclasses.replace(
@@ -290,7 +290,7 @@ def test_an_override_by_name_sends_it_all_the_same():
     some = scene().at(3, memory=facts.Memory(65536, 1000, 900, 0))
     word = [Override("SG501", ONE, "the memory is there, trust me")]
     decision = decide(some, overrides=word)
-    assert {seat.uuid for seat in decision.seating.seats} == {ONE}
+    assert {assignment.uuid for assignment in decision.assignments.assigned} == {ONE}
     assert {item.object.id for item in decision.checked.findings if item.code == "SG501"} == {TWO}
 
 
@@ -493,7 +493,7 @@ def test_a_client_that_goes_on_watching_under_the_blocklist_contradicts_it():
 def test_the_last_stopped_server_is_still_covered_when_those_that_showed_the_host_have_left():
     some = scene(guests=1).server(1, status="SHUTOFF").images(image(DISK))
     assert codes(dead(listed(some, address(1)))) == [("SG506", ONE)]
-    journal = Elsewhere(earlier=((address(1), "fsid"),))
+    journal = EvidenceElsewhere(earlier=((address(1), "fsid"),))
     assert dead(listed(some, address(1)), elsewhere=journal) == []
 
 
@@ -705,7 +705,7 @@ def test_a_server_with_an_image_of_no_known_home_is_not_sent():
 
 def landing(images, domains, running=True):
     some = scene().images(*images).at(3, domains=domains)
-    before = storage.Before(ONE, {DISK: f"id-{DISK}"})
+    before = storage.DisksBefore(ONE, {DISK: f"id-{DISK}"})
     return sorted({item.code for item in storage.landed(some.bundle, before, "compute3", running)})
 
 
@@ -740,7 +740,7 @@ def test_a_guest_that_has_not_landed_as_it_should(images, domains, running, code
 
 def test_a_destination_that_listed_names_only_is_read_by_another_host():
     some = scene().images(image(DISK, [HERE]), on=(2,)).at(3, rbd=listing(DISK), domains=[running_there()])
-    before = storage.Before(ONE, {DISK: f"id-{DISK}"})
+    before = storage.DisksBefore(ONE, {DISK: f"id-{DISK}"})
     assert [item.code for item in storage.landed(some.bundle, before, "compute3", True)] == []
     # The same name in another cluster is another disk.
     other = some.at(2, rbd=disks(image(DISK, [HERE]), fsid="other"))
@@ -755,7 +755,7 @@ def test_a_watcher_of_another_host_is_not_the_one_that_landed():
 
 def test_a_stranger_that_is_the_only_watcher_is_not_the_one_that_landed():
     """The server's QEMU had lost its disk, a backup reader had it open, and the server was verified."""
-    before = storage.Before(ONE, {DISK: f"id-{DISK}"})
+    before = storage.DisksBefore(ONE, {DISK: f"id-{DISK}"})
     stranger = "198.51.100.9"
 
     def codes(some):

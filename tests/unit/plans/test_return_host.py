@@ -15,7 +15,7 @@ import sys
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
-from ansible_collections.stackguard.nova.tests.unit.checks.test_returning import (
+from ansible_collections.stackguard.nova.tests.unit.checks.before.test_return_host import (
     HOST,
     ONE,
     at_home,

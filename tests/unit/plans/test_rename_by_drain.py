@@ -166,8 +166,8 @@ def test_first_choices_never_overfill_a_host(wanted, free):
     servers = [a_server(number) for number in range(len(wanted))]
     needs = {server.id: amount for server, amount in zip(servers, wanted, strict=True)}
     targets = [target(f"h{number}", f"h{number}", f"p{number}", "az1", room) for number, room in enumerate(free)]
-    guests, stuck = placement.assign(servers, needs, targets)
-    assert sorted([guest.uuid for guest in guests] + [guest.uuid for guest in stuck]) == [
+    guests, without_room = placement.assign(servers, needs, targets)
+    assert sorted([guest.uuid for guest in guests] + [guest.uuid for guest in without_room]) == [
         server.id for server in servers
     ]
     for target in targets:
@@ -191,9 +191,9 @@ def test_a_resource_that_a_host_has_not_at_all():
         target("a", "a", "a", "az1", {"MEMORY_MB": 1024}),
         target("b", "b", "b", "az1", None),
     ]
-    guests, stuck = placement.assign([a_server(1)], {"u001": {"MEMORY_MB": 1, "VGPU": 1}}, targets)
+    guests, without_room = placement.assign([a_server(1)], {"u001": {"MEMORY_MB": 1, "VGPU": 1}}, targets)
     assert not guests
-    assert stuck == [placement.Stuck("u001", "g1", {"MEMORY_MB": 1, "VGPU": 1})]
+    assert without_room == [placement.GuestWithoutRoom("u001", "g1", {"MEMORY_MB": 1, "VGPU": 1})]
 
 
 # --- what stands against it -----------------------------------------------------------------------------------

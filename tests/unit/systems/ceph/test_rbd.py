@@ -649,7 +649,7 @@ def detailed(monkeypatch, **changes):
 
 def test_all_addresses_of_the_clusters_own_daemons_are_read(monkeypatch):
     detailed(monkeypatch)
-    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    read = rbd.read_rbd(library(), [ONE], more=rbd.ReadOptions(details=True))
     assert set(read.infrastructure) == ALL
     assert (read.infrastructure_unread, read.blocklist_word) == ([], "blocklist")
     assert [entry.address for entry in read.blocklist] == ["10.0.0.1:0/0"]
@@ -660,7 +660,7 @@ def test_all_addresses_of_the_clusters_own_daemons_are_read(monkeypatch):
 def test_the_commands_read_the_same_addresses(commands):
     answers = {f"ceph {question}": answer for question, answer in cluster_answers().items()}
     commands({**healthy(), **answers})
-    read = rbd.read_rbd(options(), [ONE], more=rbd.More(details=True))
+    read = rbd.read_rbd(options(), [ONE], more=rbd.ReadOptions(details=True))
     assert set(read.infrastructure) == ALL
     assert read.infrastructure_unread == []
 
@@ -668,7 +668,7 @@ def test_the_commands_read_the_same_addresses(commands):
 def test_managers_that_profile_rbd_may_not_read_are_unread_and_named(monkeypatch):
     """Recorded from Ceph 16: profile rbd may read monitors and OSDs, and neither managers nor MDS."""
     detailed(monkeypatch, **{"mgr dump": None, "fs dump": None})
-    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    read = rbd.read_rbd(library(), [ONE], more=rbd.ReadOptions(details=True))
     assert "192.0.2.10" in read.infrastructure
     assert not {"192.0.2.20", "192.0.2.30"} & set(read.infrastructure)
     # That there is no MDS at all is told by the status.
@@ -679,7 +679,7 @@ def test_managers_that_profile_rbd_may_not_read_are_unread_and_named(monkeypatch
 def test_mds_that_cannot_be_read_are_unread_where_there_may_be_one(monkeypatch, fsmap):
     status = {**cluster_answers()["status"], "fsmap": fsmap}
     detailed(monkeypatch, **{"fs dump": None, "status": status})
-    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    read = rbd.read_rbd(library(), [ONE], more=rbd.ReadOptions(details=True))
     assert [entry.part for entry in read.infrastructure_unread] == ["infrastructure fs dump"]
 
 
@@ -687,7 +687,7 @@ def test_mds_that_cannot_be_read_are_unread_where_there_may_be_one(monkeypatch, 
 @pytest.mark.parametrize("answer", [{}, [], {"mons": [{"addr": "mon1.example:6789/0"}]}, [{"name": "x"}]])
 def test_an_answer_of_another_shape_is_unread_and_not_empty(monkeypatch, question, answer):
     detailed(monkeypatch, **{question: answer})
-    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    read = rbd.read_rbd(library(), [ONE], more=rbd.ReadOptions(details=True))
     assert read.infrastructure_unread
 
 
@@ -711,7 +711,7 @@ def before_pacific(cluster):
 
 def test_before_pacific_the_list_is_called_blacklist_and_that_is_found_by_asking(monkeypatch):
     cluster = before_pacific(detailed(monkeypatch))
-    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    read = rbd.read_rbd(library(), [ONE], more=rbd.ReadOptions(details=True))
     assert read.blocklist_word == "blacklist"
     assert [entry.address for entry in read.blocklist] == ["10.0.0.7:0/0"]
     asked = [command["prefix"] for command in cluster.commands if command["prefix"].startswith("osd bl")]
@@ -747,7 +747,7 @@ def test_before_pacific_the_commands_find_it_out_as_well(commands):
 def test_a_release_that_knows_neither_word_is_unread(monkeypatch):
     cluster = detailed(monkeypatch)
     cluster.unknown = ("osd blocklist", "osd blocklist ls", "osd blacklist", "osd blacklist ls")
-    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    read = rbd.read_rbd(library(), [ONE], more=rbd.ReadOptions(details=True))
     assert (read.blocklist_word, read.blocklist) == (None, None)
     assert {"blocklist_word", "blocklist"} <= parts(read)
     assert (read.rights.add, read.rights.remove) == (None, None)
@@ -756,7 +756,7 @@ def test_a_release_that_knows_neither_word_is_unread(monkeypatch):
 
 def test_who_may_not_read_the_list_knows_its_name(monkeypatch):
     detailed(monkeypatch, **{"osd blocklist ls": None})
-    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    read = rbd.read_rbd(library(), [ONE], more=rbd.ReadOptions(details=True))
     assert (read.blocklist, read.blocklist_word) == (None, "blocklist")
 
 
@@ -778,7 +778,7 @@ def test_a_cluster_that_does_not_answer_has_no_word_for_its_list(commands):
 def test_what_a_user_may_do_to_the_list_is_asked_without_changing_it(monkeypatch, may, rights):
     cluster = detailed(monkeypatch)
     cluster.may = may
-    read = rbd.read_rbd(library(), [ONE], more=rbd.More(details=True))
+    read = rbd.read_rbd(library(), [ONE], more=rbd.ReadOptions(details=True))
     assert (read.rights.add, read.rights.remove) == rights
     assert (read.rights.reason is None) == all(rights)
     orders = [command for command in cluster.commands if "blocklistop" in command]
@@ -848,7 +848,7 @@ def test_the_bindings_put_a_range_on_the_list(monkeypatch):
 
 def test_a_destination_lists_names_in_one_call_and_opens_nothing(commands, monkeypatch):
     calls = commands(healthy())
-    read = rbd.read_rbd(options(), more=rbd.More(opened=False))
+    read = rbd.read_rbd(options(), more=rbd.ReadOptions(opened=False))
     assert [image.name for image in read.images] == [f"{TWO}_disk", f"{ONE}_disk", f"{ONE}_disk.swap"]
     assert (read.opened, read.fsid, read.pool, read.client_address) == (False, "c1", "vms", "127.0.0.1")
     for image in read.images:
@@ -856,7 +856,7 @@ def test_a_destination_lists_names_in_one_call_and_opens_nothing(commands, monke
         assert [(entry.part, entry.reason) for entry in image.unread] == [("image", "not opened")]
     assert [call[1] for call in calls() if call[0] == "rbd"] == ["ls"]
     cluster = Cluster({f"{ONE}_disk": about()}).install(monkeypatch)
-    assert [image.name for image in rbd.read_rbd(library(), [ONE], more=rbd.More(opened=False)).images] == [
+    assert [image.name for image in rbd.read_rbd(library(), [ONE], more=rbd.ReadOptions(opened=False)).images] == [
         f"{ONE}_disk"
     ]
     assert cluster.opened == []
@@ -879,7 +879,7 @@ VOLUME = f"volume-{TWO}"
 
 
 def volumes(*uuids, pools=("vms", "volumes"), **more):
-    return rbd.More(volumes=tuple(uuids), volume_pools=pools, **more)
+    return rbd.ReadOptions(volumes=tuple(uuids), volume_pools=pools, **more)
 
 
 def test_volumes_are_read_with_watchers_in_the_pools_asked_for(monkeypatch):
@@ -927,11 +927,11 @@ def test_volumes_that_were_not_asked_for_are_not_looked_for(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "more"),
     [
-        ({}, rbd.More()),
-        ({"rbd_open": False}, rbd.More(opened=False)),
+        ({}, rbd.ReadOptions()),
+        ({"rbd_open": False}, rbd.ReadOptions(opened=False)),
         (
             {"rbd_details": True, "rbd_volumes": (TWO,), "rbd_volume_pools": ("volumes",)},
-            rbd.More(details=True, volumes=(TWO,), volume_pools=("volumes",)),
+            rbd.ReadOptions(details=True, volumes=(TWO,), volume_pools=("volumes",)),
         ),
     ],
 )

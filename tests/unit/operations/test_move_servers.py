@@ -24,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import moves
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import instance_actions
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, service
 from ansible_collections.stackguard.nova.tests.unit.journaled import State, life
 from ansible_collections.stackguard.nova.tests.unit.life import OTHER, Life
@@ -393,7 +394,7 @@ class Broken(Cloud):
     def __init__(self, monkeypatch, scene=None, **statuses):
         self.last = {}
         super().__init__(monkeypatch, scene, **statuses)
-        monkeypatch.setattr(migration.instance_actions, "why", lambda _cloud, _server: "migration error")
+        monkeypatch.setattr(instance_actions, "why", lambda _cloud, _server: "migration error")
         monkeypatch.setattr(migration.server_actions, "reset_state", self.reset)
         # Where a server moved, its domain moved with it.
         self.elsewhere = {}

@@ -11,7 +11,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Sent
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import moves
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
@@ -31,7 +31,7 @@ def codes(decision, severity="blocker"):
 
 
 def places(decision):
-    return {seat.uuid: seat.host for seat in decision.seating.seats}
+    return {assignment.uuid: assignment.host for assignment in decision.assignments.assigned}
 
 
 def test_a_healthy_host_is_drained_within_its_zone():
@@ -128,7 +128,7 @@ def test_pins_that_are_not_read_are_unchecked_and_never_a_pass():
 def test_a_zone_without_another_host_is_sg406():
     decision = judge(Scene().target(3, status="disabled").target(5, state="down"))
     assert codes(decision) == ["SG406"]
-    assert decision.seating.seats == []
+    assert decision.assignments.assigned == []
 
 
 def test_a_host_that_was_not_read_is_no_destination():
@@ -156,14 +156,14 @@ def test_another_seat_counts_what_was_promised_since():
     scene = Scene().memory("compute3", 512 + 128 + 1024 + 500).memory("compute5", 512 + 128 + 1024 + 400)
     evidence = scene.evidence("compute1")
     decision = moves.preflight(evidence, REQUEST)
-    held = {seat.uuid: seat for seat in decision.seating.seats}
+    held = {assignment.uuid: assignment for assignment in decision.assignments.assigned}
     first = held.pop(ONE)
-    seat, why = moves.seat_again(evidence, decision, REQUEST, ONE, held, {first.host: "refused"})
-    assert seat is None
+    assignment, why = moves.assign_again(evidence, decision, REQUEST, ONE, held, {first.host: "refused"})
+    assert assignment is None
     assert "the server failed there" in why
     assert "MiB of real memory left" in why
-    seat, _why = moves.seat_again(evidence, decision, REQUEST, ONE, {}, {first.host: "refused"})
-    assert seat.host == ({"compute3", "compute5"} - {first.host}).pop()
+    assignment, _why = moves.assign_again(evidence, decision, REQUEST, ONE, {}, {first.host: "refused"})
+    assert assignment.host == ({"compute3", "compute5"} - {first.host}).pop()
 
 
 def test_a_source_that_is_down_is_not_drained():
@@ -212,7 +212,7 @@ def test_what_is_coming_to_the_host_is_waited_for():
 def test_what_the_apis_did_not_say_forbids_it(part):
     decision = judge(Scene().unanswered(part))
     assert codes(decision) == ["SG709"]
-    assert decision.seating.seats == []
+    assert decision.assignments.assigned == []
 
 
 def test_a_host_in_two_zones_is_no_zone():
@@ -230,14 +230,14 @@ def test_placement_that_offers_only_a_host_elsewhere_is_no_candidate():
 def test_what_others_have_on_their_way_takes_the_room(monkeypatch):
     scene = Scene().target(5, status="disabled")
     room = next(host.room_mib for host in judge(scene).destinations if host.host == "compute3")
-    other = Sent("other", "compute3", room - 1500)
+    other = IncomingServer("other", "compute3", room - 1500)
     decision = moves.preflight(dataclasses.replace(scene.evidence("compute1"), sent=(other,)), REQUEST)
     assert codes(decision) == ["SG501"]
     assert len(places(decision)) == 1
 
 
 def test_one_that_is_on_its_way_has_its_host_and_needs_no_other():
-    evidence = dataclasses.replace(Scene().evidence("compute1"), sent=(Sent(ONE, "compute5", 1024),))
+    evidence = dataclasses.replace(Scene().evidence("compute1"), sent=(IncomingServer(ONE, "compute5", 1024),))
     decision = moves.preflight(evidence, REQUEST, ours={ONE})
     assert set(places(decision)) == {TWO}
     assert codes(decision) == []

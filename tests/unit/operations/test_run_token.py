@@ -69,7 +69,7 @@ def who(name, controller="elsewhere", **more):
 
 
 def run(directory, clock, name, **more):
-    return run_token.Held(Host(directory), KIND, OPERATION, who(name, **more), lambda: "t", clock)
+    return run_token.JournalHost(Host(directory), KIND, OPERATION, who(name, **more), lambda: "t", clock)
 
 
 def opened(directory, clock, name="one", **more):

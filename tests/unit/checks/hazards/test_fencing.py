@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import guests
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import fencing
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import Elsewhere
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import EvidenceElsewhere
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.tests.unit.builders import address, guest
 from ansible_collections.stackguard.nova.tests.unit.evacuations import (
@@ -36,12 +36,12 @@ OWN = address(1)
 
 def decided(some, given=(), **elsewhere):
     leaving = guests(some.bundle, some.about, some.request)
-    return fencing.addresses(some.bundle, some.about, leaving, some.request, given, Elsewhere(**elsewhere))
+    return fencing.addresses(some.bundle, some.about, leaving, some.request, given, EvidenceElsewhere(**elsewhere))
 
 
 def strange(some, **elsewhere):
     leaving = guests(some.bundle, some.about, some.request)
-    return list(fencing.strangers(some.bundle, some.about, leaving, some.request, Elsewhere(**elsewhere)))
+    return list(fencing.strangers(some.bundle, some.about, leaving, some.request, EvidenceElsewhere(**elsewhere)))
 
 
 def known(some, own=address):
@@ -418,7 +418,7 @@ def on_volumes(*found, **changes):
 
 
 def test_a_server_on_iscsi_is_not_covered_by_a_blocklist():
-    """D3: two servers that boot from volumes, fence=blocklist: 0 findings, both seated; the LUN had two writers."""
+    """D3: two servers that boot from volumes, fence=blocklist: 0 findings, both assigned; the LUN had two writers."""
     some = on_volumes()
     assert list(decided(some).uncovered) == [ONE]
     (item,) = stands(some)

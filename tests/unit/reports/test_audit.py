@@ -310,31 +310,31 @@ def test_zones_hosts_and_what_an_evacuation_would_need():
     }
     host = zones["az1"].hosts[0]
     # Two guests of 64 MiB, with 128 MiB of QEMU's own; of 32768 MiB 512 stay free, and guests there may take 128.
-    assert (host.guests, host.need, host.others, host.unseated) == (2, 384, 32768 - 512 - 128, 0)
+    assert (host.guests, host.need, host.others, host.no_room) == (2, 384, 32768 - 512 - 128, 0)
 
 
 def test_guests_that_would_find_no_room():
     some = healthy(hosts=4, guests=2).change("domains", None, memory_mib=20000)
     (zone, _other) = capacity_outlook.zones(some.bundle)
-    # One of the first host's finds a seat; it has itself no room for those of the other, which its own guests may take.
-    assert [host.unseated for host in zone.hosts] == [1, 2]
+    # One of the first host's finds room; it has itself no room for those of the other, which its own guests may take.
+    assert [host.no_room for host in zone.hosts] == [1, 2]
     # Together there is room enough for both, but in no single place.
     split = healthy(hosts=6, guests=1).change("domains", None, memory_mib=40000)
     (zone, _other) = capacity_outlook.zones(split.bundle)
     assert zone.hosts[0].others > zone.hosts[0].need
-    assert zone.hosts[0].unseated == 1
+    assert zone.hosts[0].no_room == 1
     assert zone.short == 1
 
 
 def test_a_host_alone_in_its_zone_has_nowhere_to_send_to():
     zones = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
-    assert [zone.hosts[0].unseated for zone in zones] == [1, 1]
+    assert [zone.hosts[0].no_room for zone in zones] == [1, 1]
 
 
 def test_hosts_that_were_not_read_are_drawn_as_such():
     zones = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1", "timed out").bundle)
     silent, other = zones[0].hosts
-    assert (silent.name, silent.need, silent.unseated, silent.reason) == ("compute1", None, None, "timed out")
+    assert (silent.name, silent.need, silent.no_room, silent.reason) == ("compute1", None, None, "timed out")
     assert other.unknown == 1
     assert {zone.name for zone in capacity_outlook.zones(healthy().without("databases", "cloud").bundle)} == {
         capacity_outlook.UNREAD_ZONES

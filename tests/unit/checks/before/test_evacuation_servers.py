@@ -11,7 +11,7 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Sent
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unread
@@ -35,7 +35,7 @@ def blockers(some, **given):
 
 
 def places(some, **given):
-    return {seat.uuid: seat.host for seat in decide(some, **given).seating.seats}
+    return {assignment.uuid: assignment.host for assignment in decide(some, **given).assignments.assigned}
 
 
 def unchecked(some):
@@ -141,7 +141,7 @@ def test_a_host_of_other_projects_is_taken_last_and_with_a_warning():
     some = some.target(5, status="disabled")
     assert set(places(some).values()) == {"compute3"}
     assert [item.severity for item in told(some, "SG512")] == [findings.WARNING] * 2
-    assert "filter_tenant_id" in decide(some).seating.seats[0].why
+    assert "filter_tenant_id" in decide(some).assignments.assigned[0].why
 
 
 # --- D13: what Nova will refuse, and what is lost -------------------------------------------------------------
@@ -269,7 +269,9 @@ def migration(number, kind, status, uuid="other", dest="compute3", source="compu
 def test_what_another_operation_has_sent_is_not_promised_twice():
     """Two dead hosts at the same time, a drain, a tenant's resize: Nova's records say where each goes."""
     big = dataclasses.replace(FLAVOR, ram=1 << 20)
-    some = scene().told(migrations=[migration(1, "evacuation", "accepted")], transit=[facts.Transit("other", big, [])])
+    some = scene().told(
+        migrations=[migration(1, "evacuation", "accepted")], transit=[facts.MigratingServer("other", big, [])]
+    )
     sent = measured.in_transit(some.about)
     assert [(entry.uuid, entry.host, entry.memory_mib, entry.needs["MEMORY_MB"]) for entry in sent] == [
         ("other", "compute3", 1 << 20, 1 << 20)
@@ -300,7 +302,9 @@ def test_which_migrations_still_bring_somebody(kind, status, host):
 
 
 def test_one_of_unread_size_on_its_way_keeps_all_others_from_that_host():
-    some = scene().told(migrations=[migration(1, "live-migration", "running")], transit=[facts.Transit("other", None)])
+    some = scene().told(
+        migrations=[migration(1, "live-migration", "running")], transit=[facts.MigratingServer("other", None)]
+    )
     assert blockers(some, sent=measured.in_transit(some.about)) == ["SG709"]
     # Unless it runs there already, and was measured with all else.
     there = dataclasses.replace(some.bundle.hosts["compute3"].domains[0], uuid="other", state="running")
@@ -321,12 +325,19 @@ def test_what_others_have_sent_and_could_not_be_read_forbids_it():
 
 
 def test_what_journals_and_nova_say_of_one_server_counts_once_and_at_two_hosts_twice():
-    journal = [Sent("a", "compute3", 1000, needs={"VCPU": 1}), Sent("b", "compute3", 1, known=False)]
-    nova = [Sent("a", "compute3", 2000), Sent("a", "compute5", 2000), Sent("b", "compute3", 300)]
+    journal = [
+        IncomingServer("a", "compute3", 1000, needs={"VCPU": 1}),
+        IncomingServer("b", "compute3", 1, known=False),
+    ]
+    nova = [
+        IncomingServer("a", "compute3", 2000),
+        IncomingServer("a", "compute5", 2000),
+        IncomingServer("b", "compute3", 300),
+    ]
     assert measured.merge_sent(journal, nova) == [
-        Sent("a", "compute3", 2000, (), {"VCPU": 1}),
-        Sent("a", "compute5", 2000),
-        Sent("b", "compute3", 300),
+        IncomingServer("a", "compute3", 2000, (), {"VCPU": 1}),
+        IncomingServer("a", "compute5", 2000),
+        IncomingServer("b", "compute3", 300),
     ]
 
 
@@ -379,7 +390,7 @@ def test_one_tenants_unconfirmed_resize_keeps_nobody_else_on_the_dead_host(statu
     assert places(partial) == {TWO: "compute3"}
     decision = decide(partial)
     assert evacuation.refusing(decision.checked, (), True, decision.guests) == []
-    assert [entry.code for entry in decide(partial).seating.unseated] == [code]
+    assert [entry.code for entry in decide(partial).assignments.unassigned] == [code]
     by_name = [Override(code, item.object.id, "its other host is dead, too")]
     assert set(places(partial, overrides=by_name)) == {ONE, TWO}
 
