@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import stat
@@ -14,13 +15,16 @@ import sys
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CloudName, FactsError
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import BROKEN, GONE, HERE
 
-FILES = ("report.json", "report.html", "report.prom", "forecast.json", "evidence.json")
+FILES = (
+    *("report.json", "report.html", "report.prom", "report.csv", "report.junit.xml"),
+    *("forecast.json", "changes.json", "evidence.json"),
+)
 
 
 @pytest.fixture
@@ -112,6 +116,37 @@ def test_the_exit_code_is_what_was_asked_for(run, tmp_path, fail_on, code):
     assert done.returncode == code, done.stdout + done.stderr
     assert "SG109 missing-domain" in done.stdout
     assert "generated_at" not in done.stdout, "Ansible printed the whole value of the task that failed"
+
+
+def complete(some, day):
+    """Evidence of which nothing is missing, of a day."""
+    return dataclasses.replace(some.bundle, collected_at=f"2026-11-{day}T06:00:00+00:00", named=CloudName("prod"))
+
+
+def test_a_blocker_of_the_night_before_passes_and_a_new_one_does_not(run, tmp_path):
+    one = healthy().drop("domains", {"uuid": guest(1, 1)})
+    two = one.drop("domains", {"uuid": guest(1, 2)})
+    nights = [
+        evidence.save_part(str(tmp_path), f"night{day}.json", complete(some, day))
+        for day, some in ((20, one), (21, one), (22, two))
+    ]
+    told = [run("--check", audit_evidence=nights[0], audit_fail_on="new_blocker").returncode]
+    assert not (tmp_path / "reports" / "history").exists(), "check mode keeps no report"
+    done = [run(audit_evidence=night, audit_fail_on="new_blocker") for night in nights]
+    told += [one.returncode for one in done]
+    # Nothing to compare with, twice; then known; then new.
+    assert told == [2, 2, 0, 2], done[1].stdout + done[1].stderr
+    assert "0 new since 2026-11-20T06:00:00+00:00" in done[1].stdout
+    changes = json.loads((tmp_path / "reports" / "changes.json").read_text())
+    assert (changes["comparable"], changes["new_blockers"], len(changes["trend"])) == (True, 1, 3)
+    assert 'stackguard_audit_new_blockers{cloud="prod"} 1' in (tmp_path / "reports" / "report.prom").read_text()
+    assert len(list((tmp_path / "reports" / "history").iterdir())) == 3
+    before = (tmp_path / "reports" / "report.json").read_bytes()
+    next((tmp_path / "reports" / "history").glob("20261121*")).write_text("{}")
+    damaged = run(audit_evidence=nights[2], audit_fail_on="new_blocker")
+    assert damaged.returncode == 2
+    assert "damaged" in damaged.stdout
+    assert (tmp_path / "reports" / "report.json").read_bytes() == before
 
 
 def test_an_override_passes_a_blocker_and_only_that(run, tmp_path):

@@ -304,12 +304,12 @@ def merge(bundles: t.Sequence[Bundle]) -> Bundle:
 
 def _merged_names(given: t.Sequence[t.Optional[CloudName]]) -> t.Optional[CloudName]:
     """A slice that read hosts only may know no name of the cloud; two names are none."""
-    clouds, regions = (
-        {value for value in column if value} for column in zip(*((n.cloud, n.region) for n in given if n))
-    )
-    if len(clouds) > 1 or len(regions) > 1:
+    known = [name for name in given if name is not None]
+    clouds = {name.cloud for name in known if name.cloud}
+    regions = {name.region for name in known if name.region}
+    if len(clouds) > 1 or len(regions) > 1 or not clouds | regions:
         return None
-    return CloudName(next(iter(clouds), None), next(iter(regions), None)) if clouds or regions else None
+    return CloudName(next(iter(clouds), None), next(iter(regions), None))
 
 
 def _read_of(bundle: Bundle) -> t.List[str]:

@@ -17,7 +17,7 @@ ENTRY = Entry(
     nobody="audit_hosts",
     no_cloud="verdict block",
     more={"codes": [], "report": []},
-    stale=frozenset({"report.html", "report.prom", "forecast.json"}),
+    stale=frozenset({"report.html", "report.prom", "report.csv", "report.junit.xml", "forecast.json", "changes.json"}),
     ends={NAME: ("failed", "verdict block")},
     refusals={
         "override": Refusal(NAME, NO_CODE, {"stackguard_awx_overrides": UNKNOWN}),

@@ -158,3 +158,22 @@ def test_a_host_that_left_no_trace_was_not_read():
     assert sorted(seen.unreachable) == ["compute2", "compute3"]
     assert seen.unreachable["compute2"] == "timed out"
     assert evidence.with_unread(bundle, ["compute1", "compute2"]) == bundle
+
+
+def test_slices_are_of_one_cloud_or_of_none():
+    def named(*names):
+        bundle = builders.healthy(hosts=2).bundle
+        return evidence.merge([dataclasses.replace(bundle, named=name) for name in names]).named
+
+    prod = facts.CloudName("prod", "r1")
+    assert named(None, None) is None
+    assert named(prod, None, facts.CloudName("prod")) == prod
+    assert named(prod, facts.CloudName("test", "r1")) is None
+    assert named(prod, facts.CloudName("prod", "r2")) is None
+
+
+def test_the_name_of_the_cloud_is_kept_with_the_evidence(tmp_path):
+    evidence.save_unreachable(str(tmp_path), "a", "x")
+    assert evidence.load_dir(str(tmp_path)).named is None
+    evidence.save_part(str(tmp_path), evidence.NAMED, facts.CloudName("prod", None))
+    assert evidence.load_dir(str(tmp_path)).named == facts.CloudName("prod", None)

@@ -169,10 +169,10 @@ def test_what_was_only_counted_is_doubt():
 
 def test_what_is_undecided_now_and_was_decided_then_is_doubt():
     then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
-    entry = {"code": "SG206", "object": "all", "reason": "the resource providers were not read"}
+    entry = {"code": "SG301", "object": "all", "reason": "the aggregates were not read"}
     more = {**now.report, "unchecked": [*now.report["unchecked"], entry]}
     found = changes.changes(dataclasses.replace(now, report=more), changes.History((then,)))
-    assert found.because == ("not decided this time: SG206",)
+    assert found.because == ("not decided this time: SG301",)
 
 
 def test_one_of_another_scope_between_does_not_hide_the_last_that_fits():
