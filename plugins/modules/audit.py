@@ -120,6 +120,22 @@ counts:
   description: Number of findings by severity, of what was not decided, and of what is overridden.
   returned: when the evidence could be read
   type: dict
+  contains:
+    blocker:
+      description: Findings that block.
+      type: int
+    warning:
+      description: Findings to look at.
+      type: int
+    info:
+      description: Findings that are normal activity.
+      type: int
+    unchecked:
+      description: Checks that could not be decided.
+      type: int
+    overridden:
+      description: Findings that are overridden.
+      type: int
   sample: {blocker: 0, warning: 2, info: 1, unchecked: 0, overridden: 0}
 codes:
   description: Codes that were found.

@@ -48,6 +48,16 @@ readers:
   returned: success
   type: list
   elements: dict
+  contains:
+    name:
+      description: Inventory name of the host.
+      type: str
+    fsid:
+      description: The Ceph cluster that it reaches.
+      type: str
+    pool:
+      description: The pool that it reads.
+      type: str
   sample:
     - name: compute2
       fsid: 1c0b1b8e-6a43-4c8e-9d8c-4f7a53a0f4ab

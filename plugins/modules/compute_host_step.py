@@ -75,6 +75,14 @@ results:
   returned: always
   type: list
   elements: dict
+  contains:
+    ok:
+      description: Whether the request was carried out.
+      type: bool
+    journals:
+      description: Of C(journal_list), the journals on this host. Each has C(kind), C(operation_id) and C(state).
+      type: list
+      elements: dict
   sample: [{ok: true, journals: []}]
 changed_meanwhile:
   description: Whether the request that failed found other values than were planned for, and changed nothing itself.

@@ -74,11 +74,31 @@ before:
   description: Status, reason and force as they were.
   returned: success
   type: dict
+  contains:
+    status:
+      description: V(enabled) or V(disabled).
+      type: str
+    disabled_reason:
+      description: The reason of a disabled service.
+      type: str
+    forced_down:
+      description: Whether it is forced down.
+      type: bool
   sample: {status: enabled, disabled_reason: null, forced_down: false}
 after:
   description: The same as they are now.
   returned: success
   type: dict
+  contains:
+    status:
+      description: V(enabled) or V(disabled).
+      type: str
+    disabled_reason:
+      description: The reason of a disabled service.
+      type: str
+    forced_down:
+      description: Whether it is forced down.
+      type: bool
   sample: {status: disabled, disabled_reason: "stackguard:evacuate:5f0a6f0f7a11", forced_down: true}
 """
 

@@ -74,12 +74,61 @@ findings:
   returned: with O(definitions_dir)
   type: list
   elements: dict
+  contains:
+    code:
+      description: The code, such as V(SG502).
+      type: str
+    slug:
+      description: The code's name, such as V(overcommitted-destination).
+      type: str
+    severity:
+      description: V(blocker), V(warning) or V(info).
+      type: str
+    object:
+      description: What it is about.
+      type: dict
+      contains:
+        kind:
+          description: What it is, such as V(instance) or V(compute_node).
+          type: str
+        id:
+          description: Its uuid where it has one, else its database id or name.
+          type: str
+        name:
+          description: Its name; V(null) where it has none.
+          type: str
+        host:
+          description: The compute host that it belongs to; V(null) where there is none.
+          type: str
+    evidence:
+      description: By name, what was read.
+      type: dict
+    remedy:
+      description: What to do next.
+      type: str
   sample: [{code: SG601, slug: address-drift, severity: warning, evidence: {}, remedy: Inform its owner.}]
 guests:
   description: Each guest with its devices.
   returned: success
   type: list
   elements: dict
+  contains:
+    uuid:
+      description: The guest's uuid.
+      type: str
+    name:
+      description: libvirt's name of it.
+      type: str
+    read_at:
+      description: When it was read.
+      type: str
+    live:
+      description: What runs; V(null) where it does not run. It has C(sha256), C(machine_type), C(cpu) and C(devices).
+      type: dict
+    inactive:
+      description: What its next start would take; V(null) where it is transient. It has C(sha256), C(machine_type),
+        C(cpu) and C(devices).
+      type: dict
   sample: [{uuid: 0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, name: instance-00000001, live: {}, inactive: {}}]
 definitions:
   description: The XML by its SHA-256, normalised and without secrets.

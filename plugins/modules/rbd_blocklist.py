@@ -134,6 +134,19 @@ entries:
   returned: success
   type: list
   elements: dict
+  contains:
+    address:
+      description: The address.
+      type: str
+    entry:
+      description: The entry of the list that refuses it.
+      type: str
+    until:
+      description: When Ceph takes the entry off.
+      type: str
+    changed:
+      description: Whether it was added or removed now.
+      type: bool
   sample: [{address: 192.0.2.11, entry: "192.0.2.11:0/0", until: "2031-11-21T14:37:15.000000+0000", changed: true}]
 listed:
   description: Those of the addresses that were read on the list afterwards.
@@ -148,6 +161,19 @@ covered:
   returned: success
   type: list
   elements: dict
+  contains:
+    address:
+      description: The address.
+      type: str
+    entry:
+      description: The entry of the list that refuses it.
+      type: str
+    until:
+      description: When Ceph takes the entry off.
+      type: str
+    changed:
+      description: Whether it was added or removed now.
+      type: bool
   sample: []
 changed_entries:
   description: Those that were added or removed.
