@@ -36,7 +36,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "definitions_dir": {"type": "path"},
     "fail_on": {"type": "str", "default": "blocker", "choices": list(audit.FAIL_ON)},
     "links_listed": {"type": "int", "default": 1000},
-    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "overrides": findings.OPTION,
 }
 
 

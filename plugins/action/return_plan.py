@@ -21,7 +21,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "inventory_name": {"type": "str", "required": True},
     "ceph_names": {"type": "list", "elements": "str", "default": []},
     "evidence_dir": {"type": "path", "required": True},
-    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "overrides": findings.OPTION,
     "journals": {"type": "list", "elements": "dict", "default": []},
     "closed_journals": {"type": "list", "elements": "dict", "default": []},
     "status": {"type": "str", "default": "enabled", "choices": ["enabled", "disabled"]},

@@ -17,11 +17,6 @@ options:
     default: false
     description:
       - Take over an operation of another controller. Only you know that it has ended there.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description: Findings to pass, each with C(code), C(object) and C(reason).
   state_dir:
     type: path
     default: /var/lib/stackguard

@@ -22,6 +22,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes
   - stackguard.nova.attributes.info_module
   - stackguard.nova.attributes.action
+  - stackguard.nova.overrides
 options:
   evidence_dir:
     type: path
@@ -78,11 +79,6 @@ options:
     type: int
     default: 1000
     description: Wrong links of one code that are listed one by one. The rest is counted, and reported as undecided.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description: Findings that are passed, each with C(code), C(object) and C(reason).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -101,6 +97,25 @@ EXAMPLES = r"""
     evidence: [stackguard-reports/evidence.json]
     report_dir: ./again
     fail_on: never
+
+- name: Put the evidence of an AWX job's slices together
+  stackguard.nova.audit:
+    evidence:
+      - /var/lib/stackguard/slices/1/evidence.json
+      - /var/lib/stackguard/slices/2/evidence.json
+    inventory_hosts: "{{ groups['compute'] }}"
+    report_dir: ./stackguard-reports
+
+- name: Override one finding, and fail on warnings too
+  stackguard.nova.audit:
+    evidence_dir: /run/stackguard-evidence
+    report_dir: ./stackguard-reports
+    fail_on: warning
+    overrides:
+      - code: SG502
+        object: compute3
+        reason: its guests are test servers
+  register: audited
 """
 
 RETURN = r"""

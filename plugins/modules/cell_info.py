@@ -19,6 +19,7 @@ author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
   - stackguard.nova.attributes
+  - stackguard.nova.attributes.actiongroup_databases
   - stackguard.nova.attributes.info_module
   - stackguard.nova.databases
 options:
@@ -58,6 +59,8 @@ options:
     description:
       - Directory to write C(databases.json) to, for later modules. Then RV(databases) is not returned.
 seealso:
+  - module: stackguard.nova.compute_link
+  - module: stackguard.nova.audit
   - module: stackguard.nova.cloud_info
 """
 

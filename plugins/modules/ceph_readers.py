@@ -10,6 +10,7 @@ module: ceph_readers
 short_description: Choose the hosts that look into Ceph, one for each cluster and pool
 version_added: 0.1.0
 description:
+  - Internal, no stability promise. The roles of this collection call it.
   - Decides from the evidence directory which hosts look into Ceph. The hosts said there which cluster (fsid) and pool
     they reach, which M(stackguard.nova.compute_host_info) with O(stackguard.nova.compute_host_info#module:rbd) reads.
     A host is never chosen by its name, since the first host that answers may be of another cluster.

@@ -21,6 +21,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.info_module
+  - stackguard.nova.attributes.action
   - stackguard.nova.openstack
 options:
   hosts:
@@ -51,6 +52,7 @@ options:
     description:
       - Directory to write C(cloud.json) to, for later modules. Then RV(cloud) is not returned.
 seealso:
+  - module: stackguard.nova.audit
   - module: stackguard.nova.cell_info
 """
 
@@ -68,6 +70,17 @@ EXAMPLES = r"""
     hosts: [compute1]
   delegate_to: localhost
   register: compute1
+
+- name: Read services and aggregates alone
+  stackguard.nova.cloud_info:
+    cloud: production
+    parts: [services, aggregates]
+  delegate_to: localhost
+  register: cloud
+
+- name: Show the compute services that are down
+  ansible.builtin.debug:
+    msg: "{{ cloud.cloud.services | selectattr('state', 'equalto', 'down') | map(attribute='host') | list }}"
 """
 
 RETURN = r"""

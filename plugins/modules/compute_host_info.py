@@ -167,6 +167,7 @@ options:
         certificates of libvirt, QEMU and nova-compute. Of options only the names leave the host, and of certificate
         files only the first certificate.
 seealso:
+  - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
 """
 
@@ -329,7 +330,7 @@ host:
     libvirt: {uri: "qemu:///system", version: 9.0.0, hostname: compute1, host_uuid: null}
     unread: []
 definitions:
-  description: The XML of guests by its SHA-256, normalised and without secrets.
+  description: By SHA-256, the XML of guests, normalised and without secrets.
   returned: with O(definitions=true), when O(evidence_dir) is not given
   type: dict
   sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}

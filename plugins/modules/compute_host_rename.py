@@ -26,10 +26,11 @@ author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
   - stackguard.nova.attributes
-  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.attributes.actiongroups
   - stackguard.nova.openstack
   - stackguard.nova.databases
   - stackguard.nova.approved_plan
+  - stackguard.nova.overrides
 attributes:
   check_mode:
     support: full
@@ -79,13 +80,6 @@ options:
     description:
       - Inventory names of the other compute hosts that should be in the evidence. One of which nothing is there counts
         as a host that did not answer, so that the report says that nothing was compared with it.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description:
-      - Findings to pass, each with the keys C(code), C(object) (its id or name) and C(reason).
-      - Findings that their page calls absolute cannot be passed, and what cannot be planned is refused all the same.
   strategy:
     type: str
     default: in_place
@@ -188,6 +182,9 @@ options:
       - With O(strategy=drain) only the new name's queues are looked at.
 requirements:
   - amqp >= 5.0 (for O(rabbit_url))
+seealso:
+  - module: stackguard.nova.compute_host_info
+  - module: stackguard.nova.compute_id_file
 """
 
 EXAMPLES = r"""
@@ -205,6 +202,27 @@ EXAMPLES = r"""
     rename_from: compute1
     rename_to: cn-rack7.example
     action: status
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+
+- name: Override a finding that is known, and carry out the plan that was approved only
+  stackguard.nova.compute_host_rename:
+    cloud: production
+    rename_from: compute1
+    rename_to: cn-rack7.example
+    evidence_dir: /run/stackguard-evidence
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    expect_plan: "{{ approved_plan_sha256 }}"
+    overrides:
+      - code: SG305
+        object: compute1
+        reason: the agent is restarted in the same window
+
+- name: Roll an interrupted rename back
+  stackguard.nova.compute_host_rename:
+    cloud: production
+    rename_from: compute1
+    rename_to: cn-rack7.example
+    action: rollback
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
 """
 

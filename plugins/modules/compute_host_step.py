@@ -10,9 +10,10 @@ module: compute_host_step
 short_description: Carry out steps of a plan on a compute host
 version_added: 0.1.0
 description:
+  - Internal, no stability promise. The operations of this collection call it.
   - Carries out on a compute host what M(stackguard.nova.compute_host_rename) has planned, and keeps its journal there.
-  - Internal. It is called by other modules of this collection with the plan that they journaled; nothing checks here
-    whether a step makes sense. Do not call it from a playbook.
+  - It takes the plan that they journaled; nothing checks here whether a step makes sense. Do not call it from a
+    playbook.
   - Every request can be repeated. A request whose guard does not hold (a line, a name or a unit that is not what the
     plan says) fails, and those after it are not begun.
 author:

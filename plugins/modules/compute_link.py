@@ -23,9 +23,11 @@ author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
   - stackguard.nova.attributes
+  - stackguard.nova.attributes.actiongroup_databases
   - stackguard.nova.attributes.action
   - stackguard.nova.databases
   - stackguard.nova.approved_plan
+  - stackguard.nova.overrides
 attributes:
   check_mode:
     support: full
@@ -60,23 +62,20 @@ options:
     type: int
     default: 1000
     description: Rows in one transaction. At most 10 where it locks rows of C(services), since heartbeats wait for them.
-  limit:
+  max_rows:
     type: int
+    aliases: [limit]
     default: 1000
     description: Refuse where more rows than this would change.
-  operation:
+  operation_id:
     type: str
+    aliases: [operation]
     description: With O(action=rollback), the id of the repair to undo. By default the last one.
   evidence_dir:
     type: path
     description:
       - Directory on the controller with what M(stackguard.nova.compute_host_info) and M(stackguard.nova.cloud_info)
         read. Without it nothing is proven by hosts, and SG203 and SG214 stay.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description: Findings to pass, each with the keys C(code), C(object) and C(reason).
   fail_when_left:
     type: bool
     default: true
@@ -91,6 +90,7 @@ options:
     type: path
     description: Directory on the controller. In check mode C(plan.json) is written into it, with its C(plan_sha256).
 seealso:
+  - module: stackguard.nova.audit
   - module: stackguard.nova.cell_info
 """
 
@@ -99,7 +99,7 @@ EXAMPLES = r"""
   stackguard.nova.compute_link:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     codes: [SG211]
-    limit: 100000
+    max_rows: 100000
   delegate_to: localhost
   run_once: true
 
@@ -109,6 +109,16 @@ EXAMPLES = r"""
     action: rollback
   delegate_to: localhost
   run_once: true
+
+- name: Show what would be repaired on two hosts
+  stackguard.nova.compute_link:
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    hosts: [compute1, compute2]
+    evidence_dir: /run/stackguard-evidence
+  delegate_to: localhost
+  run_once: true
+  check_mode: true
+  diff: true
 """
 
 RETURN = r"""

@@ -10,6 +10,8 @@ module: compute_service_hold
 short_description: Force a compute service down and hold it, or let it go
 version_added: 0.1.0
 description:
+  - Internal, no stability promise. The roles P(stackguard.nova.evacuate_host#role) and
+    P(stackguard.nova.return_host#role) call it.
   - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
     and no other operation takes the host. A service that another operation holds is refused.
   - Fence the host first. This marks it as dead in Nova; it does not power it off.
@@ -52,9 +54,10 @@ options:
   disabled_reason:
     type: str
     description: The reason that a released service gets, where its status is C(disabled).
-  takes_over:
+  ended_reasons:
     type: list
     elements: str
+    aliases: [takes_over]
     default: []
     description: Reasons of operations that have ended. A service held by one of them may be held again.
 seealso:
@@ -138,7 +141,7 @@ def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str
         raise ApiError(f"no compute service of {params['host']}")
     found = service.disabled_reason or ""
     before, after = shown(service), wanted(params)
-    if before != after and found.startswith(OURS) and found not in (params["reason"], *params["takes_over"]):
+    if before != after and found.startswith(OURS) and found not in (params["reason"], *params["ended_reasons"]):
         raise ApiError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
     if before != after and params["state"] == "released" and found != params["reason"]:
         raise ApiError(f"{params['host']} is not held as {params['reason']} but {found or 'not at all'}: left as it is")
@@ -160,7 +163,7 @@ def main() -> None:
             reason={"type": "str", "required": True},
             status={"type": "str", "default": "enabled", "choices": ["enabled", "disabled"]},
             disabled_reason={"type": "str"},
-            takes_over={"type": "list", "elements": "str", "default": []},
+            ended_reasons={"type": "list", "elements": "str", "default": [], "aliases": ["takes_over"]},
         ),
         supports_check_mode=True,
     )

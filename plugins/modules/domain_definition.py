@@ -52,6 +52,7 @@ options:
     default: qemu:///system
     description: Where libvirt is reached. The connection is read-only.
 seealso:
+  - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.audit
 """
 
@@ -66,6 +67,11 @@ EXAMPLES = r"""
     guests: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
     record: false
   register: drift
+
+- name: Return the definitions, and keep nothing
+  stackguard.nova.domain_definition:
+    guests: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
+  register: guest
 """
 
 RETURN = r"""
@@ -131,7 +137,7 @@ guests:
       type: dict
   sample: [{uuid: 0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, name: instance-00000001, live: {}, inactive: {}}]
 definitions:
-  description: The XML by its SHA-256, normalised and without secrets.
+  description: By SHA-256, the XML, normalised and without secrets.
   returned: without O(definitions_dir)
   type: dict
   sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}

@@ -10,8 +10,9 @@ module: operation
 short_description: Carry out an operation of this collection from the controller
 version_added: 0.2.0
 description:
+  - Internal, no stability promise. The roles of this collection call it.
   - Begins, resumes, undoes or reports on an operation whose whole plan is made before its first step.
-  - The roles of this collection use it. Each documents its operation's options as its own variables.
+  - Each role documents its operation's options as its own variables.
   - A run that was killed is resumed by the same task, or undone by O(action=rollback). The journal is on
     the host that the task runs on (or is delegated to), which receives no credentials.
   - Runs on the controller.
@@ -22,6 +23,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.moves
+  - stackguard.nova.overrides
   - stackguard.nova.approved_plan
   - stackguard.nova.openstack
 attributes:
@@ -100,7 +102,7 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 steps:
-  description: The state of each step.
+  description: By name of the step, its state.
   returned: with O(action=status), when an operation is open
   type: dict
   sample: {pin: done, resize: applying}

@@ -124,6 +124,11 @@ EXAMPLES = r"""
     state: listed
     addresses: [192.0.2.11]
     fsid: da0d2b0c-0824-5eed-b650-1f58a483491c
+
+- name: Take the addresses off when no QEMU of the host runs any more
+  stackguard.nova.rbd_blocklist:
+    state: absent
+    addresses: [192.0.2.11]
 """
 
 RETURN = r"""

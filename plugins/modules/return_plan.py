@@ -10,6 +10,7 @@ module: return_plan
 short_description: Judge whether nova-compute may start on a host that was evacuated, and plan what to clear before
 version_added: 0.1.0
 description:
+  - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
   - Decides from the evidence directory what a start of nova-compute would do to each domain of the host, and what an
     evacuation left behind. Returns the plan of what is safe to clear, or every reason why not. Nothing is changed.
   - The evidence must hold the host itself, one other host for each Ceph cluster and pool that looked for the images of
@@ -22,6 +23,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.info_module
   - stackguard.nova.attributes.action
   - stackguard.nova.approved_plan
+  - stackguard.nova.overrides
 options:
   return_host:
     type: str
@@ -42,11 +44,6 @@ options:
     type: path
     required: true
     description: Directory with the evidence.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description: Findings that are passed, each with C(code), C(object) and C(reason).
   journals:
     type: list
     elements: dict

@@ -10,6 +10,7 @@ module: server_evacuate
 short_description: Evacuate the servers of a dead compute host, one call after the other
 version_added: 0.1.0
 description:
+  - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
   - Carries out the evacuation of one dead compute host. One call does what it can with what was read on the hosts, and
     returns RV(needs), what only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides that
     and calls again, until RV(needs) is empty.
@@ -26,6 +27,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
   - stackguard.nova.approved_plan
+  - stackguard.nova.overrides
 attributes:
   check_mode:
     support: full
@@ -81,11 +83,6 @@ options:
     type: bool
     default: false
     description: Resume or abort an operation that was begun on another controller and whose run has ended there.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description: Findings that the operator overrides, each with C(code), C(object) and C(reason).
   fence:
     type: str
     description:
@@ -292,7 +289,7 @@ arrived:
       type: str
   sample: [{uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, host: compute3, status: ACTIVE, state: verified}]
 left:
-  description: Servers that stay on the dead host, by uuid, and what keeps each there.
+  description: By uuid, the servers that stay on the dead host, and what keeps each there.
   returned: when the run has ended
   type: dict
   sample: {}
@@ -307,7 +304,7 @@ report_file:
   type: str
   sample: /home/operator/stackguard-reports/report.json
 placements:
-  description: By server, where it goes and why; or what speaks against every host.
+  description: By uuid, where each server goes and why; or what speaks against every host.
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:

@@ -31,6 +31,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.moves
+  - stackguard.nova.overrides
   - stackguard.nova.approved_plan
   - stackguard.nova.openstack
 attributes:

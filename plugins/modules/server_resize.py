@@ -29,6 +29,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.moves
+  - stackguard.nova.overrides
   - stackguard.nova.approved_plan
   - stackguard.nova.openstack
 attributes:
@@ -106,6 +107,15 @@ EXAMPLES = r"""
     action: rollback
     server: web1
   delegate_to: localhost
+
+- name: Resize a server and leave the confirmation to its owner
+  stackguard.nova.server_resize:
+    cloud: production
+    server: web1
+    flavor: m1.large
+    strategy: verify
+    confirm: false
+  delegate_to: localhost
 """
 
 RETURN = r"""
@@ -135,7 +145,7 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 steps:
-  description: The state of each step.
+  description: By name of the step, its state.
   returned: with O(action=status), when an operation is open
   type: dict
   sample: {pin: done, resize: applying}
