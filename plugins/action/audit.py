@@ -15,7 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, FactsError
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, operation_records
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
@@ -55,6 +55,8 @@ class ActionModule(ActionBase):
 
     def _result(self) -> Result:
         _validation, args = self.validate_argument_spec(ARGUMENTS)
+        if addresses.NETADDR_ERROR is not None:
+            return {"failed": True, "changed": False, "msg": addresses.MISSING}
         if not args["evidence_dir"] and not args["evidence"]:
             return {"failed": True, "changed": False, "msg": "one of evidence_dir and evidence is needed"}
         try:
