@@ -148,7 +148,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import libvirt
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
 

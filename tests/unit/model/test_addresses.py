@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-import ast
 import ipaddress
-import pathlib
 
 import pytest
 from hypothesis import given
@@ -17,11 +15,6 @@ from hypothesis import strategies as st
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import addresses as on_hosts
-
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-PACKAGE = "ansible_collections.stackguard.nova.plugins."
-#: What is sent to compute hosts.
-SENT = ("compute_host_info", "compute_host_step", "compute_id_file", "domain_definition", "rbd_blocklist", "rbd_guard")
 
 V4 = st.ip_addresses(v=4)
 V6 = st.ip_addresses(v=6)
@@ -106,25 +99,3 @@ def test_without_the_library_nothing_is_decided(monkeypatch):
     addresses._parsed.cache_clear()
     with pytest.raises(StackguardError, match="netaddr"):
         addresses.plain("192.0.2.1")
-
-
-def closure(path, seen):
-    """Every file of the collection that a file imports."""
-    if path in seen:
-        return seen
-    seen.add(path)
-    for node in ast.walk(ast.parse(path.read_text())):
-        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(PACKAGE):
-            continue
-        for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
-            file = ROOT / "plugins" / pathlib.Path(*name[len(PACKAGE) :].split(".")).with_suffix(".py")
-            if file.exists():
-                closure(file, seen)
-    return seen
-
-
-@pytest.mark.parametrize("name", SENT)
-def test_no_compute_host_needs_the_library(name):
-    sent = closure(ROOT / "plugins" / "modules" / f"{name}.py", set())
-    assert len(sent) > 3
-    assert not [path for path in sent if "netaddr" in path.read_text() and "import netaddr" in path.read_text()]
