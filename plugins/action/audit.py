@@ -18,7 +18,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudName, FactsError
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, history, operation_records
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, changes, tables
@@ -46,7 +46,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "region": {"type": "str", "default": ""},
     "fail_on": {"type": "str", "default": "blocker", "choices": list(audit.FAIL_ON)},
     "links_listed": {"type": "int", "default": 1000},
-    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "overrides": findings.OPTION,
 }
 
 
@@ -65,6 +65,8 @@ class ActionModule(ActionBase):
 
     def _result(self) -> Result:
         _validation, args = self.validate_argument_spec(ARGUMENTS)
+        if addresses.NETADDR_ERROR is not None:
+            return {"failed": True, "changed": False, "msg": addresses.MISSING}
         if not args["evidence_dir"] and not args["evidence"]:
             return {"failed": True, "changed": False, "msg": "one of evidence_dir and evidence is required"}
         if args["history"] < 0:

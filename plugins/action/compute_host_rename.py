@@ -18,6 +18,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, from_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.rename import Rename, RenameRun
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
@@ -25,6 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
     database_spec,
     openstack_spec,
 )
+from ansible_collections.stackguard.nova.plugins.plugin_utils import without_effect
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 INFO_MODULE = "stackguard.nova.compute_host_info"
@@ -38,7 +40,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "report_dir": {"type": "path"},
     "expect_plan": {"type": "str"},
     "peers": {"type": "list", "elements": "str", "default": []},
-    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "overrides": findings.OPTION,
     "strategy": {"type": "str", "default": "in_place", "choices": ["in_place", "drain"]},
     "drain_return": {"type": "bool"},
     "drain_parallel": {"type": "int", "default": 1},
@@ -106,6 +108,7 @@ class ActionModule(ActionBase):
     def operation(self, task_vars: t.Dict[str, t.Any]) -> Rename:
         """Return the operation that the task's arguments ask for."""
         _validation, args = self.validate_argument_spec(openstack_spec(**database_spec(**ARGUMENTS)))
+        without_effect.warn(self._task)
 
         def on_host(module: str, arguments: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
             return dict(self._execute_module(module_name=module, module_args=arguments, task_vars=task_vars))

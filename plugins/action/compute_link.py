@@ -37,10 +37,10 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "hosts": {"type": "list", "elements": "str", "default": []},
     "codes": {"type": "list", "elements": "str", "default": list(REPAIRABLE)},
     "batch_size": {"type": "int", "default": 1000},
-    "limit": {"type": "int", "default": 1000},
-    "operation": {"type": "str"},
+    "max_rows": {"type": "int", "default": 1000, "aliases": ["limit"]},
+    "operation_id": {"type": "str", "aliases": ["operation"]},
     "evidence_dir": {"type": "path"},
-    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "overrides": findings.OPTION,
     "fail_when_left": {"type": "bool", "default": True},
     "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
     "report_dir": {"type": "path"},
@@ -134,8 +134,8 @@ class ActionModule(ActionBase):
             operation_id=uuid.uuid4().hex[:12],
         )
         codes, hosts = (tuple(dict.fromkeys(args[name])) for name in ("codes", "hosts"))
-        request = LinkRequest(hosts, codes, args["batch_size"], args["limit"])
-        return repair_links.carry_out(run, request, args["action"], args["operation"])
+        request = LinkRequest(hosts, codes, args["batch_size"], args["max_rows"])
+        return repair_links.carry_out(run, request, args["action"], args["operation_id"])
 
     @staticmethod
     def _bundle(directory: t.Optional[str]) -> Bundle:

@@ -37,6 +37,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
+from ansible_collections.stackguard.nova.plugins.plugin_utils import without_effect
 
 
 class JournaledRun(ActionBase):
@@ -49,7 +50,7 @@ class JournaledRun(ActionBase):
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]]
     COMMON: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
         "take_over": {"type": "bool", "default": False},
-        "overrides": {"type": "list", "elements": "dict", "default": []},
+        "overrides": findings.OPTION,
         "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
         "report_dir": {"type": "path"},
         "expect_plan": {"type": "str"},
@@ -75,6 +76,7 @@ class JournaledRun(ActionBase):
     def _result(self, task_vars: t.Any) -> t.Dict[str, t.Any]:
         self._task_vars = task_vars or {}
         _validation, args = self.validate_argument_spec(openstack_spec(**self.arguments()))
+        without_effect.warn(self._task)
         problem = self._check(args)
         if problem is not None:
             return {"failed": True, "changed": False, "msg": problem}

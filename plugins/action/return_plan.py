@@ -11,7 +11,7 @@ import typing as t
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.return_host import Result, ReturnRun
@@ -21,7 +21,7 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "inventory_name": {"type": "str", "required": True},
     "ceph_names": {"type": "list", "elements": "str", "default": []},
     "evidence_dir": {"type": "path", "required": True},
-    "overrides": {"type": "list", "elements": "dict", "default": []},
+    "overrides": findings.OPTION,
     "journals": {"type": "list", "elements": "dict", "default": []},
     "closed_journals": {"type": "list", "elements": "dict", "default": []},
     "status": {"type": "str", "default": "enabled", "choices": ["enabled", "disabled"]},
@@ -41,6 +41,8 @@ class ActionModule(ActionBase):
         """Return the plan, or every reason why not."""
         super().run(tmp, task_vars)
         _validation, args = self.validate_argument_spec(ARGUMENTS)
+        if addresses.NETADDR_ERROR is not None:
+            return {"failed": True, "changed": False, "msg": addresses.MISSING}
         run = ReturnRun(
             args,
             self._loader.path_dwim(str(args["evidence_dir"])),

@@ -29,6 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import connect, openstack_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
+from ansible_collections.stackguard.nova.plugins.plugin_utils import without_effect
 
 Result = t.Dict[str, t.Any]
 
@@ -47,6 +48,7 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
         _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
+        without_effect.warn(self._task)
         args["evidence_dir"] = self._loader.path_dwim(str(args["evidence_dir"]))
         problem = _problem(args)
         if problem is not None:

@@ -32,6 +32,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
+from ansible_collections.stackguard.nova.plugins.plugin_utils import without_effect
 
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "status", "rollback"]},
@@ -62,6 +63,7 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
         _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
+        without_effect.warn(self._task)
         if args["nova_api_db_url"] and engine.SQLALCHEMY_ERROR is not None:
             return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
         try:

@@ -57,3 +57,27 @@ attributes:
     membership:
       - stackguard.nova.openstack
 """
+
+    ACTIONGROUP_DATABASES = r"""
+options: {}
+attributes:
+  action_group:
+    description: Takes the URLs of its databases from C(group/stackguard.nova.databases) in C(module_defaults).
+    support: full
+    membership:
+      - stackguard.nova.databases
+"""
+
+    # A module that takes both.
+    ACTIONGROUPS = r"""
+options: {}
+attributes:
+  action_group:
+    description:
+      - Takes its connection options from C(group/stackguard.nova.openstack) in C(module_defaults), and the URLs of its
+        databases from C(group/stackguard.nova.databases).
+    support: full
+    membership:
+      - stackguard.nova.openstack
+      - stackguard.nova.databases
+"""

@@ -16,12 +16,7 @@ options:
     type: bool
     default: false
     description:
-      - Take over an operation of another controller. Set it only if you know that the run there has ended.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description: Findings to override, each with C(code), C(object) and C(reason).
+      - Take over an operation of another controller. Only you know that it has ended there.
   state_dir:
     type: path
     default: /var/lib/stackguard

@@ -48,11 +48,15 @@ options:
   wait:
     type: bool
     default: true
-    description: Accepted so that one set of defaults serves C(openstack.cloud) too; it has no effect here.
+    description:
+      - Accepted so that one set of defaults serves C(openstack.cloud) too; it has no effect here.
+      - A task that sets it gets a warning.
   timeout:
     type: int
     default: 180
-    description: Accepted so that one set of defaults serves C(openstack.cloud) too; it has no effect here.
+    description:
+      - Accepted so that one set of defaults serves C(openstack.cloud) too; it has no effect here.
+      - A task that sets it gets a warning.
   api_timeout:
     type: int
     description: Seconds to wait for an answer to one request. Without it, the SDK's own rule applies.

@@ -23,6 +23,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes
   - stackguard.nova.attributes.info_module
   - stackguard.nova.attributes.action
+  - stackguard.nova.overrides
 options:
   evidence_dir:
     type: path
@@ -96,13 +97,7 @@ options:
   links_listed:
     type: int
     default: 1000
-    description: Number of wrong links of one code that are listed one by one. The rest is counted, and reported as
-      undecided.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description: Findings to override, each with C(code), C(object) and C(reason).
+    description: Wrong links of one code that are listed one by one. The rest is counted, and reported as undecided.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -122,13 +117,24 @@ EXAMPLES = r"""
     report_dir: ./again
     fail_on: never
 
-- name: Fail only where a blocker is new since last night
+- name: Put the evidence of an AWX job's slices together
+  stackguard.nova.audit:
+    evidence:
+      - /var/lib/stackguard/slices/1/evidence.json
+      - /var/lib/stackguard/slices/2/evidence.json
+    inventory_hosts: "{{ groups['compute'] }}"
+    report_dir: ./stackguard-reports
+
+- name: Override one finding, and fail on warnings too
   stackguard.nova.audit:
     evidence_dir: /run/stackguard-evidence
     report_dir: ./stackguard-reports
-    history: 14
-    history_dir: /var/lib/stackguard/history
-    fail_on: new_blocker
+    fail_on: warning
+    overrides:
+      - code: SG502
+        object: compute3
+        reason: its guests are test servers
+  register: audited
 """
 
 RETURN = r"""
@@ -148,6 +154,22 @@ counts:
   description: Number of findings by severity, of undecided checks, and of overridden findings.
   returned: when the evidence could be read
   type: dict
+  contains:
+    blocker:
+      description: Findings that block.
+      type: int
+    warning:
+      description: Findings to look at.
+      type: int
+    info:
+      description: Findings that are normal activity.
+      type: int
+    unchecked:
+      description: Checks that could not be decided.
+      type: int
+    overridden:
+      description: Findings that are overridden.
+      type: int
   sample: {blocker: 0, warning: 2, info: 1, unchecked: 0, overridden: 0}
 codes:
   description: Codes that were found.

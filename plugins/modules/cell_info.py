@@ -19,6 +19,7 @@ author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
   - stackguard.nova.attributes
+  - stackguard.nova.attributes.actiongroup_databases
   - stackguard.nova.attributes.info_module
   - stackguard.nova.databases
 options:
@@ -59,6 +60,8 @@ options:
     description:
       - Directory to write C(databases.json) to, for later modules. Then RV(databases) is not returned.
 seealso:
+  - module: stackguard.nova.compute_link
+  - module: stackguard.nova.audit
   - module: stackguard.nova.cloud_info
 """
 
@@ -98,11 +101,43 @@ unread:
   returned: always
   type: list
   elements: dict
+  contains:
+    part:
+      description: The part, as a dotted name.
+      type: str
+    reason:
+      description: Why it could not be read.
+      type: str
   sample: [{part: cells.cell2.services, reason: "Can't connect to MySQL server on 'db2' (timed out)"}]
 counts:
   description: Number of rows read, over all cells.
   returned: always
   type: dict
+  contains:
+    cells:
+      description: Cells.
+      type: int
+    services:
+      description: Compute services.
+      type: int
+    compute_nodes:
+      description: Compute nodes.
+      type: int
+    instances:
+      description: Instances.
+      type: int
+    migrations:
+      description: Unfinished migrations.
+      type: int
+    host_mappings:
+      description: Hosts that are mapped to a cell.
+      type: int
+    aggregate_hosts:
+      description: Hosts of aggregates.
+      type: int
+    agents:
+      description: Network agents.
+      type: int
   sample: {cells: 1, services: 3, compute_nodes: 3, instances: 12, migrations: 0, host_mappings: 3,
     aggregate_hosts: 3, agents: 3}
 refused:
@@ -110,6 +145,26 @@ refused:
   returned: with O(probe_rename=true)
   type: list
   elements: dict
+  contains:
+    database:
+      description: V(api), V(neutron), or C(cell:NAME).
+      type: str
+    table:
+      description: The table.
+      type: str
+    columns:
+      description: The columns.
+      type: list
+      elements: str
+    action:
+      description: V(select) or V(update).
+      type: str
+    allowed:
+      description: Whether the database user may do it.
+      type: bool
+    error:
+      description: The database's answer where not.
+      type: str
   sample: [{database: "cell:cell1", table: services, columns: [host], action: update, allowed: false,
     error: "UPDATE command denied to user 'reader'@'10.0.0.1' for table `nova`.`services` (1142)"}]
 digest:
@@ -126,6 +181,61 @@ databases:
   description: The result, with the content of C(databases.json).
   returned: without O(evidence_dir)
   type: dict
+  contains:
+    read_at:
+      description: When it was read.
+      type: str
+    api:
+      description: What the API database holds. Among it are host mappings and hosts of aggregates. It has C(location),
+        C(revision), C(scope), C(host_mappings), C(aggregate_hosts), C(unread) and C(name_rows).
+      type: dict
+    cells:
+      description: What each cell holds. Among it are services, compute nodes, instances and migrations. Each has
+        C(name), C(uuid), C(location), C(revision), C(has_compute_id), C(scope), C(services), C(compute_nodes),
+        C(instances), C(migrations), C(unread), C(dialect), C(collations) and C(name_rows).
+      type: list
+      elements: dict
+    neutron:
+      description: The agents in neutron's database. It has C(location), C(scope), C(agents) and C(unread).
+      type: dict
+    grants:
+      description: With O(probe_rename=true), each right that a rename needs, and whether the user has it.
+      type: list
+      elements: dict
+      contains:
+        database:
+          description: V(api), V(neutron), or C(cell:NAME).
+          type: str
+        table:
+          description: The table.
+          type: str
+        columns:
+          description: The columns.
+          type: list
+          elements: str
+        action:
+          description: V(select) or V(update).
+          type: str
+        allowed:
+          description: Whether the database user may do it.
+          type: bool
+        error:
+          description: The database's answer where not.
+          type: str
+    unread:
+      description: What could not be read.
+      type: list
+      elements: dict
+      contains:
+        part:
+          description: The part, as a dotted name.
+          type: str
+        reason:
+          description: Why it could not be read.
+          type: str
+    lock:
+      description: With O(probe_rename=true), whom a lock in the API database keeps out. It has C(scope) and C(reason).
+      type: dict
   sample: {read_at: "2026-11-21T07:29:47+00:00", api: {}, cells: [], neutron: null, grants: null, unread: []}
 """
 

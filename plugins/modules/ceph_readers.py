@@ -10,9 +10,10 @@ module: ceph_readers
 short_description: Choose the hosts that read Ceph, one for each cluster and pool
 version_added: 0.1.0
 description:
-  - Chooses the hosts that read Ceph from the evidence directory. The evidence shows the cluster (fsid) and pool of each
-    host, which M(stackguard.nova.compute_host_info) reads with O(stackguard.nova.compute_host_info#module:rbd). The
-    module never chooses by name alone, since the first host that answers may use another cluster.
+  - Internal, no stability promise. The roles of this collection call it.
+  - Decides from the evidence directory which hosts look into Ceph. The hosts said there which cluster (fsid) and pool
+    they reach, which M(stackguard.nova.compute_host_info) with O(stackguard.nova.compute_host_info#module:rbd) reads.
+    A host is never chosen by its name, since the first host that answers may be of another cluster.
   - Runs on the controller. Nothing is changed.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -48,6 +49,16 @@ readers:
   returned: success
   type: list
   elements: dict
+  contains:
+    name:
+      description: Inventory name of the host.
+      type: str
+    fsid:
+      description: The Ceph cluster that it reaches.
+      type: str
+    pool:
+      description: The pool that it reads.
+      type: str
   sample:
     - name: compute2
       fsid: 1c0b1b8e-6a43-4c8e-9d8c-4f7a53a0f4ab

@@ -21,6 +21,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.info_module
+  - stackguard.nova.attributes.action
   - stackguard.nova.openstack
 options:
   hosts:
@@ -51,6 +52,7 @@ options:
     description:
       - Directory to write C(cloud.json) to, for later modules. Then RV(cloud) is not returned.
 seealso:
+  - module: stackguard.nova.audit
   - module: stackguard.nova.cell_info
 """
 
@@ -68,6 +70,17 @@ EXAMPLES = r"""
     hosts: [compute1]
   delegate_to: localhost
   register: compute1
+
+- name: Read services and aggregates alone
+  stackguard.nova.cloud_info:
+    cloud: production
+    parts: [services, aggregates]
+  delegate_to: localhost
+  register: cloud
+
+- name: Show the compute services that are down
+  ansible.builtin.debug:
+    msg: "{{ cloud.cloud.services | selectattr('state', 'equalto', 'down') | map(attribute='host') | list }}"
 """
 
 RETURN = r"""
@@ -81,11 +94,43 @@ unread:
   returned: always
   type: list
   elements: dict
+  contains:
+    part:
+      description: The part, as a dotted name.
+      type: str
+    reason:
+      description: Why it could not be read.
+      type: str
   sample: [{part: agents, reason: "network: no endpoint in the catalogue"}]
 counts:
   description: Number of objects read.
   returned: always
   type: dict
+  contains:
+    services:
+      description: Compute services.
+      type: int
+    hypervisors:
+      description: Hypervisors.
+      type: int
+    servers:
+      description: Servers.
+      type: int
+    aggregates:
+      description: Aggregates.
+      type: int
+    providers:
+      description: Resource providers.
+      type: int
+    migrations:
+      description: Unfinished migrations.
+      type: int
+    agents:
+      description: Network agents.
+      type: int
+    ports:
+      description: Ports.
+      type: int
   sample: {services: 3, hypervisors: 3, servers: 12, aggregates: 2, providers: 3, migrations: 0, agents: 3, ports: 12}
 digest:
   description: SHA-256 of the result, without the time of reading.
@@ -101,6 +146,88 @@ cloud:
   description: The result, with the content of C(cloud.json).
   returned: without O(evidence_dir)
   type: dict
+  contains:
+    read_at:
+      description: When it was read.
+      type: str
+    scope:
+      description: The host names that it was narrowed to. It is empty where everything was read.
+      type: list
+      elements: str
+    compute_max_microversion:
+      description: Highest microversion of the compute API.
+      type: str
+    placement_max_microversion:
+      description: Highest microversion of placement.
+      type: str
+    catalog:
+      description: Service types of the catalogue.
+      type: list
+      elements: str
+    services:
+      description: Compute services. Each has C(id), C(host), C(binary), C(state), C(status), C(forced_down),
+        C(disabled_reason), C(zone) and C(updated_at).
+      type: list
+      elements: dict
+    hypervisors:
+      description: Hypervisors. Each has C(id), C(hypervisor_hostname), C(service_host), C(hypervisor_type), C(state),
+        C(status) and C(host_ip).
+      type: list
+      elements: dict
+    servers:
+      description: Servers. Each has C(id), C(name), C(project_id), C(status), C(host), C(hypervisor_hostname),
+        C(task_state), C(vm_state), C(power_state), C(availability_zone), C(locked), C(pinned_availability_zone),
+        C(volumes), C(flavor), C(image), C(config_drive) and C(metadata).
+      type: list
+      elements: dict
+    aggregates:
+      description: Aggregates with their hosts and metadata. Each has C(id), C(uuid), C(name), C(availability_zone),
+        C(hosts) and C(metadata).
+      type: list
+      elements: dict
+    providers:
+      description: Resource providers. Each has C(uuid), C(name), C(generation), C(root_provider_uuid),
+        C(parent_provider_uuid), C(allocations) and C(aggregates).
+      type: list
+      elements: dict
+    migrations:
+      description: Unfinished migrations. Each has C(id), C(uuid), C(migration_type), C(status), C(instance_uuid),
+        C(source_compute), C(source_node), C(dest_compute) and C(dest_node).
+      type: list
+      elements: dict
+    agents:
+      description: Network agents. Each has C(id), C(agent_type), C(binary), C(host), C(alive), C(admin_state_up),
+        C(heartbeat_timestamp), C(mode) and C(distributed).
+      type: list
+      elements: dict
+    ports:
+      description: Ports. Each has C(id), C(binding_host_id), C(binding_vif_type), C(status), C(device_id),
+        C(device_owner), C(mac_address), C(subnets) and C(subports).
+      type: list
+      elements: dict
+    unread:
+      description: What could not be read, or was not asked for.
+      type: list
+      elements: dict
+      contains:
+        part:
+          description: The part, as a dotted name.
+          type: str
+        reason:
+          description: Why it could not be read.
+          type: str
+    port_devices:
+      description: Where it was narrowed, the servers whose ports were asked for.
+      type: list
+      elements: str
+    routed_subnets:
+      description: Where it was narrowed, subnets of the ports that belong to a segment.
+      type: list
+      elements: str
+    ha_hosts:
+      description: Where it was narrowed, hosts of Masakari of these names. Each has C(id), C(name) and C(segment).
+      type: list
+      elements: dict
   sample: {read_at: "2026-11-21T07:29:48+00:00", scope: [compute1], compute_max_microversion: "2.104", services: []}
 """
 

@@ -167,6 +167,7 @@ options:
         certificates of libvirt, QEMU and nova-compute. Of options only the names leave the host, and of certificate
         files only the first certificate.
 seealso:
+  - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
 """
 
@@ -195,13 +196,141 @@ host:
       asked for, and what stayed C(unread).
   returned: when O(evidence_dir) is not given
   type: dict
+  contains:
+    inventory_name:
+      description: What the host is called in the evidence.
+      type: str
+    read_at:
+      description: When it was read, by the host's clock.
+      type: str
+    kernel_hostname:
+      description: The kernel's host name.
+      type: str
+    static_hostname:
+      description: The name in C(/etc/hostname).
+      type: str
+    fqdn:
+      description: The canonical name.
+      type: str
+    addresses:
+      description: Addresses of its interfaces, without loopback.
+      type: list
+      elements: str
+    machine_id:
+      description: The C(machine-id).
+      type: str
+    dmi_uuid:
+      description: Uuid of the firmware. It is empty where the machine has none.
+      type: str
+    compute_id_files:
+      description: Every C(compute_id) file. Each has C(path), C(read_by_nova), C(exists), C(uuid), C(owner), C(group),
+        C(mode), C(error), C(os_error) and C(unread).
+      type: list
+      elements: dict
+    nova_conf:
+      description: The options of nova-compute that decide its name, storage and starts. It has C(files), C(host),
+        C(state_path), C(my_ip), C(instances_path), C(compute_driver), C(images_type), C(images_rbd_pool), C(rbd_user),
+        C(images_rbd_ceph_conf), C(live_migration_inbound_addr), C(reserved_host_memory_mb), C(host_lines), C(log_file),
+        C(heal_instance_info_cache_interval), C(running_deleted_instance_action), C(live_migration_uri),
+        C(live_migration_scheme), C(virt_type), C(running_deleted_instance_timeout),
+        C(resume_guests_state_on_host_boot), C(sync_power_state_interval), C(environment) and
+        C(update_resources_interval).
+      type: dict
+    libvirt:
+      description: What libvirt says of itself. It has C(uri), C(version), C(hostname) and C(host_uuid).
+      type: dict
+    domains:
+      description: Every domain. Each has C(uuid), C(name), C(state), C(persistent), C(pid), C(pid_start),
+        C(memory_mib), C(vcpus), C(nova_name), C(nova_flavor), C(nova_project), C(machine_type), C(disks),
+        C(interfaces), C(xml_digest), C(rss_mib) and C(hugepage_kib).
+      type: list
+      elements: dict
+    memory:
+      description: Real memory, MiB. It has C(total_mib), C(available_mib), C(free_mib) and C(swap_free_mib).
+      type: dict
+    hugepages:
+      description: Huge pages by size and NUMA node. Each has C(size_kib), C(total), C(free), C(numa_node) and
+        C(reserved).
+      type: list
+      elements: dict
+    units:
+      description: Systemd units of nova-compute and of the network agents. Each has C(name), C(load_state),
+        C(active_state), C(sub_state), C(unit_file_state), C(fragment_path), C(main_pid) and C(blocked).
+      type: list
+      elements: dict
+    resolutions:
+      description: What names resolve to on this host. Each has C(name), C(addresses), C(canonical) and C(error).
+      type: list
+      elements: dict
+    etc_hosts:
+      description: Lines of C(/etc/hosts). Each has C(number), C(address), C(names) and C(text).
+      type: list
+      elements: dict
+    ovs_external_ids:
+      description: By name, the C(external_ids) of Open vSwitch.
+      type: dict
+    open_operations:
+      description: Unfinished operations whose journal is on this host. Each has C(operation_id), C(kind), C(state),
+        C(started_at) and C(subject).
+      type: list
+      elements: dict
+    nova_version:
+      description: Version of the nova package.
+      type: str
+    neutron_host:
+      description: The host name in the network agent's configuration.
+      type: str
+    neutron_host_lines:
+      description: The lines that set it. Each has C(path), C(number) and C(text).
+      type: list
+      elements: dict
+    rbd:
+      description: Ceph as this host sees it, with O(rbd=true). It has C(via), C(fsid), C(pool), C(instances),
+        C(images), C(blocklist), C(unread), C(client_address), C(opened), C(infrastructure), C(blocklist_word),
+        C(rights) and C(volumes).
+      type: dict
+    unread:
+      description: The parts that could not be read.
+      type: list
+      elements: dict
+      contains:
+        part:
+          description: The part, as a dotted name.
+          type: str
+        reason:
+          description: Why it could not be read.
+          type: str
+    definitions:
+      description: Definitions of the guests, with O(definitions=true). Each has C(uuid), C(name), C(read_at), C(live)
+        and C(inactive).
+      type: list
+      elements: dict
+    qemu_processes:
+      description: By uuid of the domain, the process id of a QEMU that runs here.
+      type: dict
+    boot_id:
+      description: The kernel's id of this boot.
+      type: str
+    name_spaces:
+      description: By whose host name nova-compute, libvirt and the agents go. Each has C(service), C(what), C(own),
+        C(hostname) and C(reason).
+      type: list
+      elements: dict
+    name_users:
+      description: What else goes by the host's name, with O(name_users=true). It has C(residents), C(options),
+        C(cloud_init), C(certificates) and C(unread).
+      type: dict
+    rehearsal:
+      description: Always V(null) here. A rename fills it in. It has C(name), C(hostname), C(reason), C(unresolved),
+        C(now) and C(undecided).
+      type: dict
   sample:
     inventory_name: compute1
     kernel_hostname: compute1
     libvirt: {uri: "qemu:///system", version: 9.0.0, hostname: compute1, host_uuid: null}
     unread: []
 definitions:
-  description: The XML of guests by its SHA-256, normalised and without secrets.
+  description: By SHA-256, the XML of guests, normalised and without secrets.
   returned: with O(definitions=true), when O(evidence_dir) is not given
   type: dict
   sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}
@@ -240,12 +369,28 @@ volumes:
   description: Volumes in Ceph that the domains have, by their definitions, as C(uuids), and the C(pools) they are in.
   returned: when O(evidence_dir) is given
   type: dict
+  contains:
+    uuids:
+      description: Uuids of the volumes.
+      type: list
+      elements: str
+    pools:
+      description: The pools that they are in.
+      type: list
+      elements: str
   sample: {pools: [volumes], uuids: [6f1d9b52-40f5-4d6c-8a59-0d35f9f0a1c3]}
 unread:
   description: The parts that could not be read, each with the reason.
   returned: success
   type: list
   elements: dict
+  contains:
+    part:
+      description: The part, as a dotted name.
+      type: str
+    reason:
+      description: Why it could not be read.
+      type: str
   sample: [{part: ovs_external_ids, reason: Open vSwitch is not installed on this host}]
 """
 
@@ -253,7 +398,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as host
 
 

@@ -26,10 +26,11 @@ author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
   - stackguard.nova.attributes
-  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.attributes.actiongroups
   - stackguard.nova.openstack
   - stackguard.nova.databases
   - stackguard.nova.approved_plan
+  - stackguard.nova.overrides
 attributes:
   check_mode:
     support: full
@@ -76,16 +77,8 @@ options:
     elements: str
     default: []
     description:
-      - Inventory names of the other compute hosts that should be in the evidence. A host without evidence counts as one
-        that did not answer; the report lists the checks that need it.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description:
-      - Findings to override, each with the keys C(code), C(object) (its id or name) and C(reason).
-      - Findings that their page calls absolute cannot be overridden, and a rename that cannot be planned is always
-        refused.
+      - Inventory names of the other compute hosts that should be in the evidence. One of which nothing is there counts
+        as a host that did not answer, so that the report says that nothing was compared with it.
   strategy:
     type: str
     default: in_place
@@ -188,6 +181,9 @@ options:
       - With O(strategy=drain) the run reads only the new name's queues.
 requirements:
   - amqp >= 5.0 (for O(rabbit_url))
+seealso:
+  - module: stackguard.nova.compute_host_info
+  - module: stackguard.nova.compute_id_file
 """
 
 EXAMPLES = r"""
@@ -205,6 +201,27 @@ EXAMPLES = r"""
     rename_from: compute1
     rename_to: cn-rack7.example
     action: status
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+
+- name: Override a finding that is known, and carry out the plan that was approved only
+  stackguard.nova.compute_host_rename:
+    cloud: production
+    rename_from: compute1
+    rename_to: cn-rack7.example
+    evidence_dir: /run/stackguard-evidence
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    expect_plan: "{{ approved_plan_sha256 }}"
+    overrides:
+      - code: SG305
+        object: compute1
+        reason: the agent is restarted in the same window
+
+- name: Roll an interrupted rename back
+  stackguard.nova.compute_host_rename:
+    cloud: production
+    rename_from: compute1
+    rename_to: cn-rack7.example
+    action: rollback
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
 """
 
@@ -233,11 +250,150 @@ report:
       changed during the operation.
   returned: when a rename was to begin, or a resume ended it
   type: dict
+  contains:
+    schema:
+      description: Version of the report's form.
+      type: int
+    verdict:
+      description: V(pass), V(warn) or V(block).
+      type: str
+    generated_at:
+      description: When the evidence was collected.
+      type: str
+    hosts:
+      description: Compute hosts, read or not.
+      type: int
+    servers:
+      description: Servers.
+      type: int
+    findings:
+      description: What was found, sorted by code and object.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code, such as V(SG502).
+          type: str
+        slug:
+          description: The code's name, such as V(overcommitted-destination).
+          type: str
+        severity:
+          description: V(blocker), V(warning) or V(info).
+          type: str
+        object:
+          description: What it is about.
+          type: dict
+          contains:
+            kind:
+              description: What it is, such as V(instance) or V(compute_node).
+              type: str
+            id:
+              description: Its uuid where it has one, else its database id or name.
+              type: str
+            name:
+              description: Its name; V(null) where it has none.
+              type: str
+            host:
+              description: The compute host that it belongs to; V(null) where there is none.
+              type: str
+        evidence:
+          description: By name, what was read.
+          type: dict
+        remedy:
+          description: What to do next.
+          type: str
+    unchecked:
+      description: What could not be decided. A pass needs this to be empty.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code that could not be decided.
+          type: str
+        object:
+          description: Of what it could not be decided.
+          type: str
+        reason:
+          description: Why not.
+          type: str
+    counts:
+      description: Number of findings by severity, and of what was not decided.
+      type: dict
+      contains:
+        blocker:
+          description: Findings that block.
+          type: int
+        warning:
+          description: Findings to look at.
+          type: int
+        info:
+          description: Findings that are normal activity.
+          type: int
+        unchecked:
+          description: Checks that could not be decided.
+          type: int
+        overridden:
+          description: Findings that are overridden.
+          type: int
   sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}
 plan:
   description: The steps, with every value before and after.
   returned: when a rename was to begin and no finding blocked it
   type: dict
+  contains:
+    kind:
+      description: Which operation it is of.
+      type: str
+    operation_id:
+      description: Id of the operation.
+      type: str
+    subject:
+      description: What it is about, for people.
+      type: str
+    steps:
+      description: The steps, in order.
+      type: list
+      elements: dict
+      contains:
+        name:
+          description: The step's name, as in the journal.
+          type: str
+        title:
+          description: What it does, for people.
+          type: str
+        where:
+          description: V(host) or V(controller).
+          type: str
+        action:
+          description: Which code carries it out.
+          type: str
+        params:
+          description: By name, all that the action is given. It differs from action to action.
+          type: dict
+        changes:
+          description: Every value that the step changes.
+          type: list
+          elements: dict
+          contains:
+            where:
+              description: Where the value is stored.
+              type: str
+            what:
+              description: Which value it is.
+              type: str
+            before:
+              description: What is there before.
+              type: str
+            after:
+              description: What is there after.
+              type: str
+            measured:
+              description: Whether it depends on a measurement, which the run takes again.
+              type: bool
+    notes:
+      description: What to know besides.
+      type: list
+      elements: str
   sample: {kind: rename, subject: compute1 -> cn-rack7.example, steps: []}
 plan_sha256:
   description:
@@ -256,11 +412,28 @@ progress:
   returned: when an operation is open
   type: list
   elements: dict
+  contains:
+    name:
+      description: The step's name.
+      type: str
+    title:
+      description: What it does.
+      type: str
+    state:
+      description: Its state.
+      type: str
   sample: [{name: cell_database, title: "cell database cell1: 1 service, 1 compute node, 6 instances", state: done}]
 history:
   description: The history of the journal, in order.
   returned: with O(action=status) when an operation is open
   type: list
   elements: dict
+  contains:
+    at:
+      description: When.
+      type: str
+    text:
+      description: What was noted.
+      type: str
   sample: [{at: "2026-11-21T03:00:00Z", text: opened}]
 """

@@ -10,11 +10,12 @@ module: compute_host_step
 short_description: Execute steps of a plan on a compute host
 version_added: 0.1.0
 description:
-  - Executes on a compute host the plan of M(stackguard.nova.compute_host_rename), and keeps its journal there.
-  - Internal. Other modules of this collection call it with the plan in their journal; this module does not check
-    whether a step makes sense. Do not call it from a playbook.
-  - Every request can be repeated. A request whose guard does not hold (a line, a name or a unit that differs from the
-    plan) fails, and later requests are not begun.
+  - Internal, no stability promise. The operations of this collection call it.
+  - Carries out on a compute host what M(stackguard.nova.compute_host_rename) has planned, and keeps its journal there.
+  - It takes the plan that they journaled; nothing checks here whether a step makes sense. Do not call it from a
+    playbook.
+  - Every request can be repeated. A request whose guard does not hold (a line, a name or a unit that is not what the
+    plan says) fails, and those after it are not begun.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -75,6 +76,14 @@ results:
   returned: always
   type: list
   elements: dict
+  contains:
+    ok:
+      description: Whether the request was carried out.
+      type: bool
+    journals:
+      description: Of C(journal_list), the journals on this host. Each has C(kind), C(operation_id) and C(state).
+      type: list
+      elements: dict
   sample: [{ok: true, journals: []}]
 changed_meanwhile:
   description: Whether the failed request found other values than planned, and changed nothing itself.

@@ -111,6 +111,29 @@ decision:
     not be noticed.
   returned: success
   type: dict
+  contains:
+    uuid:
+      description: The uuid.
+      type: str
+    cell:
+      description: The cell that the compute node is in.
+      type: str
+    node_id:
+      description: Database id of the compute node.
+      type: int
+    host:
+      description: Its host name.
+      type: str
+    hypervisor_hostname:
+      description: Its hypervisor host name.
+      type: str
+    path:
+      description: The file.
+      type: str
+    unseen:
+      description: Hosts that were not read.
+      type: list
+      elements: str
   sample:
     uuid: 1cff775e-46bf-4a92-9aef-068925bfe4ab
     cell: cell1

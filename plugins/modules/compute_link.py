@@ -23,9 +23,11 @@ author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
   - stackguard.nova.attributes
+  - stackguard.nova.attributes.actiongroup_databases
   - stackguard.nova.attributes.action
   - stackguard.nova.databases
   - stackguard.nova.approved_plan
+  - stackguard.nova.overrides
 attributes:
   check_mode:
     support: full
@@ -59,25 +61,21 @@ options:
   batch_size:
     type: int
     default: 1000
-    description: Number of rows in one transaction. At most 10 if it locks rows of C(services), since heartbeats wait
-      for these locks.
-  limit:
+    description: Rows in one transaction. At most 10 where it locks rows of C(services), since heartbeats wait for them.
+  max_rows:
     type: int
+    aliases: [limit]
     default: 1000
-    description: Refuse if the repair would change more rows than this.
-  operation:
+    description: Refuse where more rows than this would change.
+  operation_id:
     type: str
-    description: With O(action=rollback), the id of the repair to roll back. By default the last one.
+    aliases: [operation]
+    description: With O(action=rollback), the id of the repair to undo. By default the last one.
   evidence_dir:
     type: path
     description:
-      - Directory on the controller with the results of M(stackguard.nova.compute_host_info) and
-        M(stackguard.nova.cloud_info). Without it no host proves a link, and SG203 and SG214 stay.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description: Findings to override, each with the keys C(code), C(object) and C(reason).
+      - Directory on the controller with what M(stackguard.nova.compute_host_info) and M(stackguard.nova.cloud_info)
+        read. Without it nothing is proven by hosts, and SG203 and SG214 stay.
   fail_when_left:
     type: bool
     default: true
@@ -93,6 +91,7 @@ options:
     description: Directory on the controller. In check mode the module writes C(plan.json) into it, with its
       C(plan_sha256).
 seealso:
+  - module: stackguard.nova.audit
   - module: stackguard.nova.cell_info
 """
 
@@ -101,7 +100,7 @@ EXAMPLES = r"""
   stackguard.nova.compute_link:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     codes: [SG211]
-    limit: 100000
+    max_rows: 100000
   delegate_to: localhost
   run_once: true
 
@@ -111,6 +110,16 @@ EXAMPLES = r"""
     action: rollback
   delegate_to: localhost
   run_once: true
+
+- name: Show what would be repaired on two hosts
+  stackguard.nova.compute_link:
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    hosts: [compute1, compute2]
+    evidence_dir: /run/stackguard-evidence
+  delegate_to: localhost
+  run_once: true
+  check_mode: true
+  diff: true
 """
 
 RETURN = r"""
@@ -146,6 +155,25 @@ counts:
     - C(doubtful) counts changed rows whose service or node had changed when the module read it again after the commit.
   returned: when it was not refused
   type: dict
+  contains:
+    changed:
+      description: Rows that were changed.
+      type: int
+    already:
+      description: Rows that were right already.
+      type: int
+    gone:
+      description: Rows that were deleted meanwhile.
+      type: int
+    skipped:
+      description: Rows that changed meanwhile.
+      type: int
+    unproven:
+      description: Rows of which it is not known whether they were repaired.
+      type: int
+    doubtful:
+      description: Rows whose service or node changed at the same time.
+      type: int
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
@@ -163,6 +191,23 @@ remaining:
     - C(not_looked_at) lists sources that could not be read and may hold links of O(codes).
   returned: with O(action=apply), when it was not refused
   type: dict
+  contains:
+    asked:
+      description: Wrong links of O(codes).
+      type: int
+    other:
+      description: Wrong links of other codes.
+      type: int
+    accepted:
+      description: Wrong links that O(overrides) names.
+      type: int
+    in_flight:
+      description: Links that could not be judged now.
+      type: int
+    not_looked_at:
+      description: What could not be read and may hold links of O(codes).
+      type: list
+      elements: str
   sample: {asked: 1, other: 0, accepted: 0, in_flight: 0, not_looked_at: []}
 repairs:
   description: The rows that were (or would be) changed, and those that were left; at most 1000. The journal has all
@@ -170,6 +215,41 @@ repairs:
   returned: when rows were to be changed
   type: list
   elements: dict
+  contains:
+    code:
+      description: Code of the finding.
+      type: str
+    object:
+      description: What the row is of.
+      type: dict
+      contains:
+        kind:
+          description: What it is, such as V(instance) or V(compute_node).
+          type: str
+        id:
+          description: Its uuid where it has one, else its database id or name.
+          type: str
+        name:
+          description: Its name; V(null) where it has none.
+          type: str
+        host:
+          description: The compute host that it belongs to; V(null) where there is none.
+          type: str
+    row:
+      description: Cell, table and id.
+      type: str
+    before:
+      description: By column, what was there.
+      type: dict
+    after:
+      description: By column, what is written.
+      type: dict
+    why:
+      description: Why that is certain.
+      type: str
+    outcome:
+      description: What became of it.
+      type: str
   sample:
     - code: SG211
       object: {kind: instance, id: 9d7f3c9e-0a53-5c5c-8bb8-5f8f0c2f6f5e, name: web1, host: compute1}
@@ -182,5 +262,90 @@ report:
   description: The findings, as in C(report.json); after a repair, the remaining ones.
   returned: with O(action=apply)
   type: dict
+  contains:
+    schema:
+      description: Version of the report's form.
+      type: int
+    verdict:
+      description: V(pass), V(warn) or V(block).
+      type: str
+    generated_at:
+      description: When the evidence was collected.
+      type: str
+    hosts:
+      description: Compute hosts, read or not.
+      type: int
+    servers:
+      description: Servers.
+      type: int
+    findings:
+      description: What was found, sorted by code and object.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code, such as V(SG502).
+          type: str
+        slug:
+          description: The code's name, such as V(overcommitted-destination).
+          type: str
+        severity:
+          description: V(blocker), V(warning) or V(info).
+          type: str
+        object:
+          description: What it is about.
+          type: dict
+          contains:
+            kind:
+              description: What it is, such as V(instance) or V(compute_node).
+              type: str
+            id:
+              description: Its uuid where it has one, else its database id or name.
+              type: str
+            name:
+              description: Its name; V(null) where it has none.
+              type: str
+            host:
+              description: The compute host that it belongs to; V(null) where there is none.
+              type: str
+        evidence:
+          description: By name, what was read.
+          type: dict
+        remedy:
+          description: What to do next.
+          type: str
+    unchecked:
+      description: What could not be decided. A pass needs this to be empty.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code that could not be decided.
+          type: str
+        object:
+          description: Of what it could not be decided.
+          type: str
+        reason:
+          description: Why not.
+          type: str
+    counts:
+      description: Number of findings by severity, and of what was not decided.
+      type: dict
+      contains:
+        blocker:
+          description: Findings that block.
+          type: int
+        warning:
+          description: Findings to look at.
+          type: int
+        info:
+          description: Findings that are normal activity.
+          type: int
+        unchecked:
+          description: Checks that could not be decided.
+          type: int
+        overridden:
+          description: Findings that are overridden.
+          type: int
   sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}
 """

@@ -10,6 +10,8 @@ module: compute_service_hold
 short_description: Force a compute service down and hold it, or release it
 version_added: 0.1.0
 description:
+  - Internal, no stability promise. The roles P(stackguard.nova.evacuate_host#role) and
+    P(stackguard.nova.return_host#role) call it.
   - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
     and no other operation uses the host. The module refuses a service that another operation holds.
   - Fence the host first. This marks it as dead in Nova; it does not power it off.
@@ -52,9 +54,10 @@ options:
   disabled_reason:
     type: str
     description: Reason for a released service with the status C(disabled).
-  takes_over:
+  ended_reasons:
     type: list
     elements: str
+    aliases: [takes_over]
     default: []
     description: Reasons of operations that have ended. The module may hold a service again that one of them holds.
 seealso:
@@ -74,11 +77,31 @@ before:
   description: Status, reason and forced_down before the change.
   returned: success
   type: dict
+  contains:
+    status:
+      description: V(enabled) or V(disabled).
+      type: str
+    disabled_reason:
+      description: The reason of a disabled service.
+      type: str
+    forced_down:
+      description: Whether it is forced down.
+      type: bool
   sample: {status: enabled, disabled_reason: null, forced_down: false}
 after:
   description: Status, reason and forced_down now.
   returned: success
   type: dict
+  contains:
+    status:
+      description: V(enabled) or V(disabled).
+      type: str
+    disabled_reason:
+      description: The reason of a disabled service.
+      type: str
+    forced_down:
+      description: Whether it is forced down.
+      type: bool
   sample: {status: disabled, disabled_reason: "stackguard:evacuate:5f0a6f0f7a11", forced_down: true}
 """
 
@@ -118,7 +141,7 @@ def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str
         raise ApiError(f"no compute service of {params['host']}")
     found = service.disabled_reason or ""
     before, after = shown(service), wanted(params)
-    if before != after and found.startswith(OURS) and found not in (params["reason"], *params["takes_over"]):
+    if before != after and found.startswith(OURS) and found not in (params["reason"], *params["ended_reasons"]):
         raise ApiError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
     if before != after and params["state"] == "released" and found != params["reason"]:
         raise ApiError(
@@ -142,7 +165,7 @@ def main() -> None:
             reason={"type": "str", "required": True},
             status={"type": "str", "default": "enabled", "choices": ["enabled", "disabled"]},
             disabled_reason={"type": "str"},
-            takes_over={"type": "list", "elements": "str", "default": []},
+            ended_reasons={"type": "list", "elements": "str", "default": [], "aliases": ["takes_over"]},
         ),
         supports_check_mode=True,
     )

@@ -52,6 +52,7 @@ options:
     default: qemu:///system
     description: libvirt URI. The connection is read-only.
 seealso:
+  - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.audit
 """
 
@@ -66,6 +67,11 @@ EXAMPLES = r"""
     guests: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
     record: false
   register: drift
+
+- name: Return the definitions, and keep nothing
+  stackguard.nova.domain_definition:
+    guests: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
+  register: guest
 """
 
 RETURN = r"""
@@ -74,15 +80,64 @@ findings:
   returned: with O(definitions_dir)
   type: list
   elements: dict
+  contains:
+    code:
+      description: The code, such as V(SG502).
+      type: str
+    slug:
+      description: The code's name, such as V(overcommitted-destination).
+      type: str
+    severity:
+      description: V(blocker), V(warning) or V(info).
+      type: str
+    object:
+      description: What it is about.
+      type: dict
+      contains:
+        kind:
+          description: What it is, such as V(instance) or V(compute_node).
+          type: str
+        id:
+          description: Its uuid where it has one, else its database id or name.
+          type: str
+        name:
+          description: Its name; V(null) where it has none.
+          type: str
+        host:
+          description: The compute host that it belongs to; V(null) where there is none.
+          type: str
+    evidence:
+      description: By name, what was read.
+      type: dict
+    remedy:
+      description: What to do next.
+      type: str
   sample: [{code: SG601, slug: address-drift, severity: warning, evidence: {}, remedy: Inform its owner.}]
 guests:
   description: Each guest with its devices.
   returned: success
   type: list
   elements: dict
+  contains:
+    uuid:
+      description: The guest's uuid.
+      type: str
+    name:
+      description: libvirt's name of it.
+      type: str
+    read_at:
+      description: When it was read.
+      type: str
+    live:
+      description: What runs; V(null) where it does not run. It has C(sha256), C(machine_type), C(cpu) and C(devices).
+      type: dict
+    inactive:
+      description: What its next start would take; V(null) where it is transient. It has C(sha256), C(machine_type),
+        C(cpu) and C(devices).
+      type: dict
   sample: [{uuid: 0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, name: instance-00000001, live: {}, inactive: {}}]
 definitions:
-  description: The XML by its SHA-256, normalised and without secrets.
+  description: By SHA-256, the XML, normalised and without secrets.
   returned: without O(definitions_dir)
   type: dict
   sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}
@@ -93,7 +148,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import libvirt
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
 

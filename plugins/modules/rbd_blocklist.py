@@ -121,6 +121,11 @@ EXAMPLES = r"""
     state: listed
     addresses: [192.0.2.11]
     fsid: da0d2b0c-0824-5eed-b650-1f58a483491c
+
+- name: Take the addresses off when no QEMU of the host runs any more
+  stackguard.nova.rbd_blocklist:
+    state: absent
+    addresses: [192.0.2.11]
 """
 
 RETURN = r"""
@@ -131,6 +136,19 @@ entries:
   returned: success
   type: list
   elements: dict
+  contains:
+    address:
+      description: The address.
+      type: str
+    entry:
+      description: The entry of the list that refuses it.
+      type: str
+    until:
+      description: When Ceph takes the entry off.
+      type: str
+    changed:
+      description: Whether it was added or removed now.
+      type: bool
   sample: [{address: 192.0.2.11, entry: "192.0.2.11:0/0", until: "2031-11-21T14:37:15.000000+0000", changed: true}]
 listed:
   description: Those of the addresses that were on the list afterwards.
@@ -145,6 +163,19 @@ covered:
   returned: success
   type: list
   elements: dict
+  contains:
+    address:
+      description: The address.
+      type: str
+    entry:
+      description: The entry of the list that refuses it.
+      type: str
+    until:
+      description: When Ceph takes the entry off.
+      type: str
+    changed:
+      description: Whether it was added or removed now.
+      type: bool
   sample: []
 changed_entries:
   description: The added or removed addresses.
@@ -173,7 +204,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError

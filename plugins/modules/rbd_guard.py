@@ -125,6 +125,19 @@ images:
   returned: success
   type: list
   elements: dict
+  contains:
+    image:
+      description: Name of the image.
+      type: str
+    id:
+      description: Ceph's own id of it.
+      type: str
+    changed:
+      description: Whether its snapshot was made or removed now.
+      type: bool
+    guarded:
+      description: Whether the snapshot was there when the image was read back.
+      type: bool
   sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true, guarded: true}]
 without:
   description:
@@ -167,7 +180,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError

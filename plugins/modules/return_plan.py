@@ -10,10 +10,11 @@ module: return_plan
 short_description: Judge whether nova-compute may start on an evacuated host, and plan what to clear first
 version_added: 0.1.0
 description:
-  - Decides from the evidence directory what a start of nova-compute would do to each domain of the host, and what
-    remains of an evacuation. Returns the plan of what is safe to clear, or all blocking findings. Changes nothing.
-  - The evidence must hold the host itself, one other host for each Ceph cluster and pool that read the images of the
-    host's domains and the OSD blocklist, the databases with the rows of all domains of the host, and the APIs.
+  - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
+  - Decides from the evidence directory what a start of nova-compute would do to each domain of the host, and what an
+    evacuation left behind. Returns the plan of what is safe to clear, or every reason why not. Nothing is changed.
+  - The evidence must hold the host itself, one other host for each Ceph cluster and pool that looked for the images of
+    the host's domains and read the OSD blocklist, the databases with the rows of all domains of the host, and the APIs.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -22,6 +23,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.info_module
   - stackguard.nova.attributes.action
   - stackguard.nova.approved_plan
+  - stackguard.nova.overrides
 options:
   return_host:
     type: str
@@ -43,11 +45,6 @@ options:
     type: path
     required: true
     description: Directory with the evidence.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description: Findings to override, each with C(code), C(object) and C(reason).
   journals:
     type: list
     elements: dict
@@ -106,6 +103,60 @@ plan:
   description: Every step, with what it changes.
   returned: unless it is refused
   type: dict
+  contains:
+    kind:
+      description: Which operation it is of.
+      type: str
+    operation_id:
+      description: Id of the operation.
+      type: str
+    subject:
+      description: What it is about, for people.
+      type: str
+    steps:
+      description: The steps, in order.
+      type: list
+      elements: dict
+      contains:
+        name:
+          description: The step's name, as in the journal.
+          type: str
+        title:
+          description: What it does, for people.
+          type: str
+        where:
+          description: V(host) or V(controller).
+          type: str
+        action:
+          description: Which code carries it out.
+          type: str
+        params:
+          description: By name, all that the action is given. It differs from action to action.
+          type: dict
+        changes:
+          description: Every value that the step changes.
+          type: list
+          elements: dict
+          contains:
+            where:
+              description: Where the value is stored.
+              type: str
+            what:
+              description: Which value it is.
+              type: str
+            before:
+              description: What is there before.
+              type: str
+            after:
+              description: What is there after.
+              type: str
+            measured:
+              description: Whether it depends on a measurement, which the run takes again.
+              type: bool
+    notes:
+      description: What to know besides.
+      type: list
+      elements: str
   sample: {kind: return, operation_id: none, subject: compute1, steps: [], notes: []}
 plan_sha256:
   description: Checksum of the plan, for O(expect_plan) of a later run.
@@ -116,12 +167,34 @@ domains:
   description: The parameters of C(end_domains) of M(stackguard.nova.compute_host_step); C(domains) may be empty.
   returned: unless it is refused
   type: dict
+  contains:
+    uri:
+      description: Where libvirt is reached.
+      type: str
+    domains:
+      description: Domains to end. Each has C(uuid) and C(name), and what it must still be like.
+      type: list
+      elements: dict
   sample: {uri: "qemu:///system", domains: []}
 lifts:
   description: Addresses to remove from the OSD blocklist, for each cluster, with the host that removes them.
   returned: unless it is refused
   type: list
   elements: dict
+  contains:
+    fsid:
+      description: The Ceph cluster.
+      type: str
+    pool:
+      description: The pool that the host reaches.
+      type: str
+    reader:
+      description: Inventory name of the host that takes them off.
+      type: str
+    addresses:
+      description: The addresses.
+      type: list
+      elements: str
   sample:
     - fsid: 1c0b1b8e-6a43-4c8e-9d8c-4f7a53a0f4ab
       pool: vms
@@ -142,5 +215,90 @@ report:
   description: The findings, as in C(report.json).
   returned: always
   type: dict
+  contains:
+    schema:
+      description: Version of the report's form.
+      type: int
+    verdict:
+      description: V(pass), V(warn) or V(block).
+      type: str
+    generated_at:
+      description: When the evidence was collected.
+      type: str
+    hosts:
+      description: Compute hosts, read or not.
+      type: int
+    servers:
+      description: Servers.
+      type: int
+    findings:
+      description: What was found, sorted by code and object.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code, such as V(SG502).
+          type: str
+        slug:
+          description: The code's name, such as V(overcommitted-destination).
+          type: str
+        severity:
+          description: V(blocker), V(warning) or V(info).
+          type: str
+        object:
+          description: What it is about.
+          type: dict
+          contains:
+            kind:
+              description: What it is, such as V(instance) or V(compute_node).
+              type: str
+            id:
+              description: Its uuid where it has one, else its database id or name.
+              type: str
+            name:
+              description: Its name; V(null) where it has none.
+              type: str
+            host:
+              description: The compute host that it belongs to; V(null) where there is none.
+              type: str
+        evidence:
+          description: By name, what was read.
+          type: dict
+        remedy:
+          description: What to do next.
+          type: str
+    unchecked:
+      description: What could not be decided. A pass needs this to be empty.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code that could not be decided.
+          type: str
+        object:
+          description: Of what it could not be decided.
+          type: str
+        reason:
+          description: Why not.
+          type: str
+    counts:
+      description: Number of findings by severity, and of what was not decided.
+      type: dict
+      contains:
+        blocker:
+          description: Findings that block.
+          type: int
+        warning:
+          description: Findings to look at.
+          type: int
+        info:
+          description: Findings that are normal activity.
+          type: int
+        unchecked:
+          description: Checks that could not be decided.
+          type: int
+        overridden:
+          description: Findings that are overridden.
+          type: int
   sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
 """

@@ -10,14 +10,15 @@ module: server_evacuate
 short_description: Evacuate the servers of a dead compute host, call by call
 version_added: 0.1.0
 description:
-  - Evacuates one dead compute host. One call does as much as the facts of the hosts allow, and returns RV(needs), which
-    only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides that and calls again, until
-    RV(needs) is empty.
-  - The operation keeps its journal in O(state_dir) on the host of the task, and calls the APIs from the controller.
-  - The module sends a server only with a proven fence, a guard snapshot on each of its images, and no other client that
-    has one of them open. It names a host that the scheduler checks, uses a microversion that keeps the power state
-    (2.68) or leaves the server stopped (2.95), and never uses C(force).
-  - The last call of a run writes the report and publishes the outcome for workflows.
+  - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
+  - Carries out the evacuation of one dead compute host. One call does what it can with what was read on the hosts, and
+    returns RV(needs), what only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides that
+    and calls again, until RV(needs) is empty.
+  - The operation keeps its journal in O(state_dir) on the host of the task, and runs the APIs from the controller.
+  - A server is sent only while a fence is proven, each of its images has its guard snapshot, and no other client has
+    one of them open. It goes to a named host that the scheduler checks, with a microversion that keeps its power state
+    (2.68) or leaves it stopped (2.95), and never with C(force).
+  - A call that ends the operation leaves the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -26,6 +27,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
   - stackguard.nova.approved_plan
+  - stackguard.nova.overrides
 attributes:
   check_mode:
     support: full
@@ -80,12 +82,7 @@ options:
   take_over:
     type: bool
     default: false
-    description: Take over an operation of another controller. Set it only if you know that the run there has ended.
-  overrides:
-    type: list
-    elements: dict
-    default: []
-    description: Findings to override, each with C(code), C(object) and C(reason).
+    description: Resume or abort an operation that was begun on another controller and whose run has ended there.
   fence:
     type: str
     description:
@@ -238,6 +235,26 @@ needs:
   returned: always
   type: list
   elements: dict
+  contains:
+    kind:
+      description: What is needed, such as V(read_hosts). What else the entry holds depends on it.
+      type: str
+    hosts:
+      description: With V(read_hosts), inventory names of the hosts to read; V(null) for all.
+      type: list
+      elements: str
+    instances:
+      description: With V(read_hosts), servers whose images are looked at.
+      type: list
+      elements: str
+    readers:
+      description: With V(read_hosts), hosts that look into Ceph.
+      type: list
+      elements: str
+    volumes:
+      description: With V(read_hosts), volumes whose images are looked for.
+      type: list
+      elements: str
   sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: []}]
 state:
   description:
@@ -257,9 +274,25 @@ arrived:
   returned: when the run has ended
   type: list
   elements: dict
+  contains:
+    uuid:
+      description: The server's uuid.
+      type: str
+    name:
+      description: Its name.
+      type: str
+    host:
+      description: Where it is.
+      type: str
+    status:
+      description: Its status in Nova.
+      type: str
+    state:
+      description: Where the operation stands with it.
+      type: str
   sample: [{uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, host: compute3, status: ACTIVE, state: verified}]
 left:
-  description: Servers that stay on the dead host, by uuid, with the reason for each.
+  description: By uuid, the servers that stay on the dead host, and what keeps each there.
   returned: when the run has ended
   type: dict
   sample: {}
@@ -274,7 +307,7 @@ report_file:
   type: str
   sample: /home/operator/stackguard-reports/report.json
 placements:
-  description: By server, its destination with the reason, or the reasons against every host.
+  description: By uuid, where each server goes and why; or what speaks against every host.
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:
@@ -283,6 +316,60 @@ plan:
   description: Every step, with what it changes.
   returned: when the run has ended, without O(report_dir)
   type: dict
+  contains:
+    kind:
+      description: Which operation it is of.
+      type: str
+    operation_id:
+      description: Id of the operation.
+      type: str
+    subject:
+      description: What it is about, for people.
+      type: str
+    steps:
+      description: The steps, in order.
+      type: list
+      elements: dict
+      contains:
+        name:
+          description: The step's name, as in the journal.
+          type: str
+        title:
+          description: What it does, for people.
+          type: str
+        where:
+          description: V(host) or V(controller).
+          type: str
+        action:
+          description: Which code carries it out.
+          type: str
+        params:
+          description: By name, all that the action is given. It differs from action to action.
+          type: dict
+        changes:
+          description: Every value that the step changes.
+          type: list
+          elements: dict
+          contains:
+            where:
+              description: Where the value is stored.
+              type: str
+            what:
+              description: Which value it is.
+              type: str
+            before:
+              description: What is there before.
+              type: str
+            after:
+              description: What is there after.
+              type: str
+            measured:
+              description: Whether it depends on a measurement, which the run takes again.
+              type: bool
+    notes:
+      description: What to know besides.
+      type: list
+      elements: str
   sample: {kind: evacuate-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}
 plan_sha256:
   description:
@@ -294,5 +381,90 @@ report:
   description: The findings, as in C(report.json).
   returned: when the run has ended, without O(report_dir)
   type: dict
+  contains:
+    schema:
+      description: Version of the report's form.
+      type: int
+    verdict:
+      description: V(pass), V(warn) or V(block).
+      type: str
+    generated_at:
+      description: When the evidence was collected.
+      type: str
+    hosts:
+      description: Compute hosts, read or not.
+      type: int
+    servers:
+      description: Servers.
+      type: int
+    findings:
+      description: What was found, sorted by code and object.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code, such as V(SG502).
+          type: str
+        slug:
+          description: The code's name, such as V(overcommitted-destination).
+          type: str
+        severity:
+          description: V(blocker), V(warning) or V(info).
+          type: str
+        object:
+          description: What it is about.
+          type: dict
+          contains:
+            kind:
+              description: What it is, such as V(instance) or V(compute_node).
+              type: str
+            id:
+              description: Its uuid where it has one, else its database id or name.
+              type: str
+            name:
+              description: Its name; V(null) where it has none.
+              type: str
+            host:
+              description: The compute host that it belongs to; V(null) where there is none.
+              type: str
+        evidence:
+          description: By name, what was read.
+          type: dict
+        remedy:
+          description: What to do next.
+          type: str
+    unchecked:
+      description: What could not be decided. A pass needs this to be empty.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code that could not be decided.
+          type: str
+        object:
+          description: Of what it could not be decided.
+          type: str
+        reason:
+          description: Why not.
+          type: str
+    counts:
+      description: Number of findings by severity, and of what was not decided.
+      type: dict
+      contains:
+        blocker:
+          description: Findings that block.
+          type: int
+        warning:
+          description: Findings to look at.
+          type: int
+        info:
+          description: Findings that are normal activity.
+          type: int
+        unchecked:
+          description: Checks that could not be decided.
+          type: int
+        overridden:
+          description: Findings that are overridden.
+          type: int
   sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
 """

@@ -31,6 +31,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.moves
+  - stackguard.nova.overrides
   - stackguard.nova.approved_plan
   - stackguard.nova.openstack
 attributes:
@@ -257,10 +258,149 @@ plan:
   description: Every step, with what it changes.
   returned: when it was planned in this run
   type: dict
+  contains:
+    kind:
+      description: Which operation it is of.
+      type: str
+    operation_id:
+      description: Id of the operation.
+      type: str
+    subject:
+      description: What it is about, for people.
+      type: str
+    steps:
+      description: The steps, in order.
+      type: list
+      elements: dict
+      contains:
+        name:
+          description: The step's name, as in the journal.
+          type: str
+        title:
+          description: What it does, for people.
+          type: str
+        where:
+          description: V(host) or V(controller).
+          type: str
+        action:
+          description: Which code carries it out.
+          type: str
+        params:
+          description: By name, all that the action is given. It differs from action to action.
+          type: dict
+        changes:
+          description: Every value that the step changes.
+          type: list
+          elements: dict
+          contains:
+            where:
+              description: Where the value is stored.
+              type: str
+            what:
+              description: Which value it is.
+              type: str
+            before:
+              description: What is there before.
+              type: str
+            after:
+              description: What is there after.
+              type: str
+            measured:
+              description: Whether it depends on a measurement, which the run takes again.
+              type: bool
+    notes:
+      description: What to know besides.
+      type: list
+      elements: str
   sample: {kind: migrate, operation_id: 3f9a1c0b77de, subject: compute1, steps: []}
 report:
   description: The findings, as in C(report.json).
   returned: when it was judged
   type: dict
+  contains:
+    schema:
+      description: Version of the report's form.
+      type: int
+    verdict:
+      description: V(pass), V(warn) or V(block).
+      type: str
+    generated_at:
+      description: When the evidence was collected.
+      type: str
+    hosts:
+      description: Compute hosts, read or not.
+      type: int
+    servers:
+      description: Servers.
+      type: int
+    findings:
+      description: What was found, sorted by code and object.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code, such as V(SG502).
+          type: str
+        slug:
+          description: The code's name, such as V(overcommitted-destination).
+          type: str
+        severity:
+          description: V(blocker), V(warning) or V(info).
+          type: str
+        object:
+          description: What it is about.
+          type: dict
+          contains:
+            kind:
+              description: What it is, such as V(instance) or V(compute_node).
+              type: str
+            id:
+              description: Its uuid where it has one, else its database id or name.
+              type: str
+            name:
+              description: Its name; V(null) where it has none.
+              type: str
+            host:
+              description: The compute host that it belongs to; V(null) where there is none.
+              type: str
+        evidence:
+          description: By name, what was read.
+          type: dict
+        remedy:
+          description: What to do next.
+          type: str
+    unchecked:
+      description: What could not be decided. A pass needs this to be empty.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code that could not be decided.
+          type: str
+        object:
+          description: Of what it could not be decided.
+          type: str
+        reason:
+          description: Why not.
+          type: str
+    counts:
+      description: Number of findings by severity, and of what was not decided.
+      type: dict
+      contains:
+        blocker:
+          description: Findings that block.
+          type: int
+        warning:
+          description: Findings to look at.
+          type: int
+        info:
+          description: Findings that are normal activity.
+          type: int
+        unchecked:
+          description: Checks that could not be decided.
+          type: int
+        overridden:
+          description: Findings that are overridden.
+          type: int
   sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
 """

@@ -135,6 +135,28 @@ changes:
   returned: when something was judged
   type: list
   elements: dict
+  contains:
+    server:
+      description: The server's uuid.
+      type: str
+    name:
+      description: Its name.
+      type: str
+    before:
+      description: The zone in its request spec; V(null) for none.
+      type: str
+    after:
+      description: The zone that is written.
+      type: str
+    method:
+      description: V(pin_api) or V(pin_db).
+      type: str
+    outcome:
+      description: What became of it.
+      type: str
+    reason:
+      description: Why it was not changed.
+      type: str
   sample:
     - {server: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, before: null, after: az1, method: pin_api,
        outcome: changed, reason: null}
@@ -160,5 +182,90 @@ report:
       pinned, as in C(report.json). The module does not read volumes.
   returned: when something was judged
   type: dict
+  contains:
+    schema:
+      description: Version of the report's form.
+      type: int
+    verdict:
+      description: V(pass), V(warn) or V(block).
+      type: str
+    generated_at:
+      description: When the evidence was collected.
+      type: str
+    hosts:
+      description: Compute hosts, read or not.
+      type: int
+    servers:
+      description: Servers.
+      type: int
+    findings:
+      description: What was found, sorted by code and object.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code, such as V(SG502).
+          type: str
+        slug:
+          description: The code's name, such as V(overcommitted-destination).
+          type: str
+        severity:
+          description: V(blocker), V(warning) or V(info).
+          type: str
+        object:
+          description: What it is about.
+          type: dict
+          contains:
+            kind:
+              description: What it is, such as V(instance) or V(compute_node).
+              type: str
+            id:
+              description: Its uuid where it has one, else its database id or name.
+              type: str
+            name:
+              description: Its name; V(null) where it has none.
+              type: str
+            host:
+              description: The compute host that it belongs to; V(null) where there is none.
+              type: str
+        evidence:
+          description: By name, what was read.
+          type: dict
+        remedy:
+          description: What to do next.
+          type: str
+    unchecked:
+      description: What could not be decided. A pass needs this to be empty.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The code that could not be decided.
+          type: str
+        object:
+          description: Of what it could not be decided.
+          type: str
+        reason:
+          description: Why not.
+          type: str
+    counts:
+      description: Number of findings by severity, and of what was not decided.
+      type: dict
+      contains:
+        blocker:
+          description: Findings that block.
+          type: int
+        warning:
+          description: Findings to look at.
+          type: int
+        info:
+          description: Findings that are normal activity.
+          type: int
+        unchecked:
+          description: Checks that could not be decided.
+          type: int
+        overridden:
+          description: Findings that are overridden.
+          type: int
   sample: {schema: 1, verdict: warn, findings: [], unchecked: []}
 """

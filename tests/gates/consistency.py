@@ -226,16 +226,17 @@ def action_groups() -> Iterator[str]:
                 yield f"meta/runtime.yml: group {group} names {name}, which is no module of this collection"
 
 
-#: What a module's documentation says that takes the options of a cloud.
-CONNECTS = "- stackguard.nova.openstack\n"
+#: What the documentation of a module says that takes the options of a group.
+CONNECTS = {"openstack": "- stackguard.nova.openstack\n", "databases": "- stackguard.nova.databases\n"}
 
 
 def connections() -> Iterator[str]:
-    """One module_defaults serves every module that connects to the cloud, and no other one."""
-    group = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"]["openstack"]
-    connect = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py") if CONNECTS in path.read_text()}
-    for name in sorted(connect ^ set(group)):
-        yield f"meta/runtime.yml: group openstack: {name} is {'not ' if name in connect else ''}in it"
+    """One module_defaults serves every module that connects to the cloud, and no other one; so for the databases."""
+    groups = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"]
+    for group, fragment in CONNECTS.items():
+        connect = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py") if fragment in path.read_text()}
+        for name in sorted(connect ^ set(groups[group])):
+            yield f"meta/runtime.yml: group {group}: {name} is {'not ' if name in connect else ''}in it"
 
 
 def readme() -> Iterator[str]:

@@ -142,7 +142,7 @@ def test_an_execution_environment_can_be_made_of_it(artifact, tmp_path):
     )
     assert found is not None
     needs = (tmp_path / "pip").read_text()
-    for name in ("openstacksdk", "SQLAlchemy", "PyMySQL", "jmespath"):
+    for name in ("openstacksdk", "SQLAlchemy", "PyMySQL", "jmespath", "netaddr"):
         assert name.lower() in needs.lower()
     assert "openssh-client" in (tmp_path / "bindep").read_text()
 

@@ -11,46 +11,37 @@
 
 from __future__ import annotations
 
-import ipaddress
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import BlocklistEntry
+
+if t.TYPE_CHECKING:
+    import netaddr
 
 _WHOLE = ":0/0"
 _PREFIXES = ("v1:", "v2:", "any:", "cidr:")
 
-Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
-
-def plain(address: str) -> t.Optional[str]:
-    """Return an address in one form, a v4-mapped one as IPv4; None: it is none."""
-    try:
-        parsed = ipaddress.ip_address(address.strip().strip("[]").partition("%")[0])
-    except ValueError:
-        return None
-    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
-    return str(mapped or parsed)
+plain = addresses.plain
 
 
 def whole(entry: BlocklistEntry) -> t.Optional[str]:
     """Return the one address of which an entry refuses every client; None: it is another kind of entry."""
     span = network(entry)
     if span is not None:
-        return plain(str(span.network_address)) if span.num_addresses == 1 else None
+        return plain(str(span.network)) if span.size == 1 else None
     text = _unprefixed(entry.address)
     return plain(text[: -len(_WHOLE)]) if text.endswith(_WHOLE) else None
 
 
-def network(entry: BlocklistEntry) -> t.Optional[Network]:
+def network(entry: BlocklistEntry) -> t.Optional[netaddr.IPNetwork]:
     """Return the range of which an entry refuses every client; None: it is another kind of entry."""
     if not (entry.range or entry.address.startswith("cidr:")):
         return None
     place, _slash, bits = _unprefixed(entry.address).partition("/")
     host = place[1:].partition("]")[0] if place.startswith("[") else _without_port(place)
-    try:
-        return ipaddress.ip_network(f"{host}/{bits}", strict=False)
-    except ValueError:
-        return None
+    return addresses.network(f"{host}/{bits}")
 
 
 def covers(entry: BlocklistEntry, address: str) -> bool:
@@ -59,7 +50,7 @@ def covers(entry: BlocklistEntry, address: str) -> bool:
     if known is None:
         return False
     span = network(entry)
-    return whole(entry) == known if span is None else ipaddress.ip_address(known) in span
+    return whole(entry) == known if span is None else addresses.within(known, span)
 
 
 def entry_of(address: str) -> str:

@@ -403,6 +403,15 @@ def finding(
     return Finding(code, entry.slug, level, subject, dict(to_plain(dict(evidence))), remedy)
 
 
+#: The option ``overrides`` of the modules: what :func:`parse_overrides` reads.
+OPTION: t.Dict[str, t.Any] = {
+    "type": "list",
+    "elements": "dict",
+    "default": [],
+    "options": {name: {"type": "str", "required": True} for name in ("code", "object", "reason")},
+}
+
+
 def parse_overrides(raw: t.Any) -> t.List[Override]:
     """Read C(stackguard_overrides): a list of ``{code, object, reason}``. Raises :class:`OverrideError`."""
     if raw is None:

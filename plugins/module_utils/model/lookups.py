@@ -13,7 +13,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-import ipaddress
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
@@ -78,26 +77,6 @@ def same_uuid(one: t.Optional[str], other: t.Optional[str]) -> bool:
 def uuid_key(value: str) -> str:
     """Return a uuid in the form that it is compared in: hexadecimal digits only."""
     return value.strip().lower().replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "")
-
-
-def parse_address(value: str) -> t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address, None]:
-    """Return an address (a zone such as ``%eth0`` left out), or None where it is none."""
-    try:
-        return ipaddress.ip_address(value.partition("%")[0])
-    except ValueError:
-        return None
-
-
-def is_loopback(value: str) -> bool:
-    """Whether an address is the machine itself: 127.0.0.0/8 (Debian's 127.0.1.1), ::1, or unspecified."""
-    address = parse_address(value)
-    return address is not None and (address.is_loopback or address.is_unspecified)
-
-
-def same_address(one: str, other: str) -> bool:
-    """Whether two addresses are one, whatever their form."""
-    parsed = parse_address(one)
-    return parsed is not None and parsed == parse_address(other)
 
 
 def uuid_files(facts: HostFacts, read_by_nova: bool = True) -> t.List[ComputeIdFile]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, host_facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     FactsError,
     from_plain,
@@ -98,4 +98,4 @@ def test_tagged_strings_become_plain_ones():
 @given(fleets(min_hosts=1))
 def test_the_quick_way_and_the_slow_way_are_one(some):
     plain = json.loads(json.dumps(facts.to_plain(some.cloud.bundle)))
-    assert facts.load_bundle(plain) == facts._from_plain(facts.Bundle, plain, "evidence") == some.cloud.bundle
+    assert facts.load_bundle(plain) == host_facts._from_plain(facts.Bundle, plain, "evidence") == some.cloud.bundle

@@ -13,7 +13,7 @@ from __future__ import annotations
 import string
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import parse_address
+from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses
 
 LABEL_MAX = 63
 NAME_MAX = 253
@@ -42,7 +42,7 @@ def problems(name: str) -> t.List[str]:
     if not name:
         return ["the name is empty"]
     found = []
-    if parse_address(name) is not None:
+    if addresses.is_address(name):
         found.append("the name is an IP address")
     if name.casefold() in _EVERY_MACHINE:
         found.append("every machine has this name")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts, Resolution
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
@@ -24,8 +25,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
     Item,
     Items,
-    is_loopback,
-    same_address,
 )
 
 
@@ -45,7 +44,7 @@ def _leads_to(entry: t.Optional[Resolution], host: HostFacts) -> bool:
     """Whether a name resolves, and to nothing but this host's addresses."""
     own = host.addresses or []
     return bool(
-        entry and entry.addresses and all(any(same_address(found, mine) for mine in own) for found in entry.addresses)
+        entry and entry.addresses and all(any(addresses.same(found, mine) for mine in own) for found in entry.addresses)
     )
 
 
@@ -59,11 +58,11 @@ def _on_host(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
     if not entry.addresses:
         yield from _unresolved(host, old, new, entry)
         return
-    loopback = [address for address in entry.addresses if is_loopback(address)]
+    loopback = [address for address in entry.addresses if addresses.is_loopback(address)]
     strange = {
         address: _owner(bundle, host, address)
         for address in entry.addresses
-        if address not in loopback and not any(same_address(address, own) for own in host.addresses or [])
+        if address not in loopback and not any(addresses.same(address, own) for own in host.addresses or [])
     }
     if loopback:
         remedy = f"Make {new} resolve to one of {', '.join(host.addresses or [])}, on this host too (/etc/hosts)."
@@ -76,14 +75,14 @@ def _on_host(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
 def _owner(bundle: Bundle, host: HostFacts, address: str) -> t.Optional[str]:
     for name in sorted(bundle.hosts):
         other = bundle.hosts[name]
-        if other is not host and any(same_address(address, own) for own in other.addresses or []):
+        if other is not host and any(addresses.same(address, own) for own in other.addresses or []):
             return name
     return None
 
 
 def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items:
     lines = [line for line in host.etc_hosts or [] if old in line.names]
-    own = [line for line in lines if any(same_address(line.address, address) for address in host.addresses or [])]
+    own = [line for line in lines if any(addresses.same(line.address, address) for address in host.addresses or [])]
     evidence: t.Dict[str, t.Any] = {"error": entry.error, f"/etc/hosts lines of {old}": [line.text for line in lines]}
     if own:
         remedy = (

@@ -29,7 +29,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast, identity, storage
-from ansible_collections.stackguard.nova.plugins.module_utils.model import blocklists
+from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, blocklists
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiService,
     Bundle,
@@ -59,7 +59,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     gather,
     host_subject,
     in_progress,
-    is_loopback,
     migration_evidence,
     migration_subject,
     open_evacuation,
@@ -256,7 +255,7 @@ def _unreached(bundle: Bundle, request: ReturnRequest) -> Items:
     """SG709: a journal lists addresses on a cluster whose blocklist no host read."""
     read = {fsid for (fsid, _pool), view in _views(bundle, request).items() if view.rbd.blocklist is not None}
     for record in _mine(request):
-        for fsid in sorted(fsid for fsid, addresses in record.blocklisted.items() if addresses and fsid not in read):
+        for fsid in sorted(fsid for fsid, listed in record.blocklisted.items() if listed and fsid not in read):
             evidence = {"operation": record.operation_id, "addresses": record.blocklisted[fsid]}
             remedy = "Name hosts that reach this Ceph cluster: return_host -e return_ceph_host=NAME,NAME"
             yield finding("SG709", Subject("service", fsid, "Ceph"), evidence, remedy)
@@ -308,7 +307,9 @@ def _refused(facts: HostFacts, rbd: RbdFacts) -> bool:
 def _own(facts: HostFacts) -> t.List[str]:
     client = facts.rbd.client_address if facts.rbd else None
     known = [*(facts.addresses or []), *([client] if client else [])]
-    return sorted({str(blocklists.plain(one)) for one in known if blocklists.plain(one) and not is_loopback(one)})
+    return sorted(
+        {str(blocklists.plain(one)) for one in known if blocklists.plain(one) and not addresses.is_loopback(one)}
+    )
 
 
 def _of(facts: HostFacts, ceph: str) -> bool:

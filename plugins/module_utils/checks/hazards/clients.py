@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import ipaddress
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest, by_nova_name
+from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,
     EvacuationFacts,
@@ -26,7 +26,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     RbdFacts,
     RbdImage,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import parse_address
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 
@@ -46,10 +45,7 @@ Home = t.Tuple[str, str]
 
 def plain(address: t.Optional[str]) -> t.Optional[str]:
     """Return an IP address in its one form, an IPv4 address that IPv6 carries as IPv4; None: it is none."""
-    parsed = parse_address(address or "")
-    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
-        parsed = parsed.ipv4_mapped
-    return None if parsed is None else str(parsed)
+    return addresses.plain(address or "")
 
 
 def address_of(ceph: t.Optional[str]) -> t.Optional[str]:

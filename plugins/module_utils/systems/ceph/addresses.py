@@ -15,7 +15,7 @@ import ipaddress
 import re
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import BlocklistEntry
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import BlocklistEntry
 
 Json = t.Any
 Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]

@@ -26,7 +26,7 @@ import time
 import typing as t
 from concurrent import futures
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import BlocklistEntry, RbdImage
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import BlocklistEntry, RbdImage
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import addresses as ceph_addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph.rbd import (

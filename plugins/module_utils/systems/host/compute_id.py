@@ -16,7 +16,7 @@ import stat
 import typing as t
 import uuid as uuids
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ComputeIdFile, NovaConf
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import ComputeIdFile, NovaConf
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     line_edits,
     processes,

@@ -21,7 +21,7 @@ import re
 import socket
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import (
     ComputeIdFile,
     GuestDefinition,
     HostFacts,

@@ -14,7 +14,7 @@ import typing as t
 import xml.etree.ElementTree as ET
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain, GuestDefinition, Libvirt
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Domain, GuestDefinition, Libvirt
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import processes
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError, within
 

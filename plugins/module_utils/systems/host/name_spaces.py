@@ -21,7 +21,7 @@ import re
 import subprocess
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NEUTRON_AGENT, NameSpace
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import NEUTRON_AGENT, NameSpace
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands, processes, units
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import ReadError
 

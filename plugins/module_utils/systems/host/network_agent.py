@@ -10,7 +10,7 @@ import glob
 import os
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FileLine
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import FileLine
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import nova_conf, processes, units
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import ReadError
 

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NovaConf
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import NovaConf
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     commands,
     nova_conf,

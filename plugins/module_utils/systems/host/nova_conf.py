@@ -26,7 +26,7 @@ import re
 import string
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FileLine
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import FileLine
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
 
 #: Section, then option, then each value that it was given, in order.

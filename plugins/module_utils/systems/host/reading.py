@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unread
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unread
 from ansible_collections.stackguard.nova.plugins.module_utils.records.journal import JournalError
 
 _T = t.TypeVar("_T")

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Rehearsal
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Rehearsal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     commands,
     line_edits,

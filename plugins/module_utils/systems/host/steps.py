@@ -17,7 +17,7 @@ import subprocess
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Domain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Domain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.records import batches, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (

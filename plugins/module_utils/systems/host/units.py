@@ -23,7 +23,7 @@ import subprocess
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unit
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unit
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
 

@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The option by which an operator overrides findings."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Documentation of OPTION in module_utils/model/findings.py."""
+
+    DOCUMENTATION = r"""
+options:
+  overrides:
+    type: list
+    elements: dict
+    default: []
+    description:
+      - Findings to override. Each is named by its code and its object, and the reason is kept in the report.
+      - A finding whose page calls it absolute cannot be overridden.
+    suboptions:
+      code:
+        type: str
+        required: true
+        description: Code of the finding, such as V(SG502).
+      object:
+        type: str
+        required: true
+        description: The finding's object, by id or name.
+      reason:
+        type: str
+        required: true
+        description: Why the finding is no reason against.
+"""
