@@ -53,13 +53,14 @@ ROOMS = {
 }
 #: Rooms in rooms, again from the ground up. Files beside the folders of checks judge all of them.
 FOLDERS = {
-    "checks": ("hazards", "after", "before", "coverage", "audit"),
+    "checks": ("hazards", "after", "before", "coverage", "audit", "doctor"),
     "systems": ("api", "broker", "ceph", "db", "host"),
 }
 #: What a folder of systems may use of another one: everything else goes through steps and operations.
 NEIGHBOURS = {
     ("systems/api/zone_facts.py", "db"),  # a server's pin: placement's view and the request spec are read as one
     ("systems/host/facts.py", "ceph"),  # what a host knows of Ceph is a fact of the host
+    ("systems/host/doctor.py", "ceph"),
     ("systems/ceph/guard_snapshots.py", "host"),  # runs on the host whose nova.conf names the pool
     ("systems/ceph/rbd.py", "host"),
 }

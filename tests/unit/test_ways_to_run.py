@@ -66,9 +66,9 @@ def run(tmp_path, short_tmp):
     return playbook
 
 
-def ended(done, words):
+def ended(done, words, status=2):
     told = done.stdout + done.stderr
-    assert done.returncode == 2, told
+    assert done.returncode == status, told
     assert "Traceback" not in told, told
     assert "not installed" not in told and "Failed to import" not in told, told
     assert words in " ".join(told.split()), told
@@ -114,7 +114,7 @@ def test_every_playbook_by_path_with_an_explicit_localhost(run, name):
     inventory = {"all": {"hosts": hosts}, "compute": {"hosts": {"compute1": HERE, "compute2": HERE}}}
     entry = entries()[name]
     done = run(str(ROOT / "playbooks" / f"{name}.yml"), "--forks", "5", inventory=inventory, **entry.given)
-    ended(done, entry.no_cloud)
+    ended(done, entry.no_cloud, 0 if entry.needs_nothing else 2)
     assert not run.trace.exists(), "a module on the controller ran in another Python"
 
 

@@ -84,6 +84,13 @@ def save_part(directory: str, relative: str, plain: t.Any) -> str:
     return path
 
 
+def save_text(directory: str, relative: str, text: str) -> str:
+    """Write a text whole or not at all, for its owner only, and return its path. Raises OSError."""
+    path = os.path.join(directory, relative)
+    _write(path, text, directory)
+    return path
+
+
 def _write(path: str, text: str, directory: str) -> None:
     folder = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)

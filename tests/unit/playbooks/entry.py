@@ -66,6 +66,10 @@ class Entry:
     no_cloud: str = "Cloud no-such-cloud was not found"
     #: and of the command of examples/README.md, as it stands there.
     placeholder: str = "keystone.example.invalid"
+    #: It asks no system: whatever is missing, it ends with 0 and says the words above.
+    needs_nothing: bool = False
+    #: Whether it leaves report.json.
+    reports: bool = True
     #: Options that leave something out of other playbooks' runs, and nothing of this one's.
     whole_with: frozenset[str] = frozenset()
     #: Variables with names of compute hosts: the role's first tasks, and what else must be typed.

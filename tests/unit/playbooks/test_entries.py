@@ -17,6 +17,7 @@ from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entri
 IN_THE_INVENTORY = {
     "audit_hosts",
     "audit_ceph_hosts",
+    "doctor_hosts",
     "evacuate_ceph_host",
     "evacuate_fence_host",
     "return_ceph_host",

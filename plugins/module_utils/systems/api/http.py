@@ -10,6 +10,7 @@ microversion both sides know, which changes what calls mean.
 
 from __future__ import annotations
 
+import email.utils
 import typing as t
 from concurrent import futures
 
@@ -103,6 +104,18 @@ def each(things: t.Sequence[str], read: t.Callable[[str], _T]) -> t.Dict[str, _T
     """Read something of each thing, a few at the same time. Raises what the first that fails raises."""
     with futures.ThreadPoolExecutor(PARALLEL) as threads:
         return dict(zip(things, threads.map(read, things)))
+
+
+def date(connection: t.Any, service: str) -> float:
+    """Return what a service's clock says in whole seconds, by the header C(Date). Raises :class:`ApiError`."""
+    try:
+        response = getattr(connection, service).request("/", "GET", skip_cache=True, connect_retries=GET_RETRIES)
+    except (sdk_exceptions.SDKException, auth_exceptions.ClientException) as error:
+        raise ApiError(f"GET {service} /: {_plain(str(error))}", service=service) from None
+    try:
+        return email.utils.parsedate_to_datetime(response.headers["Date"]).timestamp()
+    except (KeyError, TypeError, ValueError):
+        raise ApiError(f"GET {service} /: the answer says no time", service=service) from None
 
 
 def _json(response: t.Any, what: str) -> t.Dict[str, t.Any]:

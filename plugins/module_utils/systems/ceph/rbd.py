@@ -35,6 +35,7 @@ import subprocess
 import typing as t
 from concurrent import futures
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import CephCaps
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import (
     NOT_ASKED_FOR,
     NOT_OPENED,
@@ -149,6 +150,9 @@ class Ceph(t.Protocol):
 
     def rights(self) -> CephRights:
         """Return whether this user may add to the list and remove from it. Changes nothing."""
+
+    def caps(self, entity: str) -> Json:
+        """Return what C(auth get) says of a user, its key included: see :func:`parse_caps`."""
 
     def ask(self, question: str) -> Json:
         """Return the monitors' answer to a command that only reads, such as C(mgr dump)."""
@@ -578,6 +582,9 @@ class _Library(_Monitors):
         finally:
             opened.close()
 
+    def caps(self, entity: str) -> Json:
+        return self._command({"prefix": "auth get", "entity": entity, "format": "json"})
+
     def ask(self, question: str) -> Json:
         return self._command({"prefix": question, "format": "json"})
 
@@ -697,6 +704,9 @@ class _Commands(_Monitors):
     @contextlib.contextmanager
     def in_pool(self, pool: str) -> t.Iterator[Ceph]:
         yield _Commands(dataclasses.replace(self._options, pool=pool))
+
+    def caps(self, entity: str) -> Json:
+        return self._ceph("auth", "get", entity)
 
     def ask(self, question: str) -> Json:
         return self._ceph(*question.split())
@@ -835,6 +845,15 @@ def parse_blocklist(answer: Json) -> t.List[BlocklistEntry]:
         )
         for entry in _entries(answer, "osd blocklist ls")
     ]
+
+
+def parse_caps(answer: Json, entity: str) -> CephCaps:
+    """Read C(auth get): the caps, and never the key that stands beside them."""
+    for entry in _entries(answer, "auth get"):
+        if entry.get("entity") == entity and isinstance(entry.get("caps"), dict):
+            mon, osd, mgr = (str(entry["caps"].get(service, "")) for service in ("mon", "osd", "mgr"))
+            return CephCaps(entity, mon, osd, mgr)
+    raise CephError(f"auth get: no caps of {entity} in the answer")
 
 
 def parse_monitors(answer: Json) -> t.List[str]:

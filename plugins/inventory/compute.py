@@ -1,0 +1,230 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""compute: the compute hosts of a cloud, out of Nova's list of services."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: compute
+author:
+  - stackguard.nova contributors (@stackguard)
+version_added: 0.1.0
+short_description: Make the group compute out of Nova's list of services
+description:
+  - Every nova-compute service of a cloud is a host of the group C(compute) (O(group)), and of a group for its
+    availability zone. Its variable C(stackguard_nova_host) has the name that Nova knows it by, and C(nova_service) what
+    Nova says of it.
+  - The file must be called C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
+  - A list that could not be read as a whole is an error, never an empty or a shorter inventory. Ansible itself makes a
+    warning of every error of an inventory plugin, and runs on with the hosts that it has. So this plugin ends
+    C(ansible-playbook) itself. See O(end_run).
+  - How a host is reached is not in Nova. Put it into C(group_vars/compute.yml), or use O(compose).
+extends_documentation_fragment:
+  - stackguard.nova.openstack
+  - constructed
+  - inventory_cache
+options:
+  plugin:
+    type: str
+    required: true
+    choices: [stackguard.nova.compute]
+    description: Marks the file as one of this plugin.
+  inventory_name:
+    type: str
+    choices: [as_is, short]
+    default: as_is
+    description:
+      - Which name a host has in the inventory. V(as_is) is the service's host as Nova has it, V(short) is that up to
+        the first dot.
+      - Two hosts that would have one name are an error.
+  group:
+    type: str
+    default: compute
+    description: The group of all hosts.
+  zone_groups:
+    type: bool
+    default: true
+    description: Whether each availability zone is a group.
+  zone_prefix:
+    type: str
+    default: zone_
+    description:
+      - What the name of a zone's group begins with. Characters that Ansible does not take in a group's name are
+        underscores. Two zones that would have one group are an error.
+  include_disabled:
+    type: bool
+    default: true
+    description: Whether hosts are included whose service is disabled.
+  include_down:
+    type: bool
+    default: true
+    description: Whether hosts are included whose service is down. A host that is evacuated is one of them.
+  include_unread:
+    type: bool
+    default: false
+    description:
+      - Whether hosts are included of which Nova has the name only, because their cell does not answer. They are in no
+        zone's group, and RV(ignore:status) of C(nova_service) is V(UNKNOWN).
+      - With V(false) one of them is an error. With O(include_disabled=false) or O(include_down=false) they are an error
+        as well, since it is not known whether they are meant.
+  end_run:
+    type: bool
+    default: true
+    description:
+      - Whether an error ends Ansible with exit status 1. With V(false) it is an error of an inventory plugin like every
+        other. Ansible reports it as a warning then, unless C(any_unparsed_is_failed) is set in the section C(inventory)
+        of C(ansible.cfg).
+"""
+
+EXAMPLES = r"""
+# nova_compute.yml: the cloud of clouds.yaml, as it is
+plugin: stackguard.nova.compute
+cloud: production
+
+---
+# rack7.nova_compute.yml: short names, reached in a domain of their own, with groups by the state of the service
+plugin: stackguard.nova.compute
+cloud: production
+inventory_name: short
+include_disabled: false
+compose:
+  ansible_host: inventory_hostname ~ '.mgmt.example.com'
+keyed_groups:
+  - key: nova_service.status
+    prefix: nova
+"""
+
+import hashlib
+import json
+import typing as t
+
+from ansible.errors import AnsibleError, AnsibleParserError
+from ansible.inventory.group import to_safe_group_name
+from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
+from ansible.utils.display import Display
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection, reads
+
+Item = t.Dict[str, t.Any]
+
+ENDINGS = ("nova_compute.yml", "nova_compute.yaml")
+#: What of a service becomes a variable.
+SHOWN = ("id", "host", "status", "state", "zone", "forced_down", "disabled_reason")
+
+
+class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):  # type: ignore[misc]
+    """What Ansible loads."""
+
+    NAME = "stackguard.nova.compute"
+
+    def verify_file(self, path: str) -> bool:
+        """Whether the file may be one of this plugin, by its name."""
+        return bool(super().verify_file(path)) and path.endswith(ENDINGS)
+
+    def parse(self, inventory: t.Any, loader: t.Any, path: str, cache: bool = True) -> None:
+        """Fill the inventory, or end the run: an empty one would be taken for a cloud without hosts."""
+        super().parse(inventory, loader, path, cache)
+        ends = True
+        try:
+            config = self._read_config_data(path)
+            ends = bool(self.get_option("end_run"))
+            self._fill(hosts(self._services(path, config, cache), self._wanted()))
+        except (StackguardError, AnsibleError) as error:
+            text = f"{path}: the compute hosts could not be read: {_said(error)}"
+            if not ends:
+                raise AnsibleParserError(text) from None
+            # Ansible would make a warning of an exception, and run on without the hosts.
+            Display().error(text, wrap_text=False)
+            raise SystemExit(1) from None
+
+    def _wanted(self) -> Wanted:
+        names = ("inventory_name", "include_disabled", "include_down", "include_unread")
+        return Wanted(*(self.get_option(name) for name in names))
+
+    def _services(self, path: str, config: t.Mapping[str, t.Any], cache: bool) -> t.List[Item]:
+        mine = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode()).hexdigest()[:12]
+        key = f"{self.get_cache_key(path)}_{mine}"
+        if not self.get_option("cache"):
+            return self._read()
+        if cache and key in self._cache:
+            return list(self._cache[key])
+        self._cache[key] = found = self._read()
+        return found
+
+    def _read(self) -> t.List[Item]:
+        options = {name: self.get_option(name) for name in connection.OPENSTACK_SPEC}
+        found = reads.raw_services(connection.connect(options))
+        return [{key: item.get(key) for key in SHOWN if key in item} for item in found]
+
+    def _fill(self, found: t.Mapping[str, Item]) -> None:
+        group, prefix, strict = (self.get_option(name) for name in ("group", "zone_prefix", "strict"))
+        self.inventory.add_group(group)
+        zones = zone_groups(found.values(), prefix) if self.get_option("zone_groups") else {}
+        for name, service in found.items():
+            self.inventory.add_host(name, group=group)
+            self.inventory.set_variable(name, "stackguard_nova_host", service["host"])
+            self.inventory.set_variable(name, "nova_service", service)
+            if service.get("zone") in zones:
+                self.inventory.add_host(name, group=self.inventory.add_group(zones[service["zone"]]))
+            known = self.inventory.get_host(name).get_vars()
+            self._set_composite_vars(self.get_option("compose"), known, name, strict)
+            self._add_host_to_composed_groups(self.get_option("groups"), known, name, strict)
+            self._add_host_to_keyed_groups(self.get_option("keyed_groups"), known, name, strict)
+
+
+class Wanted(t.NamedTuple):
+    """Which hosts are included, and what they are called."""
+
+    inventory_name: str = "as_is"
+    disabled: bool = True
+    down: bool = True
+    unread: bool = False
+
+
+def hosts(services: t.Sequence[Item], wanted: Wanted) -> t.Dict[str, Item]:
+    """Return inventory name to service. Raises :class:`StackguardError` where the list is not whole, or not clear."""
+    if not services:
+        raise StackguardError("Nova has no nova-compute service, or shows none to this user")
+    unread = sorted(str(item.get("host")) for item in services if "id" not in item)
+    if unread and not (wanted.unread and wanted.disabled and wanted.down):
+        raise StackguardError(
+            f"Nova has only the names of {', '.join(unread)}: their cell does not answer. To include them, set "
+            "include_unread, and neither include_disabled=false nor include_down=false."
+        )
+    found: t.Dict[str, Item] = {}
+    for item in sorted(services, key=lambda entry: str(entry.get("host"))):
+        if not item.get("host"):
+            raise StackguardError("a service of Nova has no host in the answer")
+        if not _included(item, wanted):
+            continue
+        host = str(item["host"])
+        name = host.partition(".")[0] if wanted.inventory_name == "short" else host
+        if name in found:
+            raise StackguardError(f"{found[name]['host']} and {host} would both be called {name}")
+        found[name] = item
+    return found
+
+
+def _included(item: Item, wanted: Wanted) -> bool:
+    return (wanted.disabled or item["status"] != "disabled") and (wanted.down or item["state"] != "down")
+
+
+def zone_groups(services: t.Iterable[Item], prefix: str) -> t.Dict[str, str]:
+    """Return zone to group. Raises :class:`StackguardError` where two zones would be one group."""
+    found: t.Dict[str, str] = {}
+    for zone in sorted({str(item["zone"]) for item in services if item.get("zone")}):
+        group = to_safe_group_name(f"{prefix}{zone}", force=True, silent=True)
+        same = [other for other, known in found.items() if known == group]
+        if same:
+            raise StackguardError(
+                f"the zones {same[0]} and {zone} would both be the group {group}: set zone_groups: false"
+            )
+        found[zone] = group
+    return found
+
+
+def _said(error: Exception) -> str:
+    return str(getattr(error, "message", "") or error)

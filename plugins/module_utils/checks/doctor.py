@@ -1,0 +1,420 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether a cloud, its hosts and its databases are ready for the operations of this collection. Pure.
+
+Each part of each subject has one result: ok where something was read that says so, failed with the command that fixes
+it, or not checked with the reason. No part that was asked for is without a result.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import ceph_caps, facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import (
+    FAILED,
+    NOT_CHECKED,
+    OK,
+    OLDEST_PYTHON,
+    PARTS,
+    Asked,
+    Clock,
+    CloudState,
+    DatabasesState,
+    DatabaseState,
+    Directory,
+    HostAnswer,
+    HostState,
+    Probe,
+    Result,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS
+
+#: Packages of the bindings, by the host's package tool.
+_BINDINGS = {
+    "apt-get": {"libvirt": "python3-libvirt", "rbd": "python3-rbd python3-rados"},
+    "dnf": {"libvirt": "python3-libvirt", "rbd": "python3-rbd python3-rados"},
+    "zypper": {"libvirt": "python3-libvirt-python", "rbd": "python3-rbd python3-rados"},
+}
+#: Words that a server would take for its own.
+_RESERVED = {"mysql": {"key": "`key`", "binary": "`binary`"}, "postgresql": {"binary": '"binary"'}}
+#: HTTP statuses of a request that needs other rights.
+_REFUSED = (401, 403)
+#: Operations that fence by Ceph's blocklist and lift such a fence, and what each does to the list.
+_BLOCKLISTING = {"evacuate_host": ("add", "remove"), "return_host": ("remove",)}
+_PLAIN = re.compile(r"\w+\Z")
+
+
+def judge(
+    asked: Asked,
+    cloud: t.Optional[CloudState],
+    databases: t.Optional[DatabasesState],
+    hosts: t.Sequence[HostAnswer],
+    journals: t.Optional[HostAnswer],
+) -> t.List[Result]:
+    """Return a result for each part that was asked for. ``None``: what gives it was not read, which is no pass."""
+    found: t.List[Result] = []
+    if "api" in asked.sources:
+        found += _cloud(asked, cloud or CloudState(problem="it was not asked"))
+    if "databases" in asked.sources:
+        found += _databases(asked, databases or DatabasesState(problem="they were not asked"), cloud)
+    if "hosts" in asked.sources:
+        found += [result for host in hosts for result in _host(asked, host)] or [_no_host()]
+    if "journals" in asked.sources:
+        found += _state_host(asked, journals or HostAnswer("stackguard_state_host", kind="failed", reason="not asked"))
+    return found
+
+
+# --- the cloud ------------------------------------------------------------------------------------------------
+
+
+def _cloud(asked: Asked, cloud: CloudState) -> t.List[Result]:
+    def result(part: str, state: str, seen: str, fix: str = "") -> Result:
+        return Result("api", "cloud", part, state, seen, fix)
+
+    if cloud.problem is not None:
+        named = f"--os-cloud {asked.cloud} " if asked.cloud else ""
+        fix = f"put the credentials into clouds.yaml until this succeeds: openstack {named}token issue"
+        rest = [result(part, NOT_CHECKED, "the login failed") for part in PARTS["api"][1:]]
+        return [result("credentials", FAILED, cloud.problem, fix), *rest]
+    found = [result("credentials", OK, f"logged in as {cloud.user}, project {cloud.project}")]
+    found += [
+        _rights(part, [probe for probe in cloud.probes if probe.part == part], cloud)
+        for part in ("compute_api", "placement_api", "network_api")
+    ]
+    found.append(_clock(result, "api_clock", asked, cloud.clock, cloud.clock_reason, "the host of the compute API"))
+    return found
+
+
+def _rights(part: str, probes: t.Sequence[Probe], cloud: CloudState) -> Result:
+    failed = [probe for probe in probes if probe.found is None]
+    if not probes:
+        return Result("api", "cloud", part, NOT_CHECKED, "nothing was asked")
+    if failed:
+        refused = [probe for probe in failed if probe.status in _REFUSED]
+        fix = f"give the user an administrator's rights: openstack role add --project {_shell(cloud.project)} --user "
+        fix += f"{_shell(cloud.user)} admin"
+        if not refused:
+            fix = "let the API answer, at the endpoint of the catalogue: openstack catalog list"
+        return Result("api", "cloud", part, FAILED, "; ".join(probe.reason for probe in failed), fix)
+    if part == "network_api" and not any(probe.found for probe in probes):
+        seen = "neutron shows no agent. It hides them from a user who is no administrator, so this proves nothing"
+        return Result("api", "cloud", part, NOT_CHECKED, seen, "openstack network agent list")
+    if part == "compute_api" and not probes[0].found:
+        fix = "run nova-compute on a host, and map it: nova-manage cell_v2 discover_hosts"
+        return Result("api", "cloud", part, FAILED, "Nova has no nova-compute service", fix)
+    return Result("api", "cloud", part, OK, "an administrator: " + ", ".join(probe.request for probe in probes))
+
+
+def _shell(word: str) -> str:
+    return word if _PLAIN.match(word) else "'" + word.replace("'", "'\\''") + "'"
+
+
+# --- clocks ---------------------------------------------------------------------------------------------------
+
+
+def _clock(
+    result: t.Callable[..., Result], part: str, asked: Asked, clock: t.Optional[Clock], reason: str, where: str
+) -> Result:
+    if clock is None:
+        return result(part, NOT_CHECKED, reason or "it was not read")
+    about = f"between {clock.least:+.1f} and {clock.most:+.1f} s ahead of the controller's clock"
+    limit = asked.tolerance
+    if -limit <= clock.least and clock.most <= limit:
+        return result(part, OK, about)
+    if clock.most < -limit or clock.least > limit:
+        fix = f"on {where}, or on the controller if all of them differ: chronyc makestep, or timedatectl set-ntp true"
+        return result(part, FAILED, f"{about}, and {limit:g} s are accepted", fix)
+    return result(part, NOT_CHECKED, f"{about}: the answer took too long to know more. Run it again")
+
+
+# --- databases ------------------------------------------------------------------------------------------------
+
+
+def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]) -> t.List[Result]:
+    found: t.List[Result] = []
+    names = {database.name for database in read.databases}
+    if "api" not in names:
+        reason = read.problem or facts.NO_API_DATABASE
+        fix = "put the URL into the variables: nova_api_db_url: mysql+pymysql://stackguard:PASSWORD@HOST/nova_api"
+        found.append(Result("databases", "api", "database", FAILED, reason, fix))
+        found += _unreached("api", "its URL is not known")
+    for database in read.databases:
+        found += _database(asked, database)
+    if read.problem is not None and "api" in names:
+        fix = "let the user read cell_mappings (docs/database-grants.md), or name the cells in nova_cell_db_urls"
+        found.append(Result("databases", "cells", "database", FAILED, read.problem, fix))
+        found += _unreached("cells", "which cells there are is not known")
+    found.append(_lock(asked, read))
+    if not read.neutron and "rename_host" in asked.operations:
+        found.append(_neutron(cloud))
+    return found
+
+
+def _unreached(name: str, why: str) -> t.List[Result]:
+    return [Result("databases", name, part, NOT_CHECKED, why) for part in ("database_rights", "database_clock")]
+
+
+def _database(asked: Asked, database: DatabaseState) -> t.List[Result]:
+    def result(part: str, state: str, seen: str, fix: str = "") -> Result:
+        return Result("databases", database.name, part, state, seen, fix)
+
+    if database.problem is not None:
+        url = {"api": "nova_api_db_url", "neutron": "neutron_db_url"}.get(database.name, "nova_cell_db_urls")
+        fix = f"correct {url}, or let the controller reach {database.location or 'the server'} and log in"
+        return [result("database", FAILED, database.problem, fix), *_unreached(database.name, "it was not reached")]
+    where = f"{database.location} as {database.user}"
+    return [
+        result("database", OK, where),
+        _grants(result, database),
+        _clock(result, "database_clock", asked, database.clock, "", f"the server of {database.location}"),
+    ]
+
+
+def _grants(result: t.Callable[..., Result], database: DatabaseState) -> Result:
+    if database.grants is None:
+        return result("database_rights", NOT_CHECKED, "they were not probed")
+    missing = [grant for grant in database.grants if not grant.allowed]
+    if not missing:
+        return result("database_rights", OK, f"all {len(database.grants)} that the operations need")
+    seen = f"{len(missing)} of {len(database.grants)} are missing: " + "; ".join(
+        f"{grant.action} {grant.table}: {grant.error}" for grant in missing
+    )
+    return result("database_rights", FAILED, seen, "\n".join(grant_statements(database, missing)))
+
+
+def grant_statements(database: DatabaseState, missing: t.Sequence[facts.Grant]) -> t.List[str]:
+    """Return the statements that give the rights, one for each table, as docs/database-grants.md has them."""
+    lines = []
+    for table in dict.fromkeys(grant.table for grant in missing):
+        rights = ", ".join(
+            f"{grant.action.upper()} ({', '.join(_name(column, database) for column in grant.columns)})"
+            for grant in missing
+            if grant.table == table
+        )
+        lines.append(f"GRANT {rights} ON {_place(table, database)} TO {_account(database)};")
+    return lines
+
+
+def _name(column: str, database: DatabaseState) -> str:
+    return _RESERVED[database.dialect].get(column, column)
+
+
+def _place(table: str, database: DatabaseState) -> str:
+    if database.dialect != "mysql":
+        return table
+    name = database.database
+    return f"{name if _PLAIN.match(name) else '`' + name.replace('`', '``') + '`'}.{table}"
+
+
+def _account(database: DatabaseState) -> str:
+    if database.dialect != "mysql":
+        return database.user if _PLAIN.match(database.user) else '"' + database.user.replace('"', '""') + '"'
+    user, _at, host = database.user.rpartition("@")
+    return "@".join("'" + word.replace("'", "''") + "'" for word in (user, host))
+
+
+def _lock(asked: Asked, read: DatabasesState) -> Result:
+    def result(state: str, seen: str, fix: str = "") -> Result:
+        return Result("databases", "api", "database_lock", state, seen, fix)
+
+    if read.lock is None:
+        return result(NOT_CHECKED, read.lock_reason or "it was not probed")
+    if read.lock.scope == facts.LOCK_EXCLUSIVE:
+        return result(OK, "it keeps a second run out")
+    if read.lock.scope == facts.LOCK_LOCAL:
+        return result(OK, "it keeps out whoever asks this node of Galera (SG712): give every run the URL of one node")
+    seen = f"the database has no such lock (SG712): {read.lock.reason or 'no reason was given'}"
+    if "repair_links" not in asked.operations:
+        return result(OK, f"{seen}. The operations that were asked for do without it")
+    return result(FAILED, seen, "for the time of a repair of links: SET GLOBAL pxc_strict_mode = 'PERMISSIVE';")
+
+
+def _neutron(cloud: t.Optional[CloudState]) -> Result:
+    def result(state: str, seen: str, fix: str = "") -> Result:
+        return Result("databases", "neutron", "database", state, seen, fix)
+
+    kinds = cloud.agents if cloud else None
+    if kinds is None:
+        seen = "neutron_db_url is not set. A rename needs it where hosts have an L2 agent, and the agents were not read"
+        return result(NOT_CHECKED, seen)
+    wired = sorted(set(kinds) & set(L2_AGENTS))
+    if not wired:
+        return result(OK, "not needed: no host has an L2 agent")
+    fix = "put the URL into the variables: neutron_db_url: mysql+pymysql://stackguard:PASSWORD@HOST/neutron"
+    return result(FAILED, f"neutron_db_url is not set, and a rename needs it for: {', '.join(wired)}", fix)
+
+
+# --- hosts ----------------------------------------------------------------------------------------------------
+
+
+def _no_host() -> Result:
+    fix = "put the compute hosts into the group compute of the inventory, or name them by doctor_hosts"
+    return Result("hosts", "compute", "reached", FAILED, "there is no host to ask", fix)
+
+
+def _host(asked: Asked, host: HostAnswer) -> t.List[Result]:
+    def result(part: str, state: str, seen: str, fix: str = "") -> Result:
+        return Result("hosts", host.name, part, state, seen, fix)
+
+    state = host.state
+    if state is None:
+        return _silent(result, host, PARTS["hosts"])
+    return [
+        result("reached", OK, "it answers Ansible"),
+        result("python", OK, f"{state.python} ({state.python_path})"),
+        _root(result, state),
+        _nova_conf(result, state),
+        _libvirt(result, state),
+        _rbd(result, state),
+        _caps(result, asked, state),
+        _directory(result, "host_journals", asked, state),
+        _clock(result, "host_clock", asked, host.clock, "", host.name),
+    ]
+
+
+def _silent(result: t.Callable[..., Result], host: HostAnswer, parts: t.Sequence[str]) -> t.List[Result]:
+    if host.kind == "unreachable":
+        fix = f"let Ansible reach it: ansible {host.name} -i INVENTORY -m ansible.builtin.ping -vvv"
+        first = [result("reached", FAILED, f"{host.name} does not answer Ansible: {host.reason}", fix)]
+    elif host.python is not None and _version(host.python) < OLDEST_PYTHON:
+        fix = "install Python 3.9 or newer there, and set ansible_python_interpreter to it in the inventory"
+        first = [
+            result("reached", OK, "it answers Ansible"),
+            result("python", FAILED, f"{host.python}: {host.reason}", fix),
+        ]
+    else:
+        fix = f"see what the module says: ansible {host.name} -i INVENTORY -m stackguard.nova.doctor_host -vvv"
+        first = [result("reached", FAILED, f"it answers, and the module failed: {host.reason}", fix)]
+    known = {item.part for item in first}
+    return first + [result(part, NOT_CHECKED, "the host was not read") for part in parts if part not in known]
+
+
+def _version(text: str) -> t.Tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
+
+
+def _root(result: t.Callable[..., Result], state: HostState) -> Result:
+    if state.own_uid == 0:
+        return result("root", OK, "the modules run as root")
+    fix = "set ansible_become: true for the group compute, for a user who may become root"
+    return result("root", FAILED, f"the modules run as user id {state.own_uid}", fix)
+
+
+def _nova_conf(result: t.Callable[..., Result], state: HostState) -> Result:
+    if state.nova_conf_files is not None:
+        return result("nova_conf", OK, ", ".join(state.nova_conf_files))
+    fix = 'name the files of nova-compute, in their order: -e \'{"doctor_nova_conf_files": ["/etc/nova/nova.conf"]}\''
+    return result("nova_conf", FAILED, state.why("nova_conf"), fix)
+
+
+def _install(state: HostState, what: str) -> str:
+    packages = _BINDINGS.get(state.packages, _BINDINGS["apt-get"])[what]
+    command = f"{state.packages or 'apt-get'} install {packages}"
+    return f"{command}    (for {state.python_path}; if that is not the distribution's, set ansible_python_interpreter)"
+
+
+def _libvirt(result: t.Callable[..., Result], state: HostState) -> Result:
+    if state.libvirt_binding is False:
+        return result("libvirt", FAILED, "python3-libvirt is missing", _install(state, "libvirt"))
+    if state.libvirt is None:
+        fix = "systemctl status libvirtd virtqemud; virsh --readonly --connect qemu:///system uri"
+        return result("libvirt", FAILED, f"libvirt does not answer: {state.why('libvirt')}", fix)
+    return result("libvirt", OK, f"libvirt {state.libvirt}, through python3-libvirt")
+
+
+def _rbd(result: t.Callable[..., Result], state: HostState) -> Result:
+    if state.images_type is None:
+        return result("rbd", NOT_CHECKED, "nova.conf was not read, so it is not known where the images are")
+    if state.images_type != "rbd":
+        return result("rbd", OK, f"not needed: images_type is {state.images_type}")
+    if state.ceph_by_command:
+        return result("rbd", OK, "not needed: Ceph is reached by commands in a container")
+    if not state.rbd_binding:
+        return result("rbd", FAILED, "python3-rbd or python3-rados is missing", _install(state, "rbd"))
+    return result("rbd", OK, "python3-rbd and python3-rados")
+
+
+def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Result:
+    if state.images_type is not None and state.images_type != "rbd":
+        return result("ceph_caps", OK, f"not needed: images_type is {state.images_type}")
+    wanted = sorted({action for name in asked.operations for action in _BLOCKLISTING.get(name, ())})
+    if not wanted:
+        return result("ceph_caps", OK, "not needed: none of the operations fences by the blocklist")
+    if state.caps is None:
+        why = "nova.conf was not read" if state.images_type is None else state.why("ceph_caps")
+        user = f"client.{state.ceph_user}" if state.ceph_user else "client.USER"
+        fix = f"name a user who may read it (doctor_ceph_reader), or read it on a node of Ceph: ceph auth get {user}"
+        return result("ceph_caps", NOT_CHECKED, why, fix)
+    may = ceph_caps.blocklisting(state.caps.mon)._asdict()
+    seen = f"{state.caps.entity}: mon '{state.caps.mon}'"
+    if any(may[action] is False for action in wanted):
+        lacking = " and ".join(action for action in wanted if may[action] is False)
+        return result("ceph_caps", FAILED, f"{seen} may not {lacking} entries of the OSD blocklist", _caps_fix(state))
+    if any(may[action] is None for action in wanted):
+        return result("ceph_caps", NOT_CHECKED, f"{seen} is not understood: what it allows is not known")
+    return result("ceph_caps", OK, f"{seen} may {' and '.join(wanted)} entries of the OSD blocklist")
+
+
+def _caps_fix(state: HostState) -> str:
+    """Ceph replaces all that a user has: what is there now stays."""
+    caps = state.caps
+    if caps is None:
+        return ""
+    own = [caps.mon] if caps.mon else []
+    if "profile rbd" not in caps.mon:
+        own.append("profile rbd")
+    mon = ", ".join([*own, 'allow command "osd blocklist" with blocklistop=rm'])
+    more = "".join(f" {name} '{value}'" for name, value in (("osd", caps.osd), ("mgr", caps.mgr)) if value)
+    return f"on a node of Ceph: ceph auth caps {caps.entity} mon '{mon}'{more}"
+
+
+# --- journals -------------------------------------------------------------------------------------------------
+
+
+def _state_host(asked: Asked, host: HostAnswer) -> t.List[Result]:
+    def result(part: str, state: str, seen: str, fix: str = "") -> Result:
+        return Result("journals", host.name, part, state, seen, fix)
+
+    if host.state is None:
+        (first, *_rest) = _silent(result, host, ("reached",))
+        return [result("journals", FAILED, first.seen, first.fix)]
+    return [_directory(result, "journals", asked, host.state)]
+
+
+def _directory(result: t.Callable[..., Result], part: str, asked: Asked, state: HostState) -> Result:
+    found = state.journals
+    if found is None:
+        return result(part, NOT_CHECKED, state.why("journals"))
+    problem, fix = _directory_problem(found, asked.free_mb)
+    if problem:
+        return result(part, FAILED, problem, fix)
+    if found.exists:
+        return result(part, OK, f"{found.path}, {found.free_mb} MiB free")
+    return result(
+        part, OK, f"{found.path} will be made in {found.nearest} by the first operation, {found.free_mb} MiB free"
+    )
+
+
+def _directory_problem(found: Directory, least_mb: int) -> t.Tuple[str, str]:
+    place = found.nearest
+    make = f"install -d -m 0700 -o {found.own_uid} {found.path}"
+    if not found.is_directory:
+        return f"{place} is no directory", f"remove it, then {make}"
+    if found.read_only:
+        return f"the file system of {place} is read-only", f"mount -o remount,rw {place}, or set another directory"
+    if not found.writable:
+        return f"user id {found.own_uid} may not write into {place}", f"as root: {make}"
+    if found.exists and found.uid != found.own_uid:
+        return f"{place} belongs to user id {found.uid}, not {found.own_uid}", f"chown -R {found.own_uid} {place}"
+    if found.exists and found.mode & 0o077:
+        return f"others may read {place} (mode {found.mode:04o})", f"chmod 0700 {place}"
+    if found.free_mb < least_mb:
+        return (
+            f"{place} has {found.free_mb} MiB free, and {least_mb} are needed",
+            f"df -h {place}, then make room there",
+        )
+    return "", ""

@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is read to know whether a cloud, its hosts and its databases are ready, and what is said of each. Pure.
+
+A part is ok only where something was read that says so. What could not be read is C(not checked), which is never ok.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import DatabaseLock, Grant, Unread
+
+OK = "ok"
+FAILED = "failed"
+NOT_CHECKED = "not checked"
+
+#: What is looked at, by source. An operator accepts a part that is not checked by its name here.
+PARTS: t.Dict[str, t.Tuple[str, ...]] = {
+    "api": ("credentials", "compute_api", "placement_api", "network_api", "api_clock"),
+    "databases": ("database", "database_rights", "database_lock", "database_clock"),
+    "hosts": ("reached", "python", "root", "nova_conf", "libvirt", "rbd", "ceph_caps", "host_journals", "host_clock"),
+    "journals": ("journals",),
+}
+SOURCES = tuple(PARTS)
+ALL_PARTS = tuple(part for parts in PARTS.values() for part in parts)
+
+#: The operations that can be asked for, as their playbooks are called.
+OPERATIONS = (
+    "audit",
+    "rename_host",
+    "evacuate_host",
+    "return_host",
+    "drain_host",
+    "migrate_server",
+    "resize_server",
+    "repair_links",
+)
+#: What runs on compute hosts works with this one.
+OLDEST_PYTHON = (3, 9)
+#: MiB that a directory of journals should have free: a journal of a rename with 1000 guests has some 2 MiB.
+FREE_MB = 100
+#: Seconds.
+CLOCK_TOLERANCE = 10.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Clock:
+    """Between which two amounts another clock is ahead of the controller's, in seconds: an answer takes its time."""
+
+    least: float
+    most: float
+
+    @staticmethod
+    def between(before: float, first: float, last: float, after: float) -> Clock:
+        """Make it of the controller's time before and after, and of the other's ``first`` and ``last`` in between."""
+        return Clock(round(last - after, 3), round(first - before, 3))
+
+
+@dataclasses.dataclass(frozen=True)
+class Directory:
+    """A directory of journals, or where it is missing the nearest one above it, as ``nearest``."""
+
+    path: str
+    nearest: str
+    is_directory: bool
+    uid: int
+    mode: int
+    #: Of ``nearest``, for the user that asked.
+    writable: bool
+    read_only: bool
+    free_mb: int
+    #: Who asked.
+    own_uid: int
+
+    @property
+    def exists(self) -> bool:
+        """Whether the directory itself is there."""
+        return self.nearest == self.path
+
+
+@dataclasses.dataclass(frozen=True)
+class CephCaps:
+    """The caps of a Ceph user for the monitors, as C(auth get) shows them. The key is never kept."""
+
+    entity: str
+    mon: str
+    osd: str
+    mgr: str
+
+
+@dataclasses.dataclass(frozen=True)
+class HostState:
+    """What one host shows of itself. None: not read, and ``unread`` says why."""
+
+    inventory_name: str
+    python: str
+    python_path: str
+    own_uid: int
+    #: ``apt-get``, ``dnf`` or ``zypper``; an empty string: none of them.
+    packages: str
+    #: The clock when the reading began and when it ended.
+    began: float
+    ended: float
+    nova_conf_files: t.Optional[t.List[str]] = None
+    images_type: t.Optional[str] = None
+    #: libvirt's version.
+    libvirt: t.Optional[str] = None
+    libvirt_binding: t.Optional[bool] = None
+    rbd_binding: t.Optional[bool] = None
+    #: Whether Ceph is reached by commands in a container, which need no binding.
+    ceph_by_command: bool = False
+    ceph_user: t.Optional[str] = None
+    caps: t.Optional[CephCaps] = None
+    journals: t.Optional[Directory] = None
+    unread: t.List[Unread] = dataclasses.field(default_factory=list)
+
+    def why(self, part: str) -> str:
+        """Return why a part was not read."""
+        return next((item.reason for item in self.unread if item.part == part), "it was not read")
+
+
+@dataclasses.dataclass(frozen=True)
+class HostAnswer:
+    """What became of one host: its state and clock, or why there is none."""
+
+    name: str
+    state: t.Optional[HostState] = None
+    clock: t.Optional[Clock] = None
+    #: ``unreachable`` or ``failed``, where there is no state.
+    kind: str = ""
+    reason: str = ""
+    #: The version of the host's Python where the module could not run.
+    python: t.Optional[str] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Probe:
+    """One request that administrators alone may make. ``found``: items in the answer; None: there was none."""
+
+    part: str
+    request: str
+    found: t.Optional[int] = None
+    status: t.Optional[int] = None
+    reason: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class CloudState:
+    """What the APIs answer."""
+
+    #: Why nobody could log in; None: somebody did.
+    problem: t.Optional[str] = None
+    user: str = ""
+    project: str = ""
+    probes: t.List[Probe] = dataclasses.field(default_factory=list)
+    #: Kinds of network agents; None: not read.
+    agents: t.Optional[t.List[str]] = None
+    clock: t.Optional[Clock] = None
+    clock_reason: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class DatabaseState:
+    """What one database answers. ``name`` as plans have it: C(api), C(cell:NAME), C(neutron)."""
+
+    name: str
+    location: str = ""
+    #: Why it could not be reached.
+    problem: t.Optional[str] = None
+    #: ``mysql`` or ``postgresql``, the name of the database and the account, as the server says.
+    dialect: str = ""
+    database: str = ""
+    user: str = ""
+    grants: t.Optional[t.List[Grant]] = None
+    clock: t.Optional[Clock] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class DatabasesState:
+    """What all databases answer. ``problem``: why the cells are not known."""
+
+    databases: t.List[DatabaseState] = dataclasses.field(default_factory=list)
+    problem: t.Optional[str] = None
+    lock: t.Optional[DatabaseLock] = None
+    lock_reason: str = ""
+    #: Whether a URL was given for neutron's.
+    neutron: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What is to be found out. ``accepted``: parts that may stay unchecked."""
+
+    sources: t.Sequence[str] = SOURCES
+    operations: t.Sequence[str] = OPERATIONS
+    accepted: t.Sequence[str] = ()
+    tolerance: float = CLOCK_TOLERANCE
+    free_mb: int = FREE_MB
+    cloud: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What is said of one part of one subject (a host, an API, a database). ``fix``: what to run where it failed."""
+
+    source: str
+    subject: str
+    part: str
+    state: str
+    seen: str
+    fix: str = ""
+
+
+def passes(results: t.Sequence[Result], accepted: t.Sequence[str]) -> bool:
+    """Whether everything is ok, or at worst not checked in a part that may be. Nothing at all is no pass."""
+    return bool(results) and all(
+        result.state == OK or (result.state == NOT_CHECKED and result.part in accepted) for result in results
+    )

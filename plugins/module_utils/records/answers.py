@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What hosts answered the doctor: a file for each, in a directory of one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import HostAnswer
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+
+HOSTS = "doctor-hosts"
+JOURNALS = "doctor-journals"
+
+
+def save(directory: str, folder: str, answer: HostAnswer) -> None:
+    """Keep one answer. Raises OSError."""
+    evidence.save_part(directory, evidence.relative(folder, answer.name), answer)
+
+
+def load(directory: t.Optional[str], folder: str, names: t.Sequence[str]) -> t.List[HostAnswer]:
+    """Return the answer of each of these hosts. One that left none, or none that can be read, has failed."""
+    return [_one(directory, folder, name) for name in names]
+
+
+def _one(directory: t.Optional[str], folder: str, name: str) -> HostAnswer:
+    if not directory:
+        return HostAnswer(name, kind="failed", reason="it was not asked")
+    path = os.path.join(directory, evidence.relative(folder, name))
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return facts.from_plain(HostAnswer, json.load(stream), path)
+    except FileNotFoundError:
+        return HostAnswer(name, kind="failed", reason="it left no answer")
+    except (OSError, ValueError, facts.FactsError) as error:
+        return HostAnswer(name, kind="failed", reason=f"its answer cannot be read: {error}")

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether the APIs take the credentials, and for an administrator's: by requests that only read."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import Clock, CloudState, Probe
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection as connections
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, reads
+
+#: Placement asks for the same right whatever is looked for, and lists all where nothing is.
+_NO_PROVIDER = "stackguard-doctor"
+#: Part, service, path, key of the list, microversion, parameters. None in a row needs more than an administrator, and
+#: Nova's, placement's and neutron's own policies give none to less.
+PROBES: t.Tuple[t.Tuple[str, str, str, str, t.Optional[str], t.Dict[str, str]], ...] = (
+    ("compute_api", http.COMPUTE, "/os-services", "services", reads.SERVICES, {"binary": "nova-compute"}),
+    ("compute_api", http.COMPUTE, "/os-hypervisors", "hypervisors", reads.HYPERVISORS, {"limit": "1"}),
+    ("compute_api", http.COMPUTE, "/servers/detail", "servers", "2.53", {"all_tenants": "1", "limit": "1"}),
+    ("compute_api", http.COMPUTE, "/os-aggregates", "aggregates", reads.AGGREGATES, {}),
+    ("compute_api", http.COMPUTE, "/os-migrations", "migrations", reads.MIGRATIONS, {"limit": "1"}),
+    (
+        "placement_api",
+        http.PLACEMENT,
+        "/resource_providers",
+        "resource_providers",
+        reads.PROVIDERS,
+        {"name": _NO_PROVIDER},
+    ),
+)
+_AGENTS = "/agents"
+
+
+def read_cloud_state(options: t.Mapping[str, t.Any]) -> CloudState:
+    """Log in, and ask. Never raises for a cloud that refuses or does not answer."""
+    try:
+        cloud = connections.connect(options)
+    except ApiError as error:
+        return CloudState(problem=error.message)
+    probes = [_probe(cloud, *row) for row in PROBES]
+    agents, about = _agents(cloud)
+    clock, reason = _clock(cloud)
+    user, project = _names(cloud)
+    return CloudState(None, user, project, [*probes, about], agents, clock, reason)
+
+
+def _probe(
+    cloud: t.Any,
+    part: str,
+    service: str,
+    path: str,
+    key: str,
+    microversion: t.Optional[str],
+    params: t.Mapping[str, str],
+) -> Probe:
+    request = f"GET {service} {path}"
+    try:
+        return Probe(part, request, len(http.items(cloud, service, path, key, microversion, params)))
+    except ApiError as error:
+        return Probe(part, request, None, error.data.get("status"), error.message)
+
+
+def _agents(cloud: t.Any) -> t.Tuple[t.Optional[t.List[str]], Probe]:
+    request = f"GET {http.NETWORK} {_AGENTS}"
+    try:
+        found = list(http.pages(cloud, http.NETWORK, _AGENTS, "agents", None, {"fields": ["id", "agent_type"]}))
+    except ApiError as error:
+        return None, Probe("network_api", request, None, error.data.get("status"), error.message)
+    kinds = sorted({str(item.get("agent_type")) for item in found})
+    # Neutron hides what a user may not see: an empty list proves nothing.
+    return kinds or None, Probe("network_api", request, len(found))
+
+
+def _clock(cloud: t.Any) -> t.Tuple[t.Optional[Clock], str]:
+    before = time.time()
+    try:
+        said = http.date(cloud, http.COMPUTE)
+    except ApiError as error:
+        return None, error.message
+    # The header says whole seconds.
+    return Clock.between(before, said + 1, said, time.time()), ""
+
+
+def _names(cloud: t.Any) -> t.Tuple[str, str]:
+    """Who logged in, for the command that gives a right."""
+    try:
+        access = cloud.session.auth.get_access(cloud.session)
+        return str(access.username or "USER"), str(access.project_name or "PROJECT")
+    except Exception:  # noqa: BLE001 - a plugin without such names; the command shows placeholders then
+        return "USER", "PROJECT"

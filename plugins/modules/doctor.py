@@ -1,0 +1,149 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: doctor
+short_description: Report whether a cloud, its hosts and its databases are ready for the operations of this collection
+version_added: 0.1.0
+description:
+  - Asks the APIs and the databases, takes what M(stackguard.nova.doctor_host) has kept of the hosts, and reports each
+    part of each of them as ok, failed or not checked. What failed comes with the command that fixes it. All is reported
+    at once, on the terminal and in C(doctor.json).
+  - Nothing is changed. Rights in the APIs are found out by requests that read and that administrators alone may make,
+    rights in databases by the very statements, on no row and rolled back.
+  - What could not be read is not checked, and never ok. The task fails unless everything is ok, or not checked in a
+    part of O(accept_unchecked).
+  - It serves the playbook C(stackguard.nova.doctor). Runs on the controller.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.actiongroup_openstack
+  - stackguard.nova.attributes.info_module
+  - stackguard.nova.attributes.action
+  - stackguard.nova.openstack
+  - stackguard.nova.databases
+options:
+  sources:
+    type: list
+    elements: str
+    choices: [api, databases, hosts, journals]
+    default: [api, databases, hosts, journals]
+    description: What is looked at.
+  operations:
+    type: list
+    elements: str
+    choices: [audit, rename_host, evacuate_host, return_host, drain_host, migrate_server, resize_server, repair_links]
+    default: [audit, rename_host, evacuate_host, return_host, drain_host, migrate_server, resize_server, repair_links]
+    description: The operations that all is to be ready for. Rights in the databases and in Ceph follow from them.
+  accept_unchecked:
+    type: list
+    elements: str
+    choices: [credentials, compute_api, placement_api, network_api, api_clock, database, database_rights, database_lock,
+      database_clock, reached, python, root, nova_conf, libvirt, rbd, ceph_caps, host_journals, host_clock, journals]
+    default: []
+    description: Parts that may be not checked. None of them may have failed.
+  clock_tolerance:
+    type: float
+    default: 10
+    description: Seconds that a clock may differ from the controller's.
+  free_mb:
+    type: int
+    default: 100
+    description: MiB that must be free where journals are.
+  hosts:
+    type: list
+    elements: str
+    default: []
+    description: Inventory names of the hosts that were asked. One that left no answer has failed.
+  journal_host:
+    type: str
+    description: Inventory name of the host that keeps the journals of operations.
+  evidence_dir:
+    type: path
+    description: Where M(stackguard.nova.doctor_host) has kept the answers.
+  report_dir:
+    type: path
+    required: true
+    description: Directory on the controller for C(doctor.json).
+seealso:
+  - module: stackguard.nova.doctor_host
+  - module: stackguard.nova.audit
+"""
+
+EXAMPLES = r"""
+- name: Find out whether the cloud's credentials are an administrator's
+  stackguard.nova.doctor:
+    cloud: production
+    sources: [api]
+    report_dir: stackguard-reports
+"""
+
+RETURN = r"""
+verdict:
+  description: V(pass) where all that was asked for is ok or accepted, else V(block).
+  returned: always
+  type: str
+  sample: block
+counts:
+  description: Number of results that are ok, failed or not checked.
+  returned: always
+  type: dict
+  sample: {ok: 17, failed: 1, not_checked: 1}
+results:
+  description: What is said of each part.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    source:
+      description: The source that it belongs to.
+      returned: always
+      type: str
+      sample: hosts
+    subject:
+      description: The host, the database, or V(cloud).
+      returned: always
+      type: str
+      sample: compute1
+    part:
+      description: What was looked at, as in O(accept_unchecked).
+      returned: always
+      type: str
+      sample: libvirt
+    state:
+      description: V(ok), V(failed) or V(not checked).
+      returned: always
+      type: str
+      sample: failed
+    seen:
+      description: What was seen, or why nothing was.
+      returned: always
+      type: str
+      sample: python3-libvirt is missing
+    fix:
+      description: The command that fixes it.
+      returned: always
+      type: str
+      sample: apt-get install python3-libvirt
+summary:
+  description: The first 40 lines of what was shown.
+  returned: always
+  type: list
+  elements: str
+  sample: ["19 checks: 17 ok, 1 failed, 1 not checked"]
+report_dir:
+  description: Where C(doctor.json) is.
+  returned: always
+  type: str
+  sample: /home/operator/stackguard-reports
+succeeded:
+  description: Whether the task would fail.
+  returned: always
+  type: bool
+  sample: false
+"""

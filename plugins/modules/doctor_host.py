@@ -1,0 +1,153 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: doctor_host
+short_description: Read whether a host is ready for the operations of this collection
+version_added: 0.1.0
+description:
+  - Reads, on a compute host, its Python and user, nova.conf, whether libvirt answers and the bindings are there, the
+    caps of its Ceph user, the directory of journals, and its clock. It changes nothing and tries nothing.
+  - It serves the playbook C(stackguard.nova.doctor), which judges what it returns.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.info_module
+  - stackguard.nova.attributes.action
+requirements:
+  - Python 3.9 or newer on the host
+options:
+  evidence_dir:
+    type: path
+    description:
+      - Directory on the controller in which the answer is kept for M(stackguard.nova.doctor). A host that does not
+        answer is noted there as well. When left out, the answer is returned under RV(state).
+  inventory_name:
+    type: str
+    description: What the host is called. The default is C(inventory_hostname).
+  only_journals:
+    type: bool
+    default: false
+    description: Whether the host keeps journals only, so that nothing of nova-compute is read.
+  state_dir:
+    type: path
+    default: /var/lib/stackguard
+    description: Directory of the journals on the host.
+  nova_conf_files:
+    type: list
+    elements: str
+    default: []
+    description: The configuration files of nova-compute in their order, where they cannot be found.
+  libvirt_uri:
+    type: str
+    default: qemu:///system
+    description: Where libvirt is reached. The connection is read-only.
+  compute_units:
+    type: list
+    elements: str
+    default: [nova-compute, openstack-nova-compute, devstack@n-cpu]
+    description: Names that the unit of nova-compute may have.
+  caps:
+    type: bool
+    default: true
+    description: Whether the caps of the Ceph user are read (C(ceph auth get)). Its key is never kept.
+  ceph_user:
+    type: str
+    description: Ceph user whose caps are read, without C(client.), instead of nova.conf's.
+  ceph_reader:
+    type: str
+    description: Ceph user that reads them. By default the user itself, who seldom may.
+  ceph_conf:
+    type: path
+    description: Ceph configuration file, instead of the one that nova.conf names.
+  ceph_command:
+    type: list
+    elements: str
+    default: []
+    description: Words to put before C(ceph) where it is in a container, such as C(docker), C(exec), C(nova_compute).
+seealso:
+  - module: stackguard.nova.doctor
+"""
+
+EXAMPLES = r"""
+- name: See what a host answers
+  stackguard.nova.doctor_host:
+  register: answer
+"""
+
+RETURN = r"""
+state:
+  description: What was read. What could not be is V(null), and named with the reason under C(unread).
+  returned: when O(evidence_dir) is not given
+  type: dict
+  sample: {inventory_name: compute1, python: 3.11.2, own_uid: 0, images_type: rbd, unread: []}
+inventory_name:
+  description: What the host is called.
+  returned: when O(evidence_dir) is given
+  type: str
+  sample: compute1
+unread:
+  description: The parts that could not be read.
+  returned: when O(evidence_dir) is given
+  type: list
+  elements: str
+  sample: [ceph_caps]
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import doctor
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.facts import COMPUTE_UNITS, STATE_DIR
+
+
+def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
+    """Return the options, as documented."""
+    names = {"type": "list", "elements": "str"}
+    return {
+        "evidence_dir": {"type": "path"},
+        "inventory_name": {"type": "str"},
+        "only_journals": {"type": "bool", "default": False},
+        "state_dir": {"type": "path", "default": STATE_DIR},
+        "nova_conf_files": {**names, "default": []},
+        "libvirt_uri": {"type": "str", "default": "qemu:///system"},
+        "compute_units": {**names, "default": list(COMPUTE_UNITS)},
+        "caps": {"type": "bool", "default": True},
+        "ceph_user": {"type": "str"},
+        "ceph_reader": {"type": "str"},
+        "ceph_conf": {"type": "path"},
+        "ceph_command": {**names, "default": []},
+    }
+
+
+def main() -> None:
+    """Read this host and return its state."""
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    given = module.params
+    state = doctor.read_state(
+        doctor.StateOptions(
+            inventory_name=given["inventory_name"] or "localhost",
+            state_dir=given["state_dir"],
+            only_journals=given["only_journals"],
+            nova_conf_files=tuple(given["nova_conf_files"]),
+            libvirt_uri=given["libvirt_uri"],
+            compute_units=tuple(given["compute_units"]),
+            caps=given["caps"],
+            ceph_user=given["ceph_user"],
+            ceph_reader=given["ceph_reader"],
+            ceph_conf=given["ceph_conf"],
+            ceph_command=tuple(given["ceph_command"]),
+        )
+    )
+    module.exit_json(changed=False, state=to_plain(state))
+
+
+if __name__ == "__main__":
+    main()

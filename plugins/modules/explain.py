@@ -1,0 +1,49 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: explain
+short_description: Print the page of a finding's code
+version_added: 0.1.0
+description:
+  - Prints what C(docs/codes) of this collection says of a code, or lists all codes with a line each.
+  - Reaches no system and writes no file. Runs on the controller.
+author:
+  - stackguard.nova contributors (@stackguard)
+extends_documentation_fragment:
+  - stackguard.nova.attributes
+  - stackguard.nova.attributes.info_module
+  - stackguard.nova.attributes.action
+options:
+  code:
+    type: str
+    default: ""
+    description:
+      - The code, such as V(SG113), V(sg113) or V(113), or its name, such as V(restart-would-destroy). Where it is
+        empty, all codes are listed.
+seealso:
+  - module: stackguard.nova.audit
+"""
+
+EXAMPLES = r"""
+- name: Print the page of a code
+  stackguard.nova.explain:
+    code: SG113
+"""
+
+RETURN = r"""
+code:
+  description: The code; V(null) where all were listed.
+  returned: success
+  type: str
+  sample: SG113
+text:
+  description: What was printed.
+  returned: success
+  type: str
+  sample: "# SG113 restart-would-destroy"
+"""

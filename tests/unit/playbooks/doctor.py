@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The doctor, in the tests that run every playbook."""
+
+from __future__ import annotations
+
+from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import NO_NUMBER, Entry, Refusal
+
+NAME = "Nova: doctor"
+
+ENTRY = Entry(
+    given={},
+    nothing="not ready: ",
+    placeholder="not ready: ",
+    nobody="there is no host to ask",
+    no_cloud="not ready: ",
+    reports=False,
+    more={"report": []},
+    stale=frozenset({"doctor.json"}),
+    ends={NAME: ("failed", "not ready: ")},
+    refusals={
+        "no source": Refusal(
+            NAME, "value of doctor_sources must be one or more of", extra={"doctor_sources": ["clouds"]}
+        ),
+        "no number": Refusal(NAME, NO_NUMBER, extra={"doctor_free_mb": "some"}),
+    },
+)

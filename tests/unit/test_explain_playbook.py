@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""explain as a process: a page, the list, and what is no code; the code's short name is taken from -e alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE
+from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
+
+
+@pytest.fixture
+def explain(tmp_path, short_tmp):
+    def run(*options):
+        argv = [sys.executable, "-m", "ansible", "playbook", "stackguard.nova.explain", *options]
+        env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "dev"), "ANSIBLE_HOME": str(tmp_path / "home")}
+        env.update(ANSIBLE_NOCOLOR="1", ANSIBLE_STDOUT_CALLBACK="default", TMPDIR=str(short_tmp))
+        return subprocess.run(argv, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize("given", ["code=SG113", "code=sg113", "explain_code=113"])
+def test_the_page_of_a_code_is_printed_as_it_is(explain, tmp_path, given):
+    done = explain("-e", given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (ROOT / "docs" / "codes" / "SG113.md").read_text().rstrip() in done.stdout
+    assert not (tmp_path / "stackguard-reports").exists(), "it writes no file"
+
+
+def test_without_a_code_all_are_listed_also_where_the_inventory_has_codes_of_its_own(explain, tmp_path):
+    (tmp_path / "hosts").write_text("[all:vars]\ncode=SG113\n[compute]\ncompute1\n")
+    done = explain("-i", "hosts", "--check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [code for code in CATALOGUE if f"\n{code}  " not in done.stdout] == []
+    assert "## Why it matters" not in done.stdout
+
+
+def test_a_code_that_does_not_exist_fails_with_the_nearest(explain, tmp_path):
+    done = explain("-e", "code=SG1113")
+    told = " ".join(done.stdout.partition("PLAY RECAP")[0].rpartition("TASK [")[2].split())
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "'SG1113' is no code of a finding. The nearest are SG113" in told
+    assert not (tmp_path / "stackguard-reports").exists(), "it writes no file"
