@@ -218,9 +218,8 @@ def page(found: audit.AuditResult, extra: t.Optional[audit_page.Extra] = None) -
     )
     environment.filters.update(visible=audit.visible, room_words=audit_page.room_words)
     given = extra or audit_page.Extra(docs=docs({item["code"] for item in found.report["findings"]}))
-    return audit_page.page(
-        found, environment.get_template("report.html.j2").render, *map(_text, ("report.css", "report.js")), given
-    )
+    render = environment.get_template("report.html.j2").render
+    return audit_page.page(found, render, _text("report.css"), _text("report.js"), given)
 
 
 def docs(codes: t.Iterable[str]) -> t.Dict[str, str]:

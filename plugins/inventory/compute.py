@@ -106,7 +106,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection, reads
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services, connection
 
 Item = t.Dict[str, t.Any]
 
@@ -156,7 +156,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):  # type: i
 
     def _read(self) -> t.List[Item]:
         options = {name: self.get_option(name) for name in connection.OPENSTACK_SPEC}
-        found = reads.raw_services(connection.connect(options))
+        found = compute_services.raw_services(connection.connect(options))
         return [{key: item.get(key) for key in SHOWN if key in item} for item in found]
 
     def _fill(self, found: t.Mapping[str, Item]) -> None:

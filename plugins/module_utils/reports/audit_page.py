@@ -243,7 +243,7 @@ def _groups(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.Any
     seen: t.Set[str] = set()
     for item in ordered(found.checked.findings):
         passed = overridden(item, found.overrides)
-        row = {
+        row: t.Dict[str, t.Any] = {
             "id": _unique(anchor(item.code, item.object.id), item, seen),
             "code": item.code,
             "slug": item.slug,

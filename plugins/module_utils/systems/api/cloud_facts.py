@@ -212,8 +212,8 @@ class _Reader:
             kind = migration_records.EVACUATION if status == "done" else None
             for item in _flat(
                 self.names,
-                lambda host, s=status, k=kind: migration_records.list_migrations(self.connection, s, k, host),
-            ):  # type: ignore[misc]
+                lambda host, s=status, k=kind: migration_records.list_migrations(self.connection, s, k, host),  # type: ignore[misc]
+            ):
                 found[item.id] = item
         return [found[key] for key in sorted(found)]
 

@@ -11,25 +11,32 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import Clock, CloudState, Probe
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
+    compute_services,
+    host_aggregates,
+    http,
+    hypervisors,
+    migration_records,
+    resource_providers,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection as connections
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, reads
 
 #: Placement asks for the same right whatever is looked for, and lists all where nothing is.
 _NO_PROVIDER = "stackguard-doctor"
 #: Part, service, path, key of the list, microversion, parameters. None in a row needs more than an administrator, and
 #: Nova's, placement's and neutron's own policies give none to less.
 PROBES: t.Tuple[t.Tuple[str, str, str, str, t.Optional[str], t.Dict[str, str]], ...] = (
-    ("compute_api", http.COMPUTE, "/os-services", "services", reads.SERVICES, {"binary": "nova-compute"}),
-    ("compute_api", http.COMPUTE, "/os-hypervisors", "hypervisors", reads.HYPERVISORS, {"limit": "1"}),
+    ("compute_api", http.COMPUTE, "/os-services", "services", compute_services.SERVICES, {"binary": "nova-compute"}),
+    ("compute_api", http.COMPUTE, "/os-hypervisors", "hypervisors", hypervisors.HYPERVISORS, {"limit": "1"}),
     ("compute_api", http.COMPUTE, "/servers/detail", "servers", "2.53", {"all_tenants": "1", "limit": "1"}),
-    ("compute_api", http.COMPUTE, "/os-aggregates", "aggregates", reads.AGGREGATES, {}),
-    ("compute_api", http.COMPUTE, "/os-migrations", "migrations", reads.MIGRATIONS, {"limit": "1"}),
+    ("compute_api", http.COMPUTE, "/os-aggregates", "aggregates", host_aggregates.AGGREGATES, {}),
+    ("compute_api", http.COMPUTE, "/os-migrations", "migrations", migration_records.MIGRATIONS, {"limit": "1"}),
     (
         "placement_api",
         http.PLACEMENT,
         "/resource_providers",
         "resource_providers",
-        reads.PROVIDERS,
+        resource_providers.PROVIDERS,
         {"name": _NO_PROVIDER},
     ),
 )
