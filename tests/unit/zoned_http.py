@@ -21,6 +21,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     nova, lock, seen = None, None, None
+    #: Service types of the catalogue.
+    TYPES = ("compute", "placement")
 
     def log_message(self, *_words):
         pass
@@ -48,7 +50,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not path.endswith("/auth/tokens"):
             links = [{"rel": "self", "href": f"{self.base}/identity/v3/"}]
             return self.answer(200, {"version": {"id": "v3.14", "status": "stable", "links": links}})
-        urls = {"compute": f"{self.base}/compute/v2.1", "placement": f"{self.base}/placement"}
+        paths = {"compute": "compute/v2.1"}
+        urls = {name: f"{self.base}/{paths.get(name, name)}" for name in self.TYPES}
         catalog = [
             {
                 "id": name,
@@ -100,10 +103,10 @@ for _method in ("GET", "POST", "PUT"):
 
 
 @contextlib.contextmanager
-def serving(nova):
+def serving(nova, handler=Handler):
     """Serve a small Nova; yields the URL of its keystone, and a list of what is asked of it."""
     seen = []
-    mine = type("Mine", (Handler,), {"nova": nova, "lock": threading.Lock(), "seen": seen})
+    mine = type("Mine", (handler,), {"nova": nova, "lock": threading.Lock(), "seen": seen})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), mine)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
