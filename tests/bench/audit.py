@@ -2,12 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How long an audit takes: ``make bench-audit``, or ``python tests/bench/audit.py [evidence] [local]``.
+"""How long an audit takes: ``make bench-audit``, or ``python tests/bench/audit.py [evidence] [local] [sent]``.
 
 * ``evidence``: time and memory of judging saved evidence of 1,000 hosts (STACKGUARD_BENCH_CLOUD) with 50 servers each,
   their definitions and the records of these, and of its report;
 * ``local``: the playbook over 200 hosts of a local connection, against ``ansible -m ping`` on the same hosts and forks
   (STACKGUARD_BENCH_HOSTS, STACKGUARD_BENCH_FORKS). Without ssh: what is compared is Ansible's own work.
+* ``sent``: bytes of what is sent to each host, and the processor time to compile and import it there, the best of nine
+  (STACKGUARD_BENCH_PYTHON, /usr/bin/python3).
 
 What reading the databases costs: tests/bench/databases.py and tests/bench/links.py.
 """
@@ -22,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
@@ -31,6 +34,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import domai
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit import builders  # noqa: E402
+from ansible_collections.stackguard.nova.tests.unit import test_sent_to_hosts as sent_files  # noqa: E402
 
 HOSTS, GUESTS = int(os.environ.get("STACKGUARD_BENCH_CLOUD") or 1000), 50
 XML = (ROOT / "tests" / "unit" / "systems" / "host" / "recorded" / "domain.xml").read_text()
@@ -114,9 +118,41 @@ def local():
         print(f"{'ratio':60} {ours / bare:8.2f}")
 
 
+IMPORTED = """
+import sys, time
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import concurrent.futures, dataclasses, glob, hashlib, ipaddress, json, socket, subprocess, tempfile, typing
+import xml.etree.ElementTree
+begun = time.process_time()
+import ansible_collections.stackguard.nova.plugins.module_utils.systems.host.facts
+print((time.process_time() - begun) * 1000)
+"""
+
+
+def sent():
+    """What Ansible packs of ours into one call of compute_host_info. No wall time: the machine may be busy."""
+    python = os.environ.get("STACKGUARD_BENCH_PYTHON") or "/usr/bin/python3"
+    files = sent_files.closure(ROOT / "plugins" / "modules" / "compute_host_info.py", set())
+    with tempfile.TemporaryDirectory() as directory:
+        path, packages = f"{directory}/sent.zip", set()
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+            for file in sorted(files):
+                name = pathlib.Path("ansible_collections/stackguard/nova") / file.relative_to(ROOT)
+                out.writestr(str(name), file.read_bytes())
+                packages.update(parent for parent in name.parents if parent.name)
+            for package in sorted(packages):
+                out.writestr(str(package / "__init__.py"), b"")
+        size = os.path.getsize(path)
+        argv = [python, "-S", "-c", IMPORTED, path]
+        taken = min(float(subprocess.run(argv, capture_output=True, check=True).stdout) for _ in range(9))
+    print(f"sent to each host: {len(files)} files, {sum(file.stat().st_size for file in files)} bytes, {size} packed")
+    print(f"compiled and imported there in {taken:.0f} ms of processor time, without the standard library")
+
+
 def main():
-    wanted = sys.argv[1:] or ["evidence", "local"]
-    for name, part in (("evidence", judged), ("local", local)):
+    wanted = sys.argv[1:] or ["evidence", "local", "sent"]
+    for name, part in (("evidence", judged), ("local", local), ("sent", sent)):
         if name in wanted:
             part()
 

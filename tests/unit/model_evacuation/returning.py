@@ -186,7 +186,7 @@ class Return:
     def _release(self, plan):
         if plan["reason"]:
             params = {"host": self.host.name, "state": "released", "reason": plan["reason"], "status": self.status}
-            params.update(takes_over=[], disabled_reason="returned" if self.status == "disabled" else None)
+            params.update(ended_reasons=[], disabled_reason="returned" if self.status == "disabled" else None)
             compute_service_hold.work(object(), params, False)
 
 
