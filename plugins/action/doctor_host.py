@@ -17,7 +17,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import Clock, HostAnswer, HostState
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import ClockOffset, DoctorHost, HostState
 from ansible_collections.stackguard.nova.plugins.module_utils.records import answers
 
 MODULE = "stackguard.nova.doctor_host"
@@ -73,7 +73,7 @@ class _Keeper:
         self._directory, self._folder, self._name = directory, folder, name
 
     def silent(self, kind: str, reason: str, python: t.Optional[str] = None) -> None:
-        answer = HostAnswer(self._name, None, None, kind, " ".join(reason.split()), python)
+        answer = DoctorHost(self._name, None, None, kind, " ".join(reason.split()), python)
         answers.save(self._directory, self._folder, answer)
 
     def state(self, result: t.Mapping[str, t.Any], before: float, after: float) -> Result:
@@ -82,6 +82,6 @@ class _Keeper:
         except (facts.FactsError, KeyError) as error:
             self.silent("failed", f"its answer is not understood: {error}")
             return {"failed": True, "changed": False, "msg": f"the host's answer is not understood: {error}"}
-        answer = HostAnswer(self._name, state, Clock.between(before, state.began, state.ended, after))
+        answer = DoctorHost(self._name, state, ClockOffset.between(before, state.began, state.ended, after))
         answers.save(self._directory, self._folder, answer)
         return {"changed": False, "inventory_name": self._name, "unread": [item.part for item in state.unread]}

@@ -234,7 +234,7 @@ databases:
           description: Why it could not be read.
           type: str
     lock:
-      description: With O(probe_rename=true), whom a lock in the API database keeps out. It has C(scope) and C(reason).
+      description: With O(probe_rename=true), the runs that a database lock keeps out. Keys are C(scope), C(reason).
       type: dict
   sample: {read_at: "2026-11-21T07:29:47+00:00", api: {}, cells: [], neutron: null, grants: null, unread: []}
 """

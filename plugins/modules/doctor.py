@@ -81,6 +81,23 @@ EXAMPLES = r"""
     cloud: production
     sources: [api]
     report_dir: stackguard-reports
+
+- name: Find out whether all is ready for a rename, where no user may read the caps of Ceph
+  stackguard.nova.doctor:
+    cloud: production
+    operations: [rename_host]
+    accept_unchecked: [ceph_caps]
+    hosts: "{{ groups['compute'] }}"
+    evidence_dir: /run/stackguard-evidence
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    report_dir: stackguard-reports
+
+- name: Find out whether the databases give the rights that repairs of links need
+  stackguard.nova.doctor:
+    sources: [databases]
+    operations: [repair_links]
+    nova_api_db_url: "{{ vault_nova_api_db_url }}"
+    report_dir: stackguard-reports
 """
 
 RETURN = r"""
@@ -93,6 +110,16 @@ counts:
   description: Number of results that are ok, failed or not checked.
   returned: always
   type: dict
+  contains:
+    ok:
+      description: Parts that are as the operations need them.
+      type: int
+    failed:
+      description: Parts that are not.
+      type: int
+    not_checked:
+      description: Parts that could not be read.
+      type: int
   sample: {ok: 17, failed: 1, not_checked: 1}
 results:
   description: What is said of each part.

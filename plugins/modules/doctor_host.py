@@ -10,9 +10,9 @@ module: doctor_host
 short_description: Read whether a host is ready for the operations of this collection
 version_added: 0.1.0
 description:
+  - Internal, no stability promise. Use the playbook C(stackguard.nova.doctor).
   - Reads, on a compute host, its Python and user, nova.conf, whether libvirt answers and the bindings are there, the
     caps of its Ceph user, the directory of journals, and its clock. It changes nothing and tries nothing.
-  - It serves the playbook C(stackguard.nova.doctor), which judges what it returns.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -82,7 +82,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 state:
-  description: What was read. What could not be is V(null), and named with the reason under C(unread).
+  description: The facts of the host. A fact that could not be read is V(null), with its reason under C(unread).
   returned: when O(evidence_dir) is not given
   type: dict
   sample: {inventory_name: compute1, python: 3.11.2, own_uid: 0, images_type: rbd, unread: []}

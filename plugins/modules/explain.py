@@ -33,6 +33,14 @@ EXAMPLES = r"""
 - name: Print the page of a code
   stackguard.nova.explain:
     code: SG113
+
+- name: List all codes with a line for each
+  stackguard.nova.explain:
+
+- name: Keep the page of a code for a ticket
+  stackguard.nova.explain:
+    code: "{{ finding.code }}"
+  register: page
 """
 
 RETURN = r"""

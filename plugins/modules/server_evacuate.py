@@ -11,7 +11,7 @@ short_description: Evacuate the servers of a dead compute host, call by call
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
-  - Carries out the evacuation of one dead compute host. One call does what it can with what was read on the hosts, and
+  - Carries out the evacuation of one dead compute host. One call does what it can with the facts of the hosts, and
     returns RV(needs), what only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides that
     and calls again, until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host of the task, and runs the APIs from the controller.
@@ -428,7 +428,7 @@ report:
               description: The compute host that it belongs to; V(null) where there is none.
               type: str
         evidence:
-          description: By name, what was read.
+          description: By name, the facts that were found.
           type: dict
         remedy:
           description: What to do next.

@@ -280,7 +280,7 @@ report:
               description: The compute host that it belongs to; V(null) where there is none.
               type: str
         evidence:
-          description: By name, what was read.
+          description: By name, the facts that were found.
           type: dict
         remedy:
           description: What to do next.

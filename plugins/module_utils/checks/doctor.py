@@ -21,15 +21,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor impor
     OLDEST_PYTHON,
     PARTS,
     Asked,
-    Clock,
+    ClockOffset,
     CloudState,
     DatabasesState,
     DatabaseState,
     Directory,
-    HostAnswer,
+    DoctorHost,
     HostState,
-    Probe,
     Result,
+    RightsProbe,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS
 
@@ -52,8 +52,8 @@ def judge(
     asked: Asked,
     cloud: t.Optional[CloudState],
     databases: t.Optional[DatabasesState],
-    hosts: t.Sequence[HostAnswer],
-    journals: t.Optional[HostAnswer],
+    hosts: t.Sequence[DoctorHost],
+    journals: t.Optional[DoctorHost],
 ) -> t.List[Result]:
     """Return a result for each part that was asked for. ``None``: what gives it was not read, which is no pass."""
     found: t.List[Result] = []
@@ -64,7 +64,7 @@ def judge(
     if "hosts" in asked.sources:
         found += [result for host in hosts for result in _host(asked, host)] or [_no_host()]
     if "journals" in asked.sources:
-        found += _state_host(asked, journals or HostAnswer("stackguard_state_host", kind="failed", reason="not asked"))
+        found += _state_host(asked, journals or DoctorHost("stackguard_state_host", kind="failed", reason="not asked"))
     return found
 
 
@@ -89,7 +89,7 @@ def _cloud(asked: Asked, cloud: CloudState) -> t.List[Result]:
     return found
 
 
-def _rights(part: str, probes: t.Sequence[Probe], cloud: CloudState) -> Result:
+def _rights(part: str, probes: t.Sequence[RightsProbe], cloud: CloudState) -> Result:
     failed = [probe for probe in probes if probe.found is None]
     if not probes:
         return Result("api", "cloud", part, NOT_CHECKED, "nothing was asked")
@@ -117,7 +117,7 @@ def _shell(word: str) -> str:
 
 
 def _clock(
-    result: t.Callable[..., Result], part: str, asked: Asked, clock: t.Optional[Clock], reason: str, where: str
+    result: t.Callable[..., Result], part: str, asked: Asked, clock: t.Optional[ClockOffset], reason: str, where: str
 ) -> Result:
     if clock is None:
         return result(part, NOT_CHECKED, reason or "it was not read")
@@ -256,7 +256,7 @@ def _no_host() -> Result:
     return Result("hosts", "compute", "reached", FAILED, "there is no host to ask", fix)
 
 
-def _host(asked: Asked, host: HostAnswer) -> t.List[Result]:
+def _host(asked: Asked, host: DoctorHost) -> t.List[Result]:
     def result(part: str, state: str, seen: str, fix: str = "") -> Result:
         return Result("hosts", host.name, part, state, seen, fix)
 
@@ -276,7 +276,7 @@ def _host(asked: Asked, host: HostAnswer) -> t.List[Result]:
     ]
 
 
-def _silent(result: t.Callable[..., Result], host: HostAnswer, parts: t.Sequence[str]) -> t.List[Result]:
+def _silent(result: t.Callable[..., Result], host: DoctorHost, parts: t.Sequence[str]) -> t.List[Result]:
     if host.kind == "unreachable":
         fix = f"let Ansible reach it: ansible {host.name} -i INVENTORY -m ansible.builtin.ping -vvv"
         first = [result("reached", FAILED, f"{host.name} does not answer Ansible: {host.reason}", fix)]
@@ -375,7 +375,7 @@ def _caps_fix(state: HostState) -> str:
 # --- journals -------------------------------------------------------------------------------------------------
 
 
-def _state_host(asked: Asked, host: HostAnswer) -> t.List[Result]:
+def _state_host(asked: Asked, host: DoctorHost) -> t.List[Result]:
     def result(part: str, state: str, seen: str, fix: str = "") -> Result:
         return Result("journals", host.name, part, state, seen, fix)
 

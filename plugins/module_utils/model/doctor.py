@@ -48,16 +48,16 @@ CLOCK_TOLERANCE = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Clock:
+class ClockOffset:
     """Between which two amounts another clock is ahead of the controller's, in seconds: an answer takes its time."""
 
     least: float
     most: float
 
     @staticmethod
-    def between(before: float, first: float, last: float, after: float) -> Clock:
+    def between(before: float, first: float, last: float, after: float) -> ClockOffset:
         """Make it of the controller's time before and after, and of the other's ``first`` and ``last`` in between."""
-        return Clock(round(last - after, 3), round(first - before, 3))
+        return ClockOffset(round(last - after, 3), round(first - before, 3))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,12 +124,12 @@ class HostState:
 
 
 @dataclasses.dataclass(frozen=True)
-class HostAnswer:
+class DoctorHost:
     """What became of one host: its state and clock, or why there is none."""
 
     name: str
     state: t.Optional[HostState] = None
-    clock: t.Optional[Clock] = None
+    clock: t.Optional[ClockOffset] = None
     #: ``unreachable`` or ``failed``, where there is no state.
     kind: str = ""
     reason: str = ""
@@ -138,7 +138,7 @@ class HostAnswer:
 
 
 @dataclasses.dataclass(frozen=True)
-class Probe:
+class RightsProbe:
     """One request that administrators alone may make. ``found``: items in the answer; None: there was none."""
 
     part: str
@@ -156,10 +156,10 @@ class CloudState:
     problem: t.Optional[str] = None
     user: str = ""
     project: str = ""
-    probes: t.List[Probe] = dataclasses.field(default_factory=list)
+    probes: t.List[RightsProbe] = dataclasses.field(default_factory=list)
     #: Kinds of network agents; None: not read.
     agents: t.Optional[t.List[str]] = None
-    clock: t.Optional[Clock] = None
+    clock: t.Optional[ClockOffset] = None
     clock_reason: str = ""
 
 
@@ -176,7 +176,7 @@ class DatabaseState:
     database: str = ""
     user: str = ""
     grants: t.Optional[t.List[Grant]] = None
-    clock: t.Optional[Clock] = None
+    clock: t.Optional[ClockOffset] = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -58,7 +58,7 @@ class RenameRun(ServerRun):
     inventory_name: str = ""
 
     def refuse_while_carried_out(self, journal: t.Mapping[str, t.Any]) -> None:
-        """Nothing here: the host itself decides, when the operation is claimed (:meth:`run_token.JournalHost.claim`)."""
+        """Nothing here: the host itself decides when the operation is claimed (:class:`run_token.JournalHost`)."""
 
 
 class Rename(planned.Planned):

@@ -11,31 +11,31 @@ import os
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import HostAnswer
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import DoctorHost
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 
 HOSTS = "doctor-hosts"
 JOURNALS = "doctor-journals"
 
 
-def save(directory: str, folder: str, answer: HostAnswer) -> None:
+def save(directory: str, folder: str, answer: DoctorHost) -> None:
     """Keep one answer. Raises OSError."""
     evidence.save_part(directory, evidence.relative(folder, answer.name), answer)
 
 
-def load(directory: t.Optional[str], folder: str, names: t.Sequence[str]) -> t.List[HostAnswer]:
+def load(directory: t.Optional[str], folder: str, names: t.Sequence[str]) -> t.List[DoctorHost]:
     """Return the answer of each of these hosts. One that left none, or none that can be read, has failed."""
     return [_one(directory, folder, name) for name in names]
 
 
-def _one(directory: t.Optional[str], folder: str, name: str) -> HostAnswer:
+def _one(directory: t.Optional[str], folder: str, name: str) -> DoctorHost:
     if not directory:
-        return HostAnswer(name, kind="failed", reason="it was not asked")
+        return DoctorHost(name, kind="failed", reason="it was not asked")
     path = os.path.join(directory, evidence.relative(folder, name))
     try:
         with open(path, encoding="utf-8") as stream:
-            return facts.from_plain(HostAnswer, json.load(stream), path)
+            return facts.from_plain(DoctorHost, json.load(stream), path)
     except FileNotFoundError:
-        return HostAnswer(name, kind="failed", reason="it left no answer")
+        return DoctorHost(name, kind="failed", reason="it left no answer")
     except (OSError, ValueError, facts.FactsError) as error:
-        return HostAnswer(name, kind="failed", reason=f"its answer cannot be read: {error}")
+        return DoctorHost(name, kind="failed", reason=f"its answer cannot be read: {error}")

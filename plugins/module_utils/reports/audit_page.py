@@ -60,7 +60,7 @@ class Extra:
 
 
 @dataclasses.dataclass
-class Host:
+class ReportedHost:
     """One row, and one square. ``number``: what everything about it is marked with."""
 
     number: int
@@ -175,8 +175,8 @@ class _Fleet:
         rooms = {room.inventory_name: room for zone in found.zones for room in zone.hosts}
         starts = {start.inventory_name: start for start in found.starts}
         names = {same[0]: same for same in found.names}
-        self._by_name: t.Dict[str, Host] = {}
-        self._hosts: t.List[Host] = []
+        self._by_name: t.Dict[str, ReportedHost] = {}
+        self._hosts: t.List[ReportedHost] = []
         for name in sorted(found.scope.hosts, key=natural):
             room = rooms.get(name)
             host = self._new(name, room.zone if room else capacity_outlook.NO_ZONE, names.get(name, (name,)), True)
@@ -186,25 +186,25 @@ class _Fleet:
         for way in audit.ways(found, contested=False):
             self.first(way.raw_names).way = way
 
-    def _new(self, name: str, zone: str, names: t.Sequence[str], known: bool) -> Host:
-        host = Host(len(self._hosts), visible(name), anchor("host", name), visible(zone), tuple(names), known)
+    def _new(self, name: str, zone: str, names: t.Sequence[str], known: bool) -> ReportedHost:
+        host = ReportedHost(len(self._hosts), visible(name), anchor("host", name), visible(zone), tuple(names), known)
         self._hosts.append(host)
         for one in (name, *names):
             self._by_name.setdefault(one.casefold(), host)
         return host
 
-    def of(self, name: t.Optional[str]) -> Host:
+    def of(self, name: t.Optional[str]) -> ReportedHost:
         """Return the host of a name, or a new one that the inventory does not have; None: all that is of no host."""
         key = NO_HOST if name is None else name
         known = self._by_name.get(key.casefold())
         return known or self._new(key, STRANGER if name is not None else NO_HOST, (key,), False)
 
-    def first(self, names: t.Sequence[str]) -> Host:
+    def first(self, names: t.Sequence[str]) -> ReportedHost:
         """Return the host that is known by any of these names."""
         known = [name for name in names if name.casefold() in self._by_name]
         return self.of(next(iter([*known, *names]), None))
 
-    def add(self, item: Finding, row: t.Dict[str, t.Any]) -> Host:
+    def add(self, item: Finding, row: t.Dict[str, t.Any]) -> ReportedHost:
         """Note a finding at its host."""
         name = audit.host_of(item)
         if item.object.kind == "host" and name is not None and name.casefold() not in self._by_name:
@@ -215,7 +215,7 @@ class _Fleet:
         host.unread = host.unread or item.code == "SG114"
         return host
 
-    def listed(self) -> t.List[Host]:
+    def listed(self) -> t.List[ReportedHost]:
         """Return all hosts, worst first, each at its place."""
         ranked = sorted(self._hosts, key=lambda host: natural(host.name))
         place = {id(host): number for number, host in enumerate(ranked)}
@@ -225,9 +225,9 @@ class _Fleet:
         )
 
 
-def _zones(hosts: t.Sequence[Host]) -> t.List[t.Dict[str, t.Any]]:
+def _zones(hosts: t.Sequence[ReportedHost]) -> t.List[t.Dict[str, t.Any]]:
     """Squares, zone by zone, each zone in natural order."""
-    zones: t.Dict[str, t.List[Host]] = {}
+    zones: t.Dict[str, t.List[ReportedHost]] = {}
     for host in sorted(hosts, key=lambda host: (not host.known, natural(host.zone), natural(host.name))):
         if host.name != NO_HOST:
             zones.setdefault(host.zone, []).append(host)
@@ -302,7 +302,7 @@ class Card:
     number: int
     kind: str
     names: t.Tuple[str, ...]
-    hosts: t.List[Host]
+    hosts: t.List[ReportedHost]
     remedies: t.List[str]
     commands: t.List[str]
 

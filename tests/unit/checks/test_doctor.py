@@ -19,18 +19,18 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor impor
     OK,
     Asked,
     CephCaps,
-    Clock,
+    ClockOffset,
     CloudState,
     DatabasesState,
     DatabaseState,
     Directory,
-    HostAnswer,
+    DoctorHost,
     HostState,
-    Probe,
+    RightsProbe,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import doctor as reports
 
-NOW = Clock(-0.5, 0.4)
+NOW = ClockOffset(-0.5, 0.4)
 JOURNALS = Directory("/var/lib/stackguard", "/var/lib/stackguard", True, 0, 0o700, True, False, 5000, 0)
 CAPS = CephCaps("client.nova", 'profile rbd, allow command "osd blocklist" with blocklistop=rm', "profile rbd", "")
 HOST = HostState(
@@ -54,10 +54,10 @@ CLOUD = CloudState(
     user="admin",
     project="admin",
     probes=[
-        Probe("compute_api", "GET compute /os-services", 2),
-        Probe("compute_api", "GET compute /servers/detail", 0),
-        Probe("placement_api", "GET placement /resource_providers", 0),
-        Probe("network_api", "GET network /agents", 3),
+        RightsProbe("compute_api", "GET compute /os-services", 2),
+        RightsProbe("compute_api", "GET compute /servers/detail", 0),
+        RightsProbe("placement_api", "GET placement /resource_providers", 0),
+        RightsProbe("network_api", "GET network /agents", 3),
     ],
     agents=["DHCP agent"],
     clock=NOW,
@@ -91,8 +91,8 @@ DATABASES = DatabasesState(
 
 def judged(asked=None, cloud=CLOUD, databases=DATABASES, hosts=(HOST,), journals=JOURNALS):
     """Results by (subject, part)."""
-    answers = [host if isinstance(host, HostAnswer) else HostAnswer(host.inventory_name, host, NOW) for host in hosts]
-    keeper = HostAnswer("localhost", dataclasses.replace(HOST, journals=journals), NOW)
+    answers = [host if isinstance(host, DoctorHost) else DoctorHost(host.inventory_name, host, NOW) for host in hosts]
+    keeper = DoctorHost("localhost", dataclasses.replace(HOST, journals=journals), NOW)
     found = checks.judge(asked or Asked(), cloud, databases, answers, keeper)
     assert len({(result.subject, result.part) for result in found}) == len(found), "each has one result"
     assert all(result.seen for result in found)
@@ -137,7 +137,7 @@ def test_credentials_that_are_refused_leave_the_rest_not_checked():
 @pytest.mark.parametrize("part", ["compute_api", "placement_api", "network_api"])
 def test_a_user_who_is_no_administrator(part):
     probes = [
-        Probe(part, probe.request, None, 403, "Policy does not allow it") if probe.part == part else probe
+        RightsProbe(part, probe.request, None, 403, "Policy does not allow it") if probe.part == part else probe
         for probe in CLOUD.probes
     ]
     cloud = dataclasses.replace(CLOUD, probes=probes, user="it's me")
@@ -147,20 +147,20 @@ def test_a_user_who_is_no_administrator(part):
 
 
 def test_an_api_that_does_not_answer_asks_for_no_role():
-    probe = Probe("placement_api", "GET placement /resource_providers", None, 503, "no server available")
+    probe = RightsProbe("placement_api", "GET placement /resource_providers", None, 503, "no server available")
     found = judged(cloud=dataclasses.replace(CLOUD, probes=[*CLOUD.probes[:2], probe, CLOUD.probes[3]]))
     assert found["cloud", "placement_api"].state == FAILED
     assert "openstack catalog list" in found["cloud", "placement_api"].fix
 
 
 def test_neutron_hides_its_agents_so_that_none_proves_nothing():
-    probes = [*CLOUD.probes[:3], Probe("network_api", "GET network /agents", 0)]
+    probes = [*CLOUD.probes[:3], RightsProbe("network_api", "GET network /agents", 0)]
     found = judged(cloud=dataclasses.replace(CLOUD, probes=probes, agents=None))
     assert found["cloud", "network_api"].state == NOT_CHECKED
 
 
 def test_a_cloud_without_a_compute_service():
-    probes = [Probe("compute_api", "GET compute /os-services", 0), *CLOUD.probes[1:]]
+    probes = [RightsProbe("compute_api", "GET compute /os-services", 0), *CLOUD.probes[1:]]
     found = judged(cloud=dataclasses.replace(CLOUD, probes=probes))
     assert (found["cloud", "compute_api"].state, "discover_hosts" in found["cloud", "compute_api"].fix) == (
         FAILED,
@@ -174,12 +174,12 @@ def test_a_cloud_without_a_compute_service():
 @pytest.mark.parametrize(
     ("clock", "state"),
     [
-        (Clock(-1, 1), OK),
-        (Clock(9, 10), OK),
-        (Clock(10.5, 12), FAILED),
-        (Clock(-60, -59), FAILED),
-        (Clock(-1, 11), NOT_CHECKED),
-        (Clock(-30, 30), NOT_CHECKED),
+        (ClockOffset(-1, 1), OK),
+        (ClockOffset(9, 10), OK),
+        (ClockOffset(10.5, 12), FAILED),
+        (ClockOffset(-60, -59), FAILED),
+        (ClockOffset(-1, 11), NOT_CHECKED),
+        (ClockOffset(-30, 30), NOT_CHECKED),
         (None, NOT_CHECKED),
     ],
 )
@@ -187,7 +187,7 @@ def test_a_clock_is_ok_only_where_the_answer_proves_it(clock, state):
     found = judged(
         cloud=dataclasses.replace(CLOUD, clock=clock),
         databases=dataclasses.replace(DATABASES, databases=[database(clock=clock)]),
-        hosts=[HostAnswer("compute1", HOST, clock)],
+        hosts=[DoctorHost("compute1", HOST, clock)],
     )
     for key in (("cloud", "api_clock"), ("api", "database_clock"), ("compute1", "host_clock")):
         assert found[key].state == state, key
@@ -195,7 +195,7 @@ def test_a_clock_is_ok_only_where_the_answer_proves_it(clock, state):
 
 def test_a_clock_is_measured_by_what_must_be_true():
     # The host's clock is 100 s ahead: asked at 10, read at 112 and 113 of its own clock, answered at 14.
-    clock = Clock.between(10, 112, 113, 14)
+    clock = ClockOffset.between(10, 112, 113, 14)
     assert (clock.least, clock.most) == (99, 102)
 
 
@@ -288,18 +288,18 @@ def test_no_host_at_all_is_a_failure():
 
 
 def test_a_host_that_does_not_answer_says_so_in_a_sentence():
-    found = judged(hosts=[HostAnswer("compute9", kind="unreachable", reason="Connection refused")])
+    found = judged(hosts=[DoctorHost("compute9", kind="unreachable", reason="Connection refused")])
     assert found["compute9", "reached"].seen == "compute9 does not answer Ansible: Connection refused"
     assert {found["compute9", part].state for part in doctor.PARTS["hosts"][1:]} == {NOT_CHECKED}
 
 
 def test_a_python_that_is_too_old():
-    found = judged(hosts=[HostAnswer("compute9", kind="failed", reason="SyntaxError", python="3.6.8")])
+    found = judged(hosts=[DoctorHost("compute9", kind="failed", reason="SyntaxError", python="3.6.8")])
     assert (found["compute9", "reached"].state, found["compute9", "python"].state) == (OK, FAILED)
     assert "ansible_python_interpreter" in found["compute9", "python"].fix
-    found = judged(hosts=[HostAnswer("compute9", kind="failed", reason="no space left", python="3.11.2")])
+    found = judged(hosts=[DoctorHost("compute9", kind="failed", reason="no space left", python="3.11.2")])
     assert (found["compute9", "reached"].state, found["compute9", "python"].state) == (FAILED, NOT_CHECKED)
-    found = judged(hosts=[HostAnswer("compute9", kind="failed", reason="no space left")])
+    found = judged(hosts=[DoctorHost("compute9", kind="failed", reason="no space left")])
     assert found["compute9", "reached"].state == FAILED
 
 
@@ -368,7 +368,7 @@ def test_a_directory_of_journals_that_is_not_there_yet():
 
 
 def test_a_host_of_journals_that_does_not_answer():
-    keeper = HostAnswer("keeper", kind="unreachable", reason="Connection refused")
+    keeper = DoctorHost("keeper", kind="unreachable", reason="Connection refused")
     (found,) = checks.judge(Asked(sources=["journals"]), None, None, [], keeper)
     assert (found.state, found.seen) == (FAILED, "keeper does not answer Ansible: Connection refused")
 

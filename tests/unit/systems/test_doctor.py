@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import CephCaps, HostAnswer, HostState
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import CephCaps, DoctorHost, HostState
 from ansible_collections.stackguard.nova.plugins.module_utils.records import answers
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import doctor as api
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
@@ -131,11 +131,11 @@ def test_auth_get_is_asked_in_both_ways_and_never_by_a_blocklist_command(monkeyp
 
 def test_a_host_that_left_no_answer_or_a_broken_one_has_failed(tmp_path):
     state = HostState("a/b", "3.11.2", "/usr/bin/python3", 0, "", 1.0, 2.0)
-    answers.save(str(tmp_path), answers.HOSTS, HostAnswer("a/b", state))
-    answers.save(str(tmp_path), answers.HOSTS, HostAnswer("broken"))
+    answers.save(str(tmp_path), answers.HOSTS, DoctorHost("a/b", state))
+    answers.save(str(tmp_path), answers.HOSTS, DoctorHost("broken"))
     (tmp_path / answers.HOSTS / "broken.json").write_text("{")
     kept, broken, none = answers.load(str(tmp_path), answers.HOSTS, ["a/b", "broken", "never"])
-    assert kept == HostAnswer("a/b", state)
+    assert kept == DoctorHost("a/b", state)
     assert (broken.kind, none.kind, none.reason) == ("failed", "failed", "it left no answer")
     assert answers.load(None, answers.HOSTS, ["x"])[0].kind == "failed"
 

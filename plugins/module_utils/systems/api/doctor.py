@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import Clock, CloudState, Probe
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import ClockOffset, CloudState, RightsProbe
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
     compute_services,
@@ -64,33 +64,33 @@ def _probe(
     key: str,
     microversion: t.Optional[str],
     params: t.Mapping[str, str],
-) -> Probe:
+) -> RightsProbe:
     request = f"GET {service} {path}"
     try:
-        return Probe(part, request, len(http.items(cloud, service, path, key, microversion, params)))
+        return RightsProbe(part, request, len(http.items(cloud, service, path, key, microversion, params)))
     except ApiError as error:
-        return Probe(part, request, None, error.data.get("status"), error.message)
+        return RightsProbe(part, request, None, error.data.get("status"), error.message)
 
 
-def _agents(cloud: t.Any) -> t.Tuple[t.Optional[t.List[str]], Probe]:
+def _agents(cloud: t.Any) -> t.Tuple[t.Optional[t.List[str]], RightsProbe]:
     request = f"GET {http.NETWORK} {_AGENTS}"
     try:
         found = list(http.pages(cloud, http.NETWORK, _AGENTS, "agents", None, {"fields": ["id", "agent_type"]}))
     except ApiError as error:
-        return None, Probe("network_api", request, None, error.data.get("status"), error.message)
+        return None, RightsProbe("network_api", request, None, error.data.get("status"), error.message)
     kinds = sorted({str(item.get("agent_type")) for item in found})
     # Neutron hides what a user may not see: an empty list proves nothing.
-    return kinds or None, Probe("network_api", request, len(found))
+    return kinds or None, RightsProbe("network_api", request, len(found))
 
 
-def _clock(cloud: t.Any) -> t.Tuple[t.Optional[Clock], str]:
+def _clock(cloud: t.Any) -> t.Tuple[t.Optional[ClockOffset], str]:
     before = time.time()
     try:
         said = http.date(cloud, http.COMPUTE)
     except ApiError as error:
         return None, error.message
     # The header says whole seconds.
-    return Clock.between(before, said + 1, said, time.time()), ""
+    return ClockOffset.between(before, said + 1, said, time.time()), ""
 
 
 def _names(cloud: t.Any) -> t.Tuple[str, str]:

@@ -17,7 +17,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import urls
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import (
-    Clock,
+    ClockOffset,
     DatabasesState,
     DatabaseState,
 )
@@ -109,7 +109,7 @@ def _about(name: str, url: str) -> DatabaseState:
     after = time.time()
     moment = said.replace(tzinfo=datetime.timezone.utc).timestamp()
     # MySQL's has whole seconds.
-    clock = Clock.between(before, moment + (1 if mysql else 0), moment, after)
+    clock = ClockOffset.between(before, moment + (1 if mysql else 0), moment, after)
     return DatabaseState(
         name,
         urls.location(url),
