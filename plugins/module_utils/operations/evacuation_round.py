@@ -505,9 +505,8 @@ def _is_refused(item: Finding, entry: PlannedServer, request: EvacuationRequest)
 def _refused(item: Finding, request: EvacuationRequest) -> Finding:
     """That QEMU has no watcher, or there would be two: it goes on with a disk that it can not write."""
     remedy = (
-        f"Keep nova-compute on {request.host} stopped until return_host has cleared the host. The server is safe: "
-        "Ceph refuses writes of the QEMU there. ansible-playbook stackguard.nova.return_host -e "
-        f"return_host={request.host}"
+        f"Keep nova-compute on {request.host} stopped. The server is safe: Ceph refuses writes of the QEMU there. "
+        f"To clear the host: ansible-playbook stackguard.nova.return_host -e return_host={request.host}"
     )
     return finding("SG507", item.object, {**item.evidence, "fenced by": "its blocklist entry"}, remedy, WARNING)
 

@@ -39,7 +39,7 @@ def plan(
             "fence",
             {"fence": fence},
             [
-                Change(f"Ceph {fsid}", f"OSD blocklist: {address}", "removed", f"refused ({why})")
+                Change(f"Ceph {fsid}", f"OSD blocklist: {address}", "not listed", f"refused ({why})")
                 for fsid, addresses in sorted(refused.items())
                 for address, why in sorted(addresses.items())
             ],
@@ -50,7 +50,7 @@ def plan(
             CONTROLLER,
             "hold_down",
             {"host": request.host, "reason": reason},
-            [Change(f"compute service of {request.host}", "disabled_reason", "(unchanged)", reason)],
+            [Change(f"compute service of {request.host}", "disabled_reason", "(as it is)", reason)],
         ),
         Step(
             "guard",

@@ -159,7 +159,7 @@ def _before_the_stop(context: PlanContext) -> t.List[Step]:
     if not context.request.lock_guests:
         return settled
     params = {**_whose(context), "reason": reason_of(context.request.operation_id)}
-    changes = [Change(f"guests of {old}", "locked", "unchanged", f"locked: {params['reason']}")]
+    changes = [Change(f"guests of {old}", "locked", "as they are", f"locked: {params['reason']}")]
     return [Step("lock_guests", f"lock the guests of {old}", CONTROLLER, "lock_guests", params, changes), *settled]
 
 

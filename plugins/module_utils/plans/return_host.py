@@ -70,7 +70,7 @@ def lift_params(clearing: Clearing) -> t.List[t.Dict[str, t.Any]]:
 def _blocklist(clearing: Clearing) -> t.Iterator[Step]:
     if clearing.lifts:
         changes = [
-            Change(f"Ceph {lift.fsid}", f"OSD blocklist: {address} ({why})", "refused", "removed")
+            Change(f"Ceph {lift.fsid}", f"OSD blocklist: {address} ({why})", "refused", "not listed")
             for lift in clearing.lifts
             for address, why in sorted(lift.addresses.items())
         ]

@@ -258,7 +258,7 @@ def test_a_lock_that_was_not_tried_is_no_lock():
     cloud = some.cloud.databases(lock=None)
     (item,) = [item for item in preflight_rename(cloud.bundle, some.request).findings if item.code == "SG709"]
     assert item.evidence["part"] == "lock"
-    assert "not tried" in item.evidence["reason"]
+    assert "did not test" in item.evidence["reason"]
     failed = cloud.databases(unread=[facts.Unread("lock", "too many connections (1040)")])
     (item,) = [item for item in preflight_rename(failed.bundle, some.request).findings if item.code == "SG709"]
     assert "1040" in item.evidence["reason"]
