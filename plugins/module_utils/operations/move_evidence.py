@@ -48,9 +48,7 @@ def candidates(connection: t.Any, given: t.Any) -> t.List[facts.ApiServer]:
     if words and all(_is_uuid(str(word)) for word in words):
         found = http.each([str(word) for word in words], lambda uuid: server_records.whole_server(connection, uuid))
         return [server for server in found.values() if server is not None]
-    microversion = server_records.servers_microversion(connection)
-    items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", microversion, {"all_tenants": "1"})
-    return [server_records.server_of(item, whole=True) for item in items]
+    return server_records.list_servers(connection, server_records.servers_microversion(connection), whole=True)
 
 
 def _is_uuid(word: str) -> bool:
@@ -118,7 +116,6 @@ def _memory(connection: t.Any, server: facts.ApiServer) -> t.Tuple[int, t.Tuple[
     """Return the small pages that a server takes, MiB, and its huge ones."""
     if server.flavor is None:
         raise ApiError(f"the flavor of {server.name} ({server.id}) was not read")
-    answer = http.call(connection, http.COMPUTE, "GET", f"/servers/{server.id}/topology", server_records.TOPOLOGY)
-    page = answer["pagesize_kb"] or SMALL_PAGE
-    huge = [facts.NumaCell(int(cell["memory_mb"]), page) for cell in answer["nodes"]] if page > SMALL_PAGE else []
+    cells = server_records.numa_cells(connection, server.id)
+    huge = [cell for cell in cells if (cell.page_kib or SMALL_PAGE) > SMALL_PAGE]
     return max(0, server.flavor.ram - sum(cell.memory_mib for cell in huge)), tuple(huge)

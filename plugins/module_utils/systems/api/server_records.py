@@ -27,12 +27,14 @@ SHARES = "2.97"
 LOCKS = "2.73"
 
 
-def list_servers(connection: t.Any, microversion: str, host: t.Optional[str] = None) -> t.List[facts.ApiServer]:
-    """Return all servers of all projects, or those on one host."""
+def list_servers(
+    connection: t.Any, microversion: str, host: t.Optional[str] = None, whole: bool = False
+) -> t.List[facts.ApiServer]:
+    """Return all servers of all projects, or those on one host. ``whole``: as of :func:`server_of`."""
     params = {"all_tenants": "1", **({"host": host} if host else {})}
     items = http.pages(connection, http.COMPUTE, "/servers/detail", "servers", microversion, params)
     # Of a whole cloud the flavors and metadata of a million servers would only be carried about.
-    return [server_of(item, whole=host is not None) for item in items]
+    return [server_of(item, whole=whole or host is not None) for item in items]
 
 
 def server_of(item: Item, whole: bool = False) -> facts.ApiServer:
