@@ -25,6 +25,7 @@ from ansible_collections.stackguard.nova.tests.unit.builders import guest, healt
 from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, many, troubled
 
 ROWS = "#findings tr.finding"
+FILLED = "document.querySelectorAll('details.host ul.links').length === 0"
 VISIBLE = f'Array.from(document.querySelectorAll("{ROWS}")).filter((item) => !item.hidden).length'
 #: Milliseconds: a second on an idle machine. Where the tests run, others run at the same time.
 LIMIT = 5000
@@ -74,10 +75,19 @@ def opened(browser, found, tmp_path, more=None, at=""):
     return browser
 
 
+def until(browser, script):
+    """Wait until an expression is true: events come when the browser gets to them."""
+    limit = time.monotonic() + 60
+    while not browser.run(script):
+        assert time.monotonic() < limit, script
+        time.sleep(0.05)
+
+
 def search(browser, words):
+    browser.run("document.getElementById('told').textContent = ''")
     browser.run(f"(() => {{ const box = document.getElementById('search'); box.value = {words!r}; "
                 "box.dispatchEvent(new Event('input')); })()")  # fmt: skip
-    time.sleep(0.4)
+    until(browser, "document.getElementById('told').textContent !== ''")
     return browser.run(VISIBLE)
 
 
@@ -103,7 +113,7 @@ def test_no_name_does_anything(shown):
     assert shown.run("document.querySelectorAll('img, iframe, object, embed').length") == 0
     assert shown.run("document.scripts.length") == 1
     shown.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    time.sleep(0.5)
+    until(shown, FILLED)
     for name in HOSTILE[:5]:
         # What is seen is the very name, in the tables and in the rows of its host.
         assert shown.run(f"document.getElementById('findings').textContent.includes({name!r})")
@@ -180,7 +190,7 @@ def test_what_is_filtered_is_in_the_address(browser, found, tmp_path):
 
 def test_a_link_of_a_ticket_opens_its_finding(browser, found, tmp_path):
     shown = opened(browser, found, tmp_path, at=f"#SG113-{guest(5, 1)}")
-    time.sleep(0.3)
+    until(shown, "document.getElementById('code-SG113').open")
     top = shown.run(f"document.getElementById('SG113-{guest(5, 1)}').getBoundingClientRect().top")
     assert 0 < top < shown.run("innerHeight")
     assert shown.run("document.getElementById('code-SG113').open") is True
@@ -202,7 +212,7 @@ def test_hosts_are_worst_first_and_sort_naturally(browser, tmp_path):
 
 def test_a_host_opens_to_everything_about_it(shown, found):
     shown.run("document.getElementById('host-compute5').open = true")
-    time.sleep(0.3)
+    until(shown, "document.querySelector('#host-compute5 tr.finding') !== null")
     text = shown.run("document.getElementById('host-compute5').innerText")
     assert "guest1 is destroyed" in text
     assert "would move" in text
@@ -216,8 +226,7 @@ def test_commands_can_be_copied(shown):
     buttons = shown.run("Array.from(document.querySelectorAll('.copy')).filter((one) => !one.hidden).length")
     assert buttons > 0
     click(shown, ".copy")
-    time.sleep(0.3)
-    assert shown.run("document.querySelector('.copy').textContent") == "copied"
+    until(shown, "document.querySelector('.copy').textContent === 'copied'")
     assert shown.run("getSelection().toString().trim()") == "systemctl mask nova-compute"
 
 
@@ -257,7 +266,7 @@ def test_a_phone_needs_no_scrolling_sideways(shown, tmp_path):
     shown.theme("light")
     shown.send("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
     shown.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    time.sleep(0.5)
+    until(shown, FILLED)
     assert shown.run("document.documentElement.scrollWidth") <= 390
     shown.run("document.querySelectorAll('details').forEach((one) => { one.open = false; })")
     assert shown.run("document.querySelector('#hosts summary b').getBoundingClientRect().height") > 10
