@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The doctor on real servers: the documented rights are all, and a missing one comes with its GRANT statement."""
+
+from __future__ import annotations
+
+import pytest
+from test_grants import user_with_documented_rights
+from world import World
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor as checks
+from ansible_collections.stackguard.nova.plugins.module_utils.model import doctor, facts
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.doctor import read_databases_state
+from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
+
+ASKED = doctor.Asked(sources=["databases"], tolerance=3600)
+
+
+def judged(world: World, user: str) -> tuple[doctor.DatabasesState, dict[tuple[str, str], doctor.Result]]:
+    options = world.options(user)
+    given = {name: getattr(options, name) for name in ("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")}
+    state = read_databases_state(given, ASKED.operations)
+    found = checks.judge(ASKED, None, state, [], None)
+    return state, {(result.subject, result.part): result for result in found}
+
+
+def test_with_the_documented_rights_all_is_ok(any_release: World) -> None:
+    user = user_with_documented_rights(any_release)
+    state, found = judged(any_release, user)
+    assert {result.state for result in found.values()} == {doctor.OK}, found
+    assert {database.name for database in state.databases} == {"api", "cell:cell1", "neutron"}
+    assert all(database.user.partition("@")[0] == user for database in state.databases)
+    assert state.lock is not None and state.lock.scope == facts.LOCK_EXCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "subject"),
+    [
+        ("services", "cell", "cell:cell1"),
+        ("pci_devices", "cell", "cell:cell1"),
+        ("aggregate_metadata", "api", "api"),
+        ("request_specs", "api", "api"),
+        ("agents", "neutron", "neutron"),
+    ],
+)
+def test_the_statement_that_comes_with_a_missing_right_grants_it(
+    world: World, table: str, kind: str, subject: str
+) -> None:
+    on = f"ON {table} " if world.server.backend == "postgresql" else f"ON {grant_statements.DATABASES[kind]}.{table} "
+    user = user_with_documented_rights(world, but=on)
+    _state, found = judged(world, user)
+    wrong = {key: result for key, result in found.items() if result.state != doctor.OK}
+    assert set(wrong) == {(subject, "database_rights")}, wrong
+    for statement in wrong[subject, "database_rights"].fix.splitlines():
+        world.server.run(statement, world.names[kind])
+    _state, found = judged(world, user)
+    assert {result.state for result in found.values()} == {doctor.OK}, found
+
+
+def test_a_user_who_does_not_exist_is_a_failure_and_no_password_is_shown(world: World) -> None:
+    state, found = judged(world, "nosuchuser")
+    assert {result.state for key, result in found.items() if key[1] == "database"} == {doctor.FAILED}
+    assert not [result for result in found.values() if result.state == doctor.OK]
+    assert "assword" not in repr(state).replace("using password: YES", "").replace("password authentication", "")
