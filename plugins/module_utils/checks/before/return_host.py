@@ -604,7 +604,7 @@ def _twice(
         if hosts or others:
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
             remedy = (
-                f"Run virsh destroy {domain.uuid} on the host whose QEMU is not the valid one, or end the other "
+                f"virsh destroy {domain.uuid} on the host whose QEMU is not the valid one, or end the other "
                 "client. Then verify that one watcher is left (rbd status POOL/IMAGE), and run return_host again."
             )
             severity = None if hosts or own else WARNING
