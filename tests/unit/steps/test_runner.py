@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
-from ansible_collections.stackguard.nova.tests.unit import journaled
 
 
 class Killed(BaseException):
@@ -145,7 +144,7 @@ def runner(world, fuse, error=None):
 
 def begin_or_carry_on(world, plan, fuse):
     if world.journal is None and not world.closed:
-        journaled.begun(runner(world, fuse), plan, {})
+        runner(world, fuse).start(plan, {})
     elif world.journal is not None:
         runner(world, fuse).forward(copy.deepcopy(world.journal))
 
@@ -161,7 +160,7 @@ def all_sparks():
     """How many places a run of the plan can be killed at."""
     plan, fuse = make_plan(WHERES), Fuse()
     world = World(keys_of(plan))
-    journaled.begun(runner(world, fuse), plan, {})
+    runner(world, fuse).start(plan, {})
     assert set(world.values.values()) == {"new"}
     return fuse.sparks
 
@@ -232,7 +231,7 @@ def test_a_refusal_before_anything_was_renamed_puts_everything_back():
     world = World(keys_of(plan))
     error = steps.StepError("instance i appeared", changed_meanwhile=True)
     with pytest.raises(steps.StepError, match="everything is as before"):
-        journaled.begun(runner(world, Fuse(), error), plan, {})
+        runner(world, Fuse(), error).start(plan, {})
     assert set(world.values.values()) == {"old"}
     assert world.journal is None
 
@@ -241,7 +240,7 @@ def test_an_error_in_the_middle_stops_and_leaves_the_journal_open():
     plan = make_plan(WHERES)
     world = World(keys_of(plan))
     with pytest.raises(steps.StepError, match="lost"):
-        journaled.begun(runner(world, Fuse(), steps.StepError("connection lost")), plan, {})
+        runner(world, Fuse(), steps.StepError("connection lost")).start(plan, {})
     assert world.journal["state"] == "open"
     assert world.journal["steps"]["step0"] == "applying"
 
@@ -252,7 +251,7 @@ def test_a_stop_that_does_not_end_in_time_is_an_error():
     made = runner(world, Fuse())
     made.host._stop_poll = lambda request: {"stopped": False, "seconds": 99, "state": "deactivating"}
     with pytest.raises(steps.StepError, match="still not stopped after 99 s: deactivating"):
-        journaled.begun(made, plan, {})
+        made.start(plan, {})
 
 
 def test_later_steps_are_told_what_earlier_ones_noted():
@@ -262,7 +261,7 @@ def test_later_steps_are_told_what_earlier_ones_noted():
     made = runner(world, Fuse())
     apply = made.actions["act"].apply
     made.actions["act"].apply = lambda params, memory: seen.append(dict(memory)) or apply(params, memory)
-    journaled.begun(made, plan, {})
+    made.start(plan, {})
     assert seen[0] == {}
     assert seen[1] == {"step0": {"generation": 3}, "step1": {"offset": 17}}
 
@@ -297,7 +296,7 @@ def test_a_step_that_failed_is_made_ready_before_it_is_tried_again():
     action = Trying(world, Fuse(None), steps.StepError("no proof"))
     one = steps.Runner(FakeHost(world, Fuse(None)), {"act": action}, Silent(), lambda: "2026-01-01T00:00:00Z")
     with pytest.raises(steps.StepError):
-        journaled.begun(one, plan, {})
+        one.start(plan, {})
     assert action.tries == []
     action.error = None
     one.forward(copy.deepcopy(world.journal))
@@ -322,7 +321,7 @@ def test_the_timeout_of_the_command_that_resumes_counts():
     made = steps.Runner(
         FakeHost(world, Fuse(None)), {"act": Noting(world, Fuse(None))}, Silent(), lambda: "t", revise=longer
     )
-    journaled.begun(made, plan, {})
+    made.start(plan, {})
     assert seen == [900]
 
 
