@@ -12,21 +12,24 @@ from __future__ import annotations
 
 import getpass
 import os
+import time
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 
+from ansible_collections.stackguard.nova.plugins.action.operation import JournaledRun, now
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, from_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.rename import Rename, RenameRun
-from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
-    database_spec,
-    openstack_spec,
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_token
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.rename import (
+    Rename,
+    RenameRun,
+    info_arguments,
 )
-from ansible_collections.stackguard.nova.plugins.plugin_utils import without_effect
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import database_spec
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 INFO_MODULE = "stackguard.nova.compute_host_info"
@@ -35,18 +38,13 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "rename_from": {"type": "str", "required": True},
     "rename_to": {"type": "str", "required": True},
     "hypervisor_hostname": {"type": "str"},
-    "action": {"type": "str", "default": "apply", "choices": ["apply", "resume", "rollback", "status"]},
     "evidence_dir": {"type": "path"},
-    "report_dir": {"type": "path"},
-    "expect_plan": {"type": "str"},
     "peers": {"type": "list", "elements": "str", "default": []},
-    "overrides": findings.OPTION,
     "strategy": {"type": "str", "default": "in_place", "choices": ["in_place", "drain"]},
     "drain_return": {"type": "bool"},
     "drain_parallel": {"type": "int", "default": 1},
     "drain_timeout": {"type": "int", "default": 3600},
     "discover_timeout": {"type": "int", "default": 120},
-    "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
     "stop_command": {"type": "str"},
     "start_command": {"type": "str"},
     "mask_command": {"type": "str"},
@@ -59,7 +57,6 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "agent_timeout": {"type": "int", "default": 180},
     "settle_timeout": {"type": "int", "default": 300},
     "lock_guests": {"type": "bool", "default": True},
-    "take_over": {"type": "bool", "default": False},
     "rabbit_url": {"type": "str", "no_log": True},
 }
 
@@ -92,38 +89,34 @@ class RemoteHost:
         return result
 
 
-class ActionModule(ActionBase):
+class ActionModule(JournaledRun):
     """Hand a rename what only Ansible has: the way to the host, the mode of the run, the terminal."""
 
-    _supports_check_mode = True
-    _supports_async = False
+    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = database_spec(**ARGUMENTS)
 
-    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> t.Dict[str, t.Any]:
-        """Run the action that was asked for."""
-        super().run(tmp, task_vars)
-        result = self.operation(task_vars or {}).carry_out()
-        # The role fails with the summary alone, in a task of its own, when this is not there or not true.
-        return {**result, "succeeded": not result.get("failed", False)}
+    def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
+        return None
 
-    def operation(self, task_vars: t.Dict[str, t.Any]) -> Rename:
-        """Return the operation that the task's arguments ask for."""
-        _validation, args = self.validate_argument_spec(openstack_spec(**database_spec(**ARGUMENTS)))
-        without_effect.warn(self._task)
+    def _prefix(self, args: t.Dict[str, t.Any]) -> str:
+        return Rename.PREFIX
 
+    def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        return run_token.new_run(str(self._task_vars.get("awx_user_name") or _user()), now())
+
+    def _run_of(self, args: t.Dict[str, t.Any]) -> RenameRun:
         def on_host(module: str, arguments: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
-            return dict(self._execute_module(module_name=module, module_args=arguments, task_vars=task_vars))
+            found = self._execute_module(module_name=module, module_args=arguments, task_vars=self._task_vars)
+            return dict(found)
 
-        return Rename(
-            RenameRun(
-                options=args,
-                host=RemoteHost(on_host, args["state_dir"]),
-                inventory_name=str(task_vars["inventory_hostname"]),
-                operator=str(task_vars.get("awx_user_name") or _user()),
-                say=Display().display,
-                check_mode=bool(self._task.check_mode),
-                diff=bool(self._play_context.diff or self._task.diff),
-            )
-        )
+        host, name = RemoteHost(on_host, args["state_dir"]), str(self._task_vars["inventory_hostname"])
+        overrides = findings.parse_overrides(args["overrides"])
+        info = info_arguments(args, name)
+        # The connection is made where the APIs are needed first: what an operation says of itself needs none.
+        systems = Systems(args, host, info, time.sleep, time.monotonic, overrides=overrides)
+        return RenameRun(**self._given(args, host, systems), inventory_name=name)
+
+    def _carry_out(self, run: ServerRun) -> t.Dict[str, t.Any]:
+        return Rename(t.cast("RenameRun", run)).carry_out()
 
 
 def _user() -> str:

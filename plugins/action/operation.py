@@ -30,7 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
     DATABASE_SPEC,
     connect,
@@ -120,19 +120,25 @@ class JournaledRun(ActionBase):
 
     def _run_of(self, args: t.Dict[str, t.Any]) -> server_run.ServerRun:
         connection = connect(args)
-        return server_run.ServerRun(
-            state=state_of(self, args["state_dir"], self._task_vars),
-            clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
-            say=_say,
-            mine=self._mine(args),
-            options=self._options(args),
-            overrides=findings.parse_overrides(args["overrides"]),
-            check_mode=bool(self._task.check_mode),
-            prefix=self._prefix(args),
-            systems=Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection),
-            operation_id=uuid.uuid4().hex[:12],
-            diff=bool(self._play_context.diff or self._task.diff),
-        )
+        systems = Systems(args, t.cast("t.Any", None), {}, time.sleep, time.monotonic, _connection=connection)
+        state = state_of(self, args["state_dir"], self._task_vars)
+        return server_run.ServerRun(**self._given(args, state, systems))
+
+    def _given(self, args: t.Dict[str, t.Any], state: Host, systems: Systems) -> t.Dict[str, t.Any]:
+        """Return what every run is given."""
+        return {
+            "state": state,
+            "clock": lifecycle.Clock(now, time.monotonic, time.time, time.sleep),
+            "say": _say,
+            "mine": self._mine(args),
+            "options": self._options(args),
+            "overrides": findings.parse_overrides(args["overrides"]),
+            "check_mode": bool(self._task.check_mode),
+            "prefix": self._prefix(args),
+            "systems": systems,
+            "operation_id": uuid.uuid4().hex[:12],
+            "diff": bool(self._play_context.diff or self._task.diff),
+        }
 
 
 class ActionModule(JournaledRun):
@@ -172,5 +178,6 @@ def _say(text: str) -> None:
         Display().display(text)
 
 
-def _now() -> str:
+def now() -> str:
+    """Return the time of now, in UTC."""
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

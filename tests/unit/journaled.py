@@ -45,3 +45,9 @@ def life(state, options, prefix, said=None, mine=None, check_mode=False, overrid
         "check_mode": check_mode,
         "prefix": prefix,
     }
+
+
+def begun(runner, plan, about, run=None, ended=None):
+    """Begin an operation at the host of a runner of steps, and carry it out: the journal, as it was closed."""
+    given = lifecycle.Run(**life(runner.host, {}, "", mine=run or {}))
+    return runner.forward(lifecycle.Book.open(given, plan, about, ended).journal)

@@ -122,10 +122,14 @@ class Book:
     # --- begin and resume
 
     @classmethod
-    def open(cls, run: Run, plan: Plan, about: t.Mapping[str, t.Any]) -> Book:
-        """Open the journal of a new operation, with its whole plan. Raises where one is open."""
+    def open(cls, run: Run, plan: Plan, about: t.Mapping[str, t.Any], ended: t.Optional[int] = None) -> Book:
+        """Open the journal of a new operation, with its whole plan. Raises where one is open.
+
+        ``ended``: how many operations had ended on the host when it was read; see :func:`journal.open_new`.
+        """
         journal = {**runner.new_journal(plan, about, run.clock.now()), "run": dict(run.mine)}
-        run.state.call([{"op": "journal_open", "journal": journal}])
+        opening: Json = {"op": "journal_open", "journal": journal}
+        run.state.call([opening if ended is None else {**opening, "ended": ended}])
         return cls(run, journal)
 
     @classmethod
@@ -265,16 +269,17 @@ def _head(journal: t.Mapping[str, t.Any]) -> t.List[str]:
     ]
 
 
-def status_line(run: Run, journal: t.Mapping[str, t.Any], more: str, back: str = UNDO) -> str:
+def status_line(run: Run, journal: t.Mapping[str, t.Any], more: str, back: t.Optional[str] = UNDO) -> str:
     """Return C(status) as one message: what is open, ``more`` of it, and what can be done about it."""
     said = ways(run, back)
     return f"{', '.join(_head(journal))}. {more}. {said[0].upper()}{said[1:]}"
 
 
-def ways(run: Run, back: str = UNDO) -> str:
-    """Return what can be done about an open operation. ``back``: what a rollback of it does."""
+def ways(run: Run, back: t.Optional[str] = UNDO) -> str:
+    """Return what can be done about an open operation. ``back``: what a rollback of it does; None: there is none."""
     action = run.variable("action")
-    return f"resume it with {action}={RESUME}, or {back} with {action}={ROLLBACK}"
+    resume = f"resume it with {action}={RESUME}"
+    return resume if back is None else f"{resume}, or {back} with {action}={ROLLBACK}"
 
 
 def nothing_open(what: str, action: str = STATUS) -> str:
@@ -289,10 +294,15 @@ def nothing_to_resume(run: Run, what: str) -> Refused:
 
 def another_open(run: Run, journal: t.Mapping[str, t.Any], what: str, back: str = UNDO) -> str:
     """Return why nothing is begun: another operation of this kind, or its rollback, is open (SG706)."""
-    head = f"SG706 operation-open: an unfinished {what} is open (operation {journal['operation_id']})"
+    head = unfinished(journal, what)
     if goes_back(journal):
         return f"{head}, and its rollback has begun: finish that with {run.variable('action')}={ROLLBACK}"
     return f"{head}: {ways(run, back)}"
+
+
+def unfinished(journal: t.Mapping[str, t.Any], what: str, where: str = "") -> str:
+    """Return that an operation is open (SG706), and not yet what to do about it. ``where``: such as " on this host"."""
+    return f"SG706 operation-open: an unfinished {what} is open{where} (operation {journal['operation_id']})"
 
 
 def undecided(subject: str, reason: str, at: str) -> Json:

@@ -113,6 +113,44 @@ class Planned(abc.ABC):
         """Whether something else than what this open operation does is asked for."""
         return False
 
+    # --- what an operation with a stricter rule does in its own way
+
+    def refuse_another(self, journal: Result, action: str) -> None:
+        """Raise Refused (SG706) where an open operation stands in the way of what is asked for."""
+        if action != lifecycle.ROLLBACK and journal["state"] == journals.OPEN and self.is_another(journal):
+            raise Refused(lifecycle.another_open(self.run, journal, self.goal(journal)))
+
+    def nothing_open(self, action: str) -> Result:
+        """Return what comes of an action while nothing is open. Raises Refused: a resume begins nothing."""
+        if action == lifecycle.RESUME:
+            raise lifecycle.nothing_to_resume(self.run, self.what())
+        msg = lifecycle.nothing_open(self.what(), action)
+        if action == lifecycle.STATUS:
+            return {"changed": False, "state": "none", **self.told(None), "msg": f"{msg}. {self.now(None)}"}
+        return {"changed": False, "state": "none", "msg": msg}
+
+    def would(self, journal: Result, action: str) -> Result:
+        """Return what check mode says of an open operation."""
+        done = "resumed" if action == lifecycle.RESUME else "undone"
+        return {**self._told(journal), "changed": True, "state": journal["state"], "msg": f"would be {done}"}
+
+    def back(self, journal: Result) -> t.Optional[str]:
+        """Return what a rollback of an open operation does; None: it cannot be rolled back any more."""
+        return lifecycle.UNDO
+
+    def of_ended(self, journal: Result) -> Result:
+        """Return what the result of the run that ends an operation has of it beside its message."""
+        return {}
+
+    def begin(self, plan: Plan, about: Result) -> Result:
+        """Open the journal of a new operation, and carry it out."""
+        return self.forward(Book.open(self.run, plan, about))
+
+    def take_up(self, journal: Result, note: str, why: t.Optional[str] = None) -> Result:
+        """Take an open operation up, and carry the rest of it out; with ``why``, undo it. ``note``: for its history."""
+        book = Book.take_up(self.run, journal, note)
+        return self.forward(book) if why is None else self.backward(book, why)
+
     # --- its life
 
     def carry_out(self) -> Result:
@@ -148,23 +186,20 @@ class Planned(abc.ABC):
         if self.run.check_mode:
             self.run.say(approver.hint(value))
             return {**told, "changed": True, "state": "planned", "msg": found.message}
-        return {**told, **self.forward(Book.open(self.run, found.plan, {SHA256: value, **found.about}))}
+        return {**told, **self.begin(found.plan, {SHA256: value, **found.about})}
 
     def resume(self) -> Result:
         """Resume the open operation. Unlike :meth:`apply` it begins nothing."""
         Approver.of(self.run).begin()
         journal = self._journal()
-        if journal is None:
-            raise lifecycle.nothing_to_resume(self.run, self.what())
-        return self._resume(journal)
+        return self.nothing_open(lifecycle.RESUME) if journal is None else self._resume(journal)
 
     def status(self) -> Result:
         """Report what is open. Nothing is changed, not even which run has the operation."""
         journal = self._journal()
-        now = self.now(journal)
         if journal is None:
-            msg = f"{lifecycle.nothing_open(self.what())}. {now}"
-            return {"changed": False, "state": "none", **self.told(None), "msg": msg}
+            return self.nothing_open(lifecycle.STATUS)
+        now = self.now(journal)
         self.run.say(lifecycle.status_text(journal, [now]))
         more = f"It is a {self.goal(journal)}. {now}"
         return {
@@ -172,39 +207,36 @@ class Planned(abc.ABC):
             "changed": False,
             "state": journal["state"],
             "steps": journal["steps"],
-            "msg": lifecycle.status_line(self.run, journal, more),
+            "progress": runner.progress(journal),
+            "history": journal["history"],
+            "msg": lifecycle.status_line(self.run, journal, more, self.back(journal)),
         }
 
     def rollback(self) -> Result:
         """Undo what the open operation did."""
         journal = self._journal()
         if journal is None:
-            msg = lifecycle.nothing_open(self.what(), lifecycle.ROLLBACK)
-            return {"changed": False, "state": "none", "msg": msg}
+            return self.nothing_open(lifecycle.ROLLBACK)
         self.run.refuse_while_carried_out(journal)
+        self.refuse_another(journal, lifecycle.ROLLBACK)
         if self.run.check_mode:
-            return {**self._told(journal), "changed": True, "state": journal["state"], "msg": "would be undone"}
-        book = Book.take_up(self.run, journal, "rollback started")
-        return {**self._told(journal), **self.backward(book, "by request"), "failed": False}
+            return self.would(journal, lifecycle.ROLLBACK)
+        return {**self._told(journal), **self.take_up(journal, "rollback begins", "by request"), "failed": False}
 
     def _resume(self, journal: Result) -> Result:
         self.run.refuse_while_carried_out(journal)
-        goal = self.goal(journal)
-        if journal["state"] == journals.OPEN and self.is_another(journal):
-            raise Refused(lifecycle.another_open(self.run, journal, goal))
+        self.refuse_another(journal, lifecycle.RESUME)
         Approver.of(self.run).resume(journal)
-        self.run.say(f"resuming operation {journal['operation_id']}: {goal}")
+        self.run.say(f"resuming operation {journal['operation_id']}: {self.goal(journal)}")
         if self.run.check_mode:
-            return {**self._told(journal), "changed": True, "state": journal["state"], "msg": "would be resumed"}
-        book = Book.take_up(self.run, journal, "resumed")
-        if lifecycle.goes_back(journal):
-            return {**self._told(journal), **self.backward(book, "an earlier run rolled it back")}
-        return {**self._told(journal), **self.forward(book)}
+            return self.would(journal, lifecycle.RESUME)
+        why = "an earlier run rolled it back" if lifecycle.goes_back(journal) else None
+        return {**self._told(journal), **self.take_up(journal, "resumed", why)}
 
     def forward(self, book: Book) -> Result:
         """Carry out each step that is not done, and close the journal."""
         closed = self._runner().forward(book.journal)
-        return {"changed": True, "state": journals.FINISHED, "msg": self.finished(closed)}
+        return {"changed": True, "state": journals.FINISHED, **self.of_ended(closed), "msg": self.finished(closed)}
 
     def backward(self, book: Book, why: str, item: t.Optional[findings.Finding] = None) -> Result:
         """Undo each step that is not undone, and close the journal. ``item``: the finding that asked for it."""
@@ -212,7 +244,7 @@ class Planned(abc.ABC):
         journal = self._runner().backward(book.journal)
         checked = findings.Checked(() if item is None else (item,))
         extra = {} if item is None else {"report": findings.report(checked, self.run.clock.now(), 0, 1)}
-        told = {"changed": True, "failed": True, "state": journals.ROLLED_BACK}
+        told = {"changed": True, "failed": True, "state": journals.ROLLED_BACK, **self.of_ended(journal)}
         return {**told, "msg": self.undone(journal, why.rstrip(".")), **extra}
 
     # --- for the operations

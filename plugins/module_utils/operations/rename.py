@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 import hashlib
-import time
 import typing as t
-import uuid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.placement import DrainOptions
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename
@@ -37,9 +34,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan, PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands, RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner, run_token
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import SHA256, Approver
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, planned, run_owner, run_token
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename_by_drain as drain_plan
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
@@ -51,128 +48,145 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import renam
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename_by_drain as drain_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
 
+Result = t.Dict[str, t.Any]
+
 
 @dataclasses.dataclass(frozen=True)
-class RenameRun:
-    """What one call is given. ``options``: the action's own arguments, as its documentation says."""
+class RenameRun(ServerRun):
+    """What one call is given. ``state``: the compute host; ``mine``: with a token, see :mod:`run_token`."""
 
-    options: t.Dict[str, t.Any]
-    host: rename_actions.RenameHost
-    inventory_name: str
-    #: Who runs it, for the journal.
-    operator: str
-    say: t.Callable[[str], None]
-    check_mode: bool = False
-    diff: bool = False
+    inventory_name: str = ""
+
+    def refuse_while_carried_out(self, journal: t.Mapping[str, t.Any]) -> None:
+        """Nothing here: the host itself decides when the operation is claimed (:class:`run_token.JournalHost`)."""
 
 
-class Rename:
-    """One call of the operation."""
+class Rename(planned.Planned):
+    """One call of the operation. Its rules for a second run are stricter than those of others, see :mod:`run_token`."""
 
-    def __init__(self, run: RenameRun) -> None:
-        self._run = run
-        self._args = run.options
-        self._host = run.host
-        self._approver = Approver.given(run.options, "rename_expect_plan", run.check_mode)
+    PREFIX = "rename_"
+    run: RenameRun
 
-    def carry_out(self) -> t.Dict[str, t.Any]:
-        """Do what was asked for, and return the result. What stops it is in the result."""
-        try:
-            return self._dispatch(self._args["action"])
-        except (steps.StepError, StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
-            needs = {"needs": error.needs} if isinstance(error, drain_actions.DiscoveryError) else {}
-            ended = {"failed": True, "changed": self._changed, "msg": str(error), **needs}
-            return {**ended, **self._failed_report(error), **self._where_it_stands()}
-
-    # --- what was asked for
-
+    #: Whether anything may have been changed by this run.
     _changed = False
     #: Operations that had ended on the host when this run asked it first.
     _ended: t.Optional[int] = None
-    _journal: t.Optional[t.Dict[str, t.Any]] = None
     #: What was found beforehand: kept where the operation itself fails.
-    _told: t.Mapping[str, t.Any] = {}
+    _report: t.Optional[Result] = None
     #: Of the operation that this run began, or resumed.
     _operation_id: t.Optional[str] = None
     _database_lock: t.Any = None
-    #: The host in the hands of this run, from where it begins or resumes.
+    #: The host in the hands of this run, and what its operation was begun for: while it is carried out.
     _held: t.Optional[run_token.JournalHost] = None
+    _about: t.Mapping[str, t.Any] = {}
 
-    def _dispatch(self, action: str) -> t.Dict[str, t.Any]:
-        (found,) = self._host.call([{"op": "journal_read", "kind": rename_plan.KIND}])
-        self._journal = found.get("journal")
-        self._ended = found.get("ended")
-        if action == "status":
-            return self._status()
-        if action != "rollback":
-            self._approver.begin()
-        if self._journal is None:
-            return self._begin() if action == "apply" else self._nothing_open(action)
-        about = self._journal["about"]
-        asked = (self._args["rename_from"], self._args["rename_to"])
-        if (about["rename_from"], about["rename_to"]) != asked:
-            raise steps.StepError(
-                f"SG706 operation-open: an unfinished rename {self._journal['subject']} is open on this host "
-                f"(operation {self._journal['operation_id']}): resume it or roll it back first, with its own names"
-            )
-        if action != "rollback":
-            self._approver.resume(self._journal)
-        if self._run.check_mode:
-            return {
-                **self._status(),
-                "msg": f"would {'roll back' if action == 'rollback' else 'resume'} this operation",
-            }
-        return self._carry_on(action)
+    def __init__(self, run: RenameRun) -> None:
+        super().__init__(run)
+        self._args = run.options
 
-    def _status(self) -> t.Dict[str, t.Any]:
-        if self._journal is None:
-            return {"changed": False, "state": "none", "msg": "no rename is open on this host"}
-        progress = steps.progress(self._journal)
-        self._run.say(terminal.progress_text(self._journal["subject"], self._journal["state"], progress))
-        run = self._journal.get("run") or {}
-        if run.get("token"):
-            ended = True if run.get("ended") else run_owner.has_ended(run)
-            words = "it has ended" if ended else "it is at work"
-            words = "whether it goes on is not known here" if ended is None else words
-            self._run.say(f"Last taken up by {journals.run_text(run)}: {words}")
-        return {
-            "changed": False,
-            "state": self._journal["state"],
-            "operation_id": self._journal["operation_id"],
-            SHA256: self._journal["about"].get(SHA256),
-            "progress": progress,
-            "history": self._journal["history"],
-            "msg": f"rename {self._journal['subject']} is {self._journal['state']}",
-        }
+    def carry_out(self) -> Result:
+        """Do what was asked for, and return the result. What stops it is in the result."""
+        try:
+            return super().carry_out()
+        except Refused as refused:
+            if "report" not in refused.data:
+                return self._stopped(refused)
+            return {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
+        except (steps.StepError, StackguardError, journals.JournalError, FactsError, findings.OverrideError) as error:
+            return self._stopped(error)
 
-    def _nothing_open(self, action: str) -> t.Dict[str, t.Any]:
-        facts = self._host.facts(self._info_arguments())
-        current = names.conf_host(facts)
-        verb = {"rollback": "roll back"}.get(action, action)
+    def _stopped(self, error: Exception) -> Result:
+        needs = {"needs": error.needs} if isinstance(error, drain_actions.DiscoveryError) else {}
+        ended = {"failed": True, "changed": self._changed, "msg": str(error), **needs}
+        return {**ended, **self._failed_report(error), **self._where_it_stands()}
+
+    # --- what it says of itself
+
+    def what(self) -> str:
+        """Return what is asked for."""
+        return "rename"
+
+    def kind(self) -> str:
+        """Return the kind of journal."""
+        return rename_plan.KIND
+
+    def goal(self, journal: Result) -> str:
+        """Return what an open operation is to do."""
+        return f"rename {journal['subject']}"
+
+    def now(self, journal: t.Optional[Result]) -> str:
+        """Return which run has the operation."""
+        run = (journal or {}).get("run") or {}
+        if not run.get("token"):
+            return "Which run has it is not known: an earlier version began it"
+        ended = True if run.get("ended") else run_owner.has_ended(run)
+        words = "it has ended" if ended else "it is at work"
+        words = "whether it goes on is not known here" if ended is None else words
+        return f"Last taken up by {journals.run_text(run)}: {words}"
+
+    def finished(self, journal: Result) -> str:
+        """Return what a run says that has brought it to its end."""
+        return f"renamed {journal['subject']}"
+
+    def undone(self, journal: Result, why: str) -> str:
+        """Return what a run says that has undone it."""
+        return f"rolled back {journal['subject']}"
+
+    def back(self, journal: Result) -> t.Optional[str]:
+        """Return what a rollback does: a drain has a point of no return."""
+        return None if drain_actions.only_forward(journal) else lifecycle.UNDO
+
+    def is_another(self, journal: Result) -> bool:
+        """Whether the rename of other names is asked for."""
+        about = journal["about"]
+        return (about["rename_from"], about["rename_to"]) != (self._args["rename_from"], self._args["rename_to"])
+
+    def refuse_another(self, journal: Result, action: str) -> None:
+        """Raise Refused (SG706) where a rename of other names is open, whatever is asked for."""
+        if self.is_another(journal):
+            head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
+            raise Refused(f"{head}: resume it or roll it back first, with its own names")
+        if action != lifecycle.ROLLBACK and lifecycle.goes_back(journal):
+            raise Refused(f"operation {journal['operation_id']} is {journal['state']}: only a rollback can resume it")
+
+    def would(self, journal: Result, action: str) -> Result:
+        """Return what check mode says of an open operation."""
+        msg = f"would {lifecycle.VERBS.get(action, action)} this operation"
+        found = self.status()
+        self.run.say(msg)
+        return {**found, "msg": msg}
+
+    # --- nothing is open
+
+    def nothing_open(self, action: str) -> Result:
+        """Return what comes of an action while nothing is open: nothing, where the name is as it was asked for."""
+        nothing = f"{lifecycle.nothing_open(self.what())} on this host"
+        if action == lifecycle.STATUS:
+            return {"changed": False, "state": "none", "msg": nothing}
+        facts = self.run.systems.host.facts(self.run.systems.info_arguments)
+        current, verb = names.conf_host(facts), lifecycle.VERBS.get(action, action)
         if current is None:
             # The host's present name decides whether the rename is over. The code does not guess it.
             why = next((entry.reason for entry in facts.unread if entry.part == "nova_conf"), "no reason was given")
-            raise steps.StepError(
-                f"no rename is open on this host: there is nothing to {verb}. Whether it is "
+            raise Refused(
+                f"{nothing}: there is nothing to {verb}. Whether it is "
                 f"{self._args['rename_from']} or {self._args['rename_to']} is not known, since nova.conf was not read "
                 f"({why}): name its files with rename_nova_conf_files, and run the same command again"
             )
-        if action == "rollback" and current == self._args["rename_from"]:
-            return {"changed": False, "state": "none", "msg": f"nothing to roll back: the host is {current}"}
-        if action == "resume" and current == self._args["rename_to"]:
-            return {"changed": False, "state": "none", "msg": f"nothing to resume: the host is {current}"}
-        raise steps.StepError(
-            f"no rename is open on this host, and it calls itself {current}: there is nothing to {verb}"
-        )
+        if current == self._args["rename_from" if action == lifecycle.ROLLBACK else "rename_to"]:
+            return {"changed": False, "state": "none", "msg": f"nothing to {verb}: the host is {current}"}
+        raise Refused(f"{nothing}, and it calls itself {current}: there is nothing to {verb}")
 
-    def _begin(self) -> t.Dict[str, t.Any]:
+    # --- a new one
+
+    def prepare(self) -> planned.Prepared:
+        """Judge by the evidence, and plan. Raises Refused with every reason why not."""
         if not self._args["evidence_dir"]:
             raise StackguardError("evidence_dir is needed to begin a rename: the evidence that decides is read from it")
         bundle = evidence.with_unread(evidence.load_dir(self._args["evidence_dir"]), self._args["peers"])
         request = self._request()
         bundle = self._rehearsed(bundle, request)
         self._keep(bundle)
-        overrides = findings.parse_overrides(self._args["overrides"])
         if rename.already_renamed(bundle, request.inventory_name, request.rename_from, request.rename_to):
             return self._already(bundle, request)
         # What waits in RabbitMQ changes by the second: read now, not from the evidence.
@@ -182,28 +196,40 @@ class Rename:
             request = dataclasses.replace(request, has_broker=False)
         checked, make_plan = self._judge(bundle, request)
         checked = checked + waiting
-        report = self._report(bundle, checked, overrides, request)
-        refused = findings.standing(checked.findings, overrides)
-        if refused or report["verdict"] == "block":
-            reasons = f"{count(len(refused), 'reason')}\n{terminal.findings_text(checked, overrides)}"
-            msg = f"refused, nothing was changed: {reasons}"
-            return {"failed": True, "changed": False, "msg": msg, "report": report, "state": "refused"}
+        report = self._report_of(bundle, checked, self.run.overrides, request)
+        self._refuse(report, checked)
         try:
             plan = make_plan()
         except (PlanError, names.NamesError) as error:
             # Overridden findings may leave the report at a warning: what cannot be planned is refused all the same.
-            msg = f"refused, nothing was changed: {error}"
-            return {
-                "failed": True,
-                "changed": False,
-                "msg": msg,
-                "report": findings.refused(report),
-                "state": "refused",
-            }
+            raise Refused(f"refused, nothing was changed: {error}", report=findings.refused(report)) from error
         if checked.findings or checked.unchecked:
-            self._run.say(terminal.findings_text(checked, overrides))
+            self.run.say(terminal.findings_text(checked, self.run.overrides))
+        self._report = report
+        about, approved = self._begun_for(bundle, request, report), self._asked(plan, request)
+        return planned.Prepared(plan, about, approved, {"report": report}, f"would rename {plan.subject}")
+
+    def _refuse(self, report: Result, checked: findings.Checked) -> None:
+        refused = findings.standing(checked.findings, self.run.overrides)
+        if refused or report["verdict"] == "block":
+            reasons = f"{count(len(refused), 'reason')}\n{terminal.findings_text(checked, self.run.overrides)}"
+            raise Refused(f"refused, nothing was changed: {reasons}", report=report)
+
+    def _begun_for(self, bundle: Bundle, request: RenameRequest, report: Result) -> Result:
         host = bundle.hosts.get(request.inventory_name)
-        return self._execute_plan(plan, request, report, host.machine_id if host else None)
+        return {
+            "rename_from": request.rename_from,
+            "rename_to": request.rename_to,
+            "inventory_name": request.inventory_name,
+            "hypervisor_hostname": request.hypervisor_hostname,
+            "has_neutron_db": request.has_neutron_db,
+            "has_broker": request.has_broker,
+            "strategy": self._args["strategy"],
+            "overrides": to_plain(self.run.overrides),
+            "machine_id": host.machine_id if host else None,
+            # For the report of the run that ends the operation, which may be another one.
+            "preflight": {"findings": report["findings"], "unchecked": report["unchecked"]},
+        }
 
     def _rehearsed(self, bundle: Bundle, request: RenameRequest) -> Bundle:
         """Return the evidence with what libvirt would call the host: asked on the host, before anything is changed."""
@@ -211,7 +237,7 @@ class Rename:
         if facts is None or wanted is None:
             return bundle
         try:
-            (answer,) = self._host.call([{"op": "rehearse", **wanted}])
+            (answer,) = self.run.state.call([{"op": "rehearse", **wanted}])
             tried = from_plain(Rehearsal, answer["rehearsal"], "rehearsal")
         except (steps.StepError, FactsError, KeyError) as error:
             tried = Rehearsal(wanted["name"], None, f"no answer: {error}")
@@ -242,62 +268,20 @@ class Rename:
         checked += rehearsal.check(bundle, request, in_place=False)
         return checked, lambda: drain_plan.plan(bundle, targets, request, options)
 
-    def _already(self, bundle: Bundle, request: RenameRequest) -> t.Dict[str, t.Any]:
+    def _already(self, bundle: Bundle, request: RenameRequest) -> planned.Prepared:
         checked = identity.check(bundle) + name_checks.check(bundle)
-        report = self._report(bundle, checked, [], request)
+        report = self._report_of(bundle, checked, [], request)
         if report["verdict"] == "block":
             msg = f"the host is {request.rename_to} already, but not cleanly:\n{terminal.findings_text(checked)}"
-            return {"failed": True, "changed": False, "msg": msg, "report": report}
-        msg = f"the host is {request.rename_to} already"
+            raise Refused(msg, report=report, state="failed")
         empty = Plan(rename_plan.KIND, "none", f"{request.rename_from} -> {request.rename_to}", [])
-        value = self._approver.nothing(empty, self._asked(empty, request))
-        return {"changed": False, "state": "finished", "msg": msg, "report": report, SHA256: value}
-
-    def _execute_plan(
-        self, plan: t.Any, request: RenameRequest, report: t.Dict[str, t.Any], machine_id: t.Optional[str]
-    ) -> t.Dict[str, t.Any]:
-        try:
-            approved = self._approver.approve(plan, self._asked(plan, request))
-        except Refused as error:
-            return {
-                "failed": True,
-                "changed": False,
-                "msg": str(error),
-                "report": findings.refused(report),
-                "state": "refused",
-            }
-        answer = {"report": report, "plan": to_plain(plan), SHA256: approved, "operation_id": plan.operation_id}
-        if self._run.diff:
-            answer["diff"] = terminal.plan_diff(plan)
-        if self._run.check_mode:
-            self._run.say(terminal.plan_text(plan, values="diff" not in answer))
-            self._run.say(self._approver.hint(approved))
-            return {"changed": True, "state": "planned", "msg": f"would rename {plan.subject}", **answer}
-        about = {
-            "rename_from": request.rename_from,
-            "rename_to": request.rename_to,
-            "inventory_name": request.inventory_name,
-            "hypervisor_hostname": request.hypervisor_hostname,
-            "has_neutron_db": request.has_neutron_db,
-            "has_broker": request.has_broker,
-            "strategy": self._args["strategy"],
-            "overrides": to_plain(findings.parse_overrides(self._args["overrides"])),
-            "machine_id": machine_id,
-            SHA256: approved,
-            # For the report of the run that ends the operation, which may be another one.
-            "preflight": {"findings": report["findings"], "unchecked": report["unchecked"]},
-        }
-        self._told = {"report": report}
-        self._operation_id = plan.operation_id
-        with self._lock(machine_id) as self._database_lock, self._holding(plan.operation_id) as mine:
-            self._changed = True
-            self._journal = self._runner(mine, about).start(plan, about, self._ended)
-        answer["report"] = self._with_noted(report, self._journal)
-        return {"changed": True, "state": self._journal["state"], "msg": f"renamed {plan.subject}", **answer}
+        told = {"report": report, "state": journals.FINISHED}
+        msg = f"the host is {request.rename_to} already"
+        return planned.Prepared(empty, {}, self._asked(empty, request), told, msg)
 
     def _asked(self, plan: Plan, request: RenameRequest) -> t.Dict[str, t.Any]:
         """Return what a person approves beside the plan's own values."""
-        overrides = findings.parse_overrides(self._args["overrides"])
+        overrides = self.run.overrides
         return {
             "rename_from": request.rename_from,
             "rename_to": request.rename_to,
@@ -312,51 +296,49 @@ class Rename:
             "overrides": approval.of_overrides(overrides),
         }
 
-    def _carry_on(self, action: str) -> t.Dict[str, t.Any]:
-        journal = t.cast("t.Dict[str, t.Any]", self._journal)
-        backwards = action == "rollback"
+    # --- carried out
+
+    def begin(self, plan: Plan, about: Result) -> Result:
+        """Open the journal of a new operation on the host, and carry it out."""
+        self._operation_id = plan.operation_id
+        with self._holding(plan.operation_id, about) as run:
+            self._changed = True
+            return self.forward(Book.open(run, plan, about, self._ended))
+
+    def take_up(self, journal: Result, note: str, why: t.Optional[str] = None) -> Result:
+        """Claim an open operation, and carry the rest of it out, or undo it."""
         self._operation_id = str(journal["operation_id"])
-        if journal["about"].get("has_neutron_db") and not self._args["neutron_db_url"]:
-            raise steps.StepError("neutron_db_url: this operation began with it and needs it to resume")
-        # A rollback only tidies with it, and says what it left.
-        if journal["about"].get("has_broker") and not backwards and not self._args["rabbit_url"]:
-            raise steps.StepError("rename_rabbit_url: this operation began with it and needs it to resume")
-        self._run.say(
-            f"{'rolling back' if backwards else 'resuming'} operation {journal['operation_id']}: {journal['subject']}"
-        )
-        if backwards:
+        self._refuse_without_its_systems(journal["about"], why is not None)
+        if why is not None:
             # What is refused is not taken up: its journal stays as it is. Judged again by what the claim returns.
             drain_actions.refuse_rollback(journal, self._systems())
-        lock = self._lock(journal["about"].get("machine_id"))
-        with lock as self._database_lock, self._holding(self._operation_id) as mine:
+        with self._holding(self._operation_id, journal["about"]) as run:
             # What another run marked until now is in the journal that the claim returns.
-            journal = mine.claim(journal, bool(self._args["take_over"]))
-            if backwards:
-                drain_actions.refuse_rollback(journal, self._systems())
+            book = Book(run, t.cast("run_token.JournalHost", self._held).claim(journal, bool(self._args["take_over"])))
+            if why is not None:
+                drain_actions.refuse_rollback(book.journal, self._systems())
             self._changed = True
-            runner = self._runner(mine, journal["about"])
-            self._journal = runner.backward(journal) if backwards else runner.forward(journal)
-        verb = "rolled back" if backwards else "renamed"
-        answer: t.Dict[str, t.Any] = {}
-        if not backwards:
-            answer["report"] = self._with_noted(self._begun_with(self._journal), self._journal)
-        else:
-            # A rollback has a report where there is something to tell: a guest that it left elsewhere, say.
-            blank = findings.report(findings.Checked(), _now(), 1, _guests_of(self._journal))
-            told = self._with_noted(blank, self._journal)
-            answer.update({"report": told} if told["findings"] or told["unchecked"] else {})
-        return {
-            "changed": True,
-            "state": self._journal["state"],
-            "operation_id": journal["operation_id"],
-            "msg": f"{verb} {journal['subject']}",
-            **answer,
-        }
+            return self.forward(book) if why is None else self.backward(book, why)
 
-    @staticmethod
-    def _begun_with(journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+    def _refuse_without_its_systems(self, about: t.Mapping[str, t.Any], back: bool) -> None:
+        if about.get("has_neutron_db") and not self._args["neutron_db_url"]:
+            raise steps.StepError("neutron_db_url: this operation began with it and needs it to resume")
+        # A rollback only tidies with it, and says what it left.
+        if about.get("has_broker") and not back and not self._args["rabbit_url"]:
+            raise steps.StepError("rename_rabbit_url: this operation began with it and needs it to resume")
+
+    def of_ended(self, journal: Result) -> Result:
+        """Return the report of the run that ends the operation, whichever run began it."""
+        if journal["state"] == journals.FINISHED:
+            return {"report": self._with_noted(self._report or self._begun_with(journal), journal)}
+        # A rollback has a report where there is something to tell: a guest that it left elsewhere, say.
+        blank = findings.report(findings.Checked(), self.run.clock.now(), 1, _guests_of(journal))
+        told = self._with_noted(blank, journal)
+        return {"report": told} if told["findings"] or told["unchecked"] else {}
+
+    def _begun_with(self, journal: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
         """Return the report of the run that began an operation, as its journal keeps it."""
-        blank = findings.report(findings.Checked(), _now(), 1, _guests_of(journal))
+        blank = findings.report(findings.Checked(), self.run.clock.now(), 1, _guests_of(journal))
         preflight = journal["about"].get("preflight")
         if preflight is not None:
             return {**blank, "findings": preflight["findings"], "unchecked": preflight["unchecked"]}
@@ -376,7 +358,7 @@ class Rename:
         overrides = [
             *findings.parse_overrides(journal["about"].get("overrides") or []),
             *(findings.Override(str(code), str(about), "named by an earlier run") for code, about in passed),
-            *findings.parse_overrides(self._args["overrides"]),
+            *self.run.overrides,
         ]
         checked = findings.Checked(
             tuple(findings.from_report(entry) for entry in plain),
@@ -398,10 +380,10 @@ class Rename:
             if args[key] is not None
         }
         return RenameRequest(
-            inventory_name=self._run.inventory_name,
+            inventory_name=self.run.inventory_name,
             rename_from=args["rename_from"],
             rename_to=args["rename_to"],
-            operation_id=uuid.uuid4().hex[:12],
+            operation_id=self.run.operation_id,
             hypervisor_hostname=args["hypervisor_hostname"],
             has_neutron_db=bool(args["neutron_db_url"]),
             has_broker=bool(args["rabbit_url"]) and args["strategy"] == "in_place",
@@ -412,46 +394,52 @@ class Rename:
         )
 
     def _systems(self) -> rename_actions.Systems:
-        return rename_actions.Systems(
-            options=self._args,
-            host=self._held or self._host,
-            info_arguments=self._info_arguments(),
-            sleep=time.sleep,
-            monotonic=time.monotonic,
-            overrides=findings.parse_overrides(self._args["overrides"]),
-        )
+        return dataclasses.replace(self.run.systems, host=self._held or self.run.systems.host)
+
+    def actions(self, systems: rename_actions.Systems) -> t.Dict[str, steps.Action]:
+        """Return what carries out the steps of the plan."""
+        return registry.of_rename(systems)
 
     @contextlib.contextmanager
-    def _holding(self, operation_id: str) -> t.Iterator[run_token.JournalHost]:
+    def _holding(self, operation_id: str, about: t.Mapping[str, t.Any]) -> t.Iterator[RenameRun]:
         """Let every request of this run bear its token; let go of an operation that is open at the end."""
-        run = run_token.new_run(self._run.operator, _now())
-        mine = run_token.JournalHost(self._host, rename_plan.KIND, operation_id, run, _now)
-        self._held, closed = mine, False
-        try:
-            yield mine
-            closed = True
-        finally:
-            self._held = None
-            if not closed:
-                mine.release()
+        with self._lock(about.get("machine_id")) as self._database_lock:
+            mine = run_token.JournalHost(
+                self.run.systems.host, rename_plan.KIND, operation_id, self.run.mine, self.run.clock.now
+            )
+            self._held, self._about, closed = mine, about, False
+            try:
+                yield dataclasses.replace(self.run, state=mine)
+                closed = True
+            finally:
+                self._held = None
+                if not closed:
+                    mine.release()
 
-    def _runner(self, mine: run_token.JournalHost, about: t.Mapping[str, t.Any]) -> steps.Runner:
-        systems = self._systems()
-        systems.named_at_start = findings.parse_overrides(about.get("overrides") or [])
-        narrator = terminal.Narrator(self._run.say, time.monotonic)
-        systems.remark = narrator.remark
-        systems.still_ours = self._still_ours
-        systems.fresh = mine.fresh
+    def _runner(self) -> steps.Runner:
+        mine = t.cast("run_token.JournalHost", self._held)
+        narrator = terminal.Narrator(self.run.say, self.run.clock.monotonic)
+        systems = dataclasses.replace(
+            self._systems(),
+            named_at_start=findings.parse_overrides(self._about.get("overrides") or []),
+            remark=narrator.remark,
+            still_ours=self._still_ours,
+            fresh=mine.fresh,
+        )
         return steps.Runner(
             host=mine,
-            actions=registry.of_rename(systems),
+            actions=self.actions(systems),
             voice=narrator,
-            now=_now,
+            now=self.run.clock.now,
             still_ours=self._still_ours,
-            poll=lambda: time.sleep(1),
+            poll=lambda: self.run.clock.sleep(1),
             revise=lambda plan: rename_plan.revised(plan, self._timeouts()),
-            run=mine.run,
         )
+
+    def _journal(self) -> t.Optional[Result]:
+        (found,) = self.run.state.call([{"op": "journal_read", "kind": self.kind()}])
+        self._ended = found.get("ended")
+        return t.cast("t.Optional[Result]", found.get("journal"))
 
     def _timeouts(self) -> t.Dict[str, int]:
         names_ = ("stop_timeout", "start_timeout", "agent_timeout", "settle_timeout")
@@ -459,7 +447,7 @@ class Rename:
 
     def _lock(self, machine_id: t.Optional[str]) -> t.ContextManager[t.Any]:
         """Hold the host's lock: two inventories may call one machine by two names, and its machine-id is one."""
-        about = machine_id or self._run.inventory_name
+        about = machine_id or self.run.inventory_name
         key = hashlib.sha256(about.encode()).hexdigest()[:16]
         return rename_actions.lock(self._args, f"stackguard:rename:{key}")
 
@@ -471,7 +459,7 @@ class Rename:
         if self._held is not None:
             self._held.still_ours()
 
-    def _report(
+    def _report_of(
         self,
         bundle: Bundle,
         checked: findings.Checked,
@@ -484,15 +472,15 @@ class Rename:
 
     def _where_it_stands(self) -> t.Dict[str, t.Any]:
         try:
-            (found,) = self._host.call([{"op": "journal_read", "kind": rename_plan.KIND}])
+            (found,) = self.run.state.call([{"op": "journal_read", "kind": rename_plan.KIND}])
         except (steps.StepError, journals.JournalError):
             return {"state": "unknown"}
         journal = found.get("journal")
         if journal is None:
             return self._closed_again()
-        self._run.say(terminal.progress_text(journal["subject"], journal["state"], steps.progress(journal)))
+        self.run.say(lifecycle.status_text(journal))
         back = "" if drain_actions.only_forward(journal) else ", or with -e rename_action=rollback to undo it"
-        self._run.say(f"The operation is open. Run the same command again to resume it{back}.")
+        self.run.say(f"The operation is open. Run the same command again to resume it{back}.")
         return {"state": journal["state"], "operation_id": journal["operation_id"], "progress": steps.progress(journal)}
 
     def _closed_again(self) -> t.Dict[str, t.Any]:
@@ -500,7 +488,7 @@ class Rename:
         if self._operation_id is None:
             return {"state": "none"}
         try:
-            (found,) = self._host.call([{"op": "journal_closed", "kind": rename_plan.KIND}])
+            (found,) = self.run.state.call([{"op": "journal_closed", "kind": rename_plan.KIND}])
         except (steps.StepError, journals.JournalError):
             return {"state": "unknown", "operation_id": self._operation_id}
         states = {str(entry["operation_id"]): str(entry["state"]) for entry in found.get("journals") or []}
@@ -510,12 +498,11 @@ class Rename:
 
     def _failed_report(self, error: Exception) -> t.Dict[str, t.Any]:
         """Return the report of an operation that did not come to its end: why is in it, and it is never C(pass)."""
-        report = self._told.get("report")
-        if report is None and self._operation_id is None:
+        if self._operation_id is None:
             return {}
-        report = report or findings.report(findings.Checked(), _now(), 1, 0)
+        report = self._report or findings.report(findings.Checked(), self.run.clock.now(), 1, 0)
         reason = "the rename did not come to its end: " + str(error).partition("\n")[0]
-        ended = findings.Unchecked("SG706", self._run.inventory_name, reason)
+        ended = findings.Unchecked("SG706", self.run.inventory_name, reason)
         checked = findings.merged(
             [
                 findings.Checked(
@@ -525,24 +512,22 @@ class Rename:
                 getattr(error, "checked", findings.Checked()),
             ]
         )
-        overrides = findings.parse_overrides(self._args["overrides"])
+        overrides = self.run.overrides
         made = findings.report(checked, report["generated_at"], report["hosts"], report["servers"], overrides)
         return {"report": findings.refused(made)}
 
-    def _info_arguments(self) -> t.Dict[str, t.Any]:
-        arguments: t.Dict[str, t.Any] = {
-            "state_dir": self._args["state_dir"],
-            "inventory_name": self._run.inventory_name,
-            "resolve_names": [self._args["rename_from"], self._args["rename_to"]],
-        }
-        for key in ("nova_conf_files", "compute_units", "agent_units"):
-            if self._args[key]:
-                arguments[key] = self._args[key]
-        return arguments
 
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+def info_arguments(options: t.Mapping[str, t.Any], inventory_name: str) -> Result:
+    """Return what the host's facts are read with."""
+    arguments: Result = {
+        "state_dir": options["state_dir"],
+        "inventory_name": inventory_name,
+        "resolve_names": [options["rename_from"], options["rename_to"]],
+    }
+    for key in ("nova_conf_files", "compute_units", "agent_units"):
+        if options[key]:
+            arguments[key] = options[key]
+    return arguments
 
 
 def _guests_of(journal: t.Mapping[str, t.Any]) -> int:

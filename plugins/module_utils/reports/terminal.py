@@ -74,13 +74,6 @@ def _step_diff(number: int, step: Step) -> t.Dict[str, str]:
     return {"before_header": header, "after_header": header, "before": before, "after": after}
 
 
-def progress_text(subject: str, state: str, steps: t.Sequence[t.Mapping[str, str]]) -> str:
-    """Return what C(status) shows."""
-    lines = [f"{subject}: {state}"]
-    lines += [f"{number:3}. {step['state']:9} {step['title']}" for number, step in enumerate(steps, 1)]
-    return "\n".join(lines)
-
-
 class Narrator:
     """Says where a run stands, a line when a step begins and one when it ends, with seconds since the start."""
 

@@ -118,7 +118,6 @@ class Runner:
         still_ours: t.Callable[[], None] = lambda: None,
         poll: t.Callable[[], None] = lambda: None,
         revise: t.Callable[[Plan], Plan] = lambda plan: plan,
-        run: t.Optional[t.Mapping[str, t.Any]] = None,
     ) -> None:
         self.host = host
         self.actions = actions
@@ -127,22 +126,8 @@ class Runner:
         self.still_ours = still_ours
         self.poll = poll
         self.revise = revise
-        #: Who carries the plan out, with a token; None: the operation excludes a second run by other means.
-        self.run = run
 
     # --- what an operator asks for
-
-    def start(self, plan: Plan, about: t.Mapping[str, t.Any], ended: t.Optional[int] = None) -> t.Dict[str, t.Any]:
-        """Open the journal, with the whole plan in it, and carry the plan out. Returns the closed journal.
-
-        ``ended``: how many operations had ended on the host when it was read; see :func:`journal.open_new`.
-        """
-        journal = new_journal(plan, about, self.now())
-        if self.run is not None:
-            journal["run"] = dict(self.run)
-        opening: Request = {"op": "journal_open", "journal": journal}
-        self.host.call([opening if ended is None else {**opening, "ended": ended}])
-        return self.forward(journal)
 
     def forward(self, journal: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         """Carry on with every step that is not done."""

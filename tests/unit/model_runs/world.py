@@ -21,6 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
+from ansible_collections.stackguard.nova.tests.unit import journaled
 
 KIND = "rename"
 #: Seconds after which a database ends a transaction in which nothing is asked.
@@ -278,27 +279,27 @@ class Operator:
             return "nothing to do"
         operation = f"op-{actor.name}" if journal is None else journal["operation_id"]
         if world.defects.no_token:
-            runner = self._runner(host, lambda: None, None)
-            return self._run(runner, journal, operation, None)
+            runner = self._runner(host, lambda: None)
+            return self._run(runner, journal, operation)
         run = {"token": actor.name, "operator": actor.name, "controller": "c"}
         mine = run_token.JournalHost(host, KIND, operation, run, lambda: "t", lambda: world.now)
         fresh = (lambda: None) if world.defects.never_stale else mine.fresh
-        runner = self._runner(mine, fresh, run)
+        runner = self._runner(mine, fresh)
         try:
             if journal is not None:
                 taken = mine.claim(journal, world.defects.no_lease)
                 journal = {**journal, "run": run} if world.defects.stale_journal else taken
-            return self._run(runner, journal, operation, found["ended"])
+            return self._run(runner, journal, operation, run, found["ended"])
         except (steps.StepError, StackguardError, journals.JournalError):
             mine.release()
             raise
 
-    def _runner(self, host, fresh, run):
-        return steps.Runner(host, {"act": Rows(self.world, fresh)}, Silent(), lambda: "t", run=run)
+    def _runner(self, host, fresh):
+        return steps.Runner(host, {"act": Rows(self.world, fresh)}, Silent(), lambda: "t")
 
-    def _run(self, runner, journal, operation, ended):
+    def _run(self, runner, journal, operation, run=None, ended=None):
         if journal is None:
-            return runner.start(plan(self.world.case, operation), {}, ended)["state"]
+            return journaled.begun(runner, plan(self.world.case, operation), {}, run, ended)["state"]
         backward = self.role == ROLLBACK or (self.role == "last" and journal["state"] != journals.OPEN)
         return (runner.backward if backward else runner.forward)(journal)["state"]
 

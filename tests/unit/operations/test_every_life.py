@@ -44,9 +44,9 @@ class Rename(Life):
         self.directory = str(tmp_path)
         self.made = rename_reports.resuming.__wrapped__(tmp_path, monkeypatch)
         host = fleet().cloud.bundle.hosts["compute1"]
-        self.made._host.facts = lambda _arguments: host
+        self.made.run.systems.host.facts = lambda _arguments: host
         # Neither name is the host's: whether one is well already is told in tests/unit/modules.
-        self.made._args = {**self.made._args, "rename_from": "compute8", "evidence_dir": str(tmp_path / "evidence")}
+        self.made._args.update(rename_from="compute8", evidence_dir=str(tmp_path / "evidence"))
 
     def cut(self):
         run = {"token": "old", "operator": "ann", "controller": "c", "ended": "t"}

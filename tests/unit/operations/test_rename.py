@@ -17,10 +17,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import findi
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import HOST, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import rename as operation
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
+from ansible_collections.stackguard.nova.tests.unit import journaled
 
 GUEST = findings.finding("SG120", findings.Subject("domain", "u1", "web1"), {"now": "shutoff"}, "Start it.", "warning")
 STUCK = findings.finding("SG701", findings.Subject("instance", "u2", "web2"), {"task_state": "shelving"}, "Reset it.")
@@ -29,8 +31,16 @@ LOST = findings.Unchecked("SG307", "compute.old1", "RabbitMQ was not asked")
 
 def action(overrides=(), closed=(), inventory_name="compute1"):
     host = types.SimpleNamespace(call=lambda requests: [answer(request, closed) for request in requests])
-    options = {"overrides": list(overrides)}
-    return operation.Rename(operation.RenameRun(options, host, inventory_name, "ann", lambda _text: None))
+    return made_of({}, host, findings.parse_overrides(overrides), inventory_name)
+
+
+def made_of(options, host, overrides=(), inventory_name="compute1"):
+    """The operation at a host."""
+    mine = run_token.new_run("ann", "t")
+    given = journaled.life(host, options, "rename_", mine=mine, overrides=overrides)
+    systems = rename_actions.Systems(options, host, {}, lambda _seconds: None, lambda: 0.0, overrides=overrides)
+    run = operation.RenameRun(**given, systems=systems, operation_id="op1", inventory_name=inventory_name)
+    return operation.Rename(run)
 
 
 def answer(request, closed):
@@ -85,7 +95,8 @@ def test_the_report_of_an_operation_that_stopped_says_why_and_is_no_pass():
 
 def test_the_report_of_the_preflight_is_kept_where_the_operation_stops():
     made = action()
-    made._told = {"report": findings.report(findings.Checked((GUEST,)), "2026-01-01T00:00:00Z", 3, 6)}
+    made._operation_id = "op1"
+    made._report = findings.report(findings.Checked((GUEST,)), "2026-01-01T00:00:00Z", 3, 6)
     report = made._failed_report(runner.StepError("no answer"))["report"]
     assert (report["verdict"], report["hosts"], codes(report)) == ("block", 3, (["SG120"], ["SG706"]))
 
@@ -163,14 +174,11 @@ def resuming(tmp_path, monkeypatch):
     monkeypatch.setattr(
         operation.rename_actions, "lock", lambda *_given: contextlib.nullcontext(rename_actions.NoLock())
     )
-    made = action()
     timeouts = dict.fromkeys(("stop_timeout", "start_timeout", "agent_timeout", "settle_timeout"), 1)
     names = {"rename_from": "compute1", "rename_to": "cn1"}
-    units = dict.fromkeys(("nova_conf_files", "compute_units", "agent_units", "neutron_db_url"))
-    made._args = {**made._args, **timeouts, **names, **units, "state_dir": str(tmp_path), "take_over": False}
-    made._host = compute_host_rename.RemoteHost(execute, str(tmp_path))
-    made._execute = execute
-    return made
+    units = dict.fromkeys(("nova_conf_files", "compute_units", "agent_units", "neutron_db_url", "expect_plan"))
+    options = {**timeouts, **names, **units, "state_dir": str(tmp_path), "take_over": False}
+    return made_of(options, compute_host_rename.RemoteHost(execute, str(tmp_path)))
 
 
 def left_open(directory, run):
@@ -183,7 +191,7 @@ def left_open(directory, run):
 
 def test_a_resume_takes_the_operation_up_and_closes_it(resuming):
     left_open(resuming._args["state_dir"], {"token": "old", "operator": "ann", "controller": "c", "ended": "t"})
-    assert resuming._dispatch("resume")["state"] == "finished"
+    assert resuming.resume()["state"] == "finished"
     (closed,) = journals.list_closed(resuming._args["state_dir"], "rename")
     assert closed["run"]["token"] not in (None, "old")
     assert closed["run"]["pid"] == os.getpid()
@@ -193,10 +201,10 @@ def test_a_resume_is_refused_while_a_run_elsewhere_may_live(resuming):
     left_open(resuming._args["state_dir"], {"token": "old", "operator": "ann", "controller": "c", "pid": 7})
     for asked in ("resume", "rollback", "apply"):
         with pytest.raises(runner.StepError, match=r"SG707 .*ann@c \(process 7\) was alive \d+ s ago"):
-            resuming._dispatch(asked)
+            getattr(resuming, asked)()
     assert journals.read(resuming._args["state_dir"], "rename")["run"]["token"] == "old"
     resuming._args["take_over"] = True
-    assert resuming._dispatch("resume")["state"] == "finished"
+    assert resuming.resume()["state"] == "finished"
 
 
 def test_a_rollback_that_is_refused_leaves_the_journal_as_it_is(resuming, monkeypatch):
@@ -209,7 +217,7 @@ def test_a_rollback_that_is_refused_leaves_the_journal_as_it_is(resuming, monkey
 
     monkeypatch.setattr(operation.drain_actions, "refuse_rollback", refuse)
     with pytest.raises(runner.StepError, match="a rollback is no longer possible"):
-        resuming._dispatch("rollback")
+        resuming.rollback()
     assert journals.read(resuming._args["state_dir"], "rename") == before
 
 
@@ -221,5 +229,5 @@ def test_a_resume_that_fails_lets_go_of_the_operation(resuming, monkeypatch):
 
     monkeypatch.setattr(operation.steps.Runner, "forward", fail)
     with pytest.raises(runner.StepError, match="no proof"):
-        resuming._dispatch("resume")
+        resuming.resume()
     assert journals.read(resuming._args["state_dir"], "rename")["run"]["ended"]

@@ -23,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import renam
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
+from ansible_collections.stackguard.nova.tests.unit import journaled
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
 BINARY = "neutron-openvswitch-agent"
@@ -235,7 +236,7 @@ def carry_out(world, back=False):
     """One run of the command: begin, carry on or take back, whatever the journal says."""
     if world.journal is None:
         if not world.closed and not back:
-            runner(world).start(plan_of(world.some), {})
+            journaled.begun(runner(world), plan_of(world.some), {})
     elif back or world.journal["state"] == journals.ROLLING_BACK:
         runner(world).backward(copy.deepcopy(world.journal))
     else:

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
+from ansible_collections.stackguard.nova.tests.unit import journaled
 
 
 class Killed(BaseException):
@@ -144,7 +145,7 @@ def runner(world, fuse, error=None):
 
 def begin_or_carry_on(world, plan, fuse):
     if world.journal is None and not world.closed:
-        runner(world, fuse).start(plan, {})
+        journaled.begun(runner(world, fuse), plan, {})
     elif world.journal is not None:
         runner(world, fuse).forward(copy.deepcopy(world.journal))
 
@@ -160,7 +161,7 @@ def all_sparks():
     """How many places a run of the plan can be killed at."""
     plan, fuse = make_plan(WHERES), Fuse()
     world = World(keys_of(plan))
-    runner(world, fuse).start(plan, {})
+    journaled.begun(runner(world, fuse), plan, {})
     assert set(world.values.values()) == {"new"}
     return fuse.sparks
 
@@ -231,7 +232,7 @@ def test_a_refusal_before_anything_was_renamed_puts_everything_back():
     world = World(keys_of(plan))
     error = steps.StepError("instance i appeared", changed_meanwhile=True)
     with pytest.raises(steps.StepError, match="everything is as before"):
-        runner(world, Fuse(), error).start(plan, {})
+        journaled.begun(runner(world, Fuse(), error), plan, {})
     assert set(world.values.values()) == {"old"}
     assert world.journal is None
 
@@ -240,7 +241,7 @@ def test_an_error_in_the_middle_stops_and_leaves_the_journal_open():
     plan = make_plan(WHERES)
     world = World(keys_of(plan))
     with pytest.raises(steps.StepError, match="lost"):
-        runner(world, Fuse(), steps.StepError("connection lost")).start(plan, {})
+        journaled.begun(runner(world, Fuse(), steps.StepError("connection lost")), plan, {})
     assert world.journal["state"] == "open"
     assert world.journal["steps"]["step0"] == "applying"
 
@@ -251,7 +252,7 @@ def test_a_stop_that_does_not_end_in_time_is_an_error():
     made = runner(world, Fuse())
     made.host._stop_poll = lambda request: {"stopped": False, "seconds": 99, "state": "deactivating"}
     with pytest.raises(steps.StepError, match="still not stopped after 99 s: deactivating"):
-        made.start(plan, {})
+        journaled.begun(made, plan, {})
 
 
 def test_later_steps_are_told_what_earlier_ones_noted():
@@ -261,7 +262,7 @@ def test_later_steps_are_told_what_earlier_ones_noted():
     made = runner(world, Fuse())
     apply = made.actions["act"].apply
     made.actions["act"].apply = lambda params, memory: seen.append(dict(memory)) or apply(params, memory)
-    made.start(plan, {})
+    journaled.begun(made, plan, {})
     assert seen[0] == {}
     assert seen[1] == {"step0": {"generation": 3}, "step1": {"offset": 17}}
 
@@ -296,7 +297,7 @@ def test_a_step_that_failed_is_made_ready_before_it_is_tried_again():
     action = Trying(world, Fuse(None), steps.StepError("no proof"))
     one = steps.Runner(FakeHost(world, Fuse(None)), {"act": action}, Silent(), lambda: "2026-01-01T00:00:00Z")
     with pytest.raises(steps.StepError):
-        one.start(plan, {})
+        journaled.begun(one, plan, {})
     assert action.tries == []
     action.error = None
     one.forward(copy.deepcopy(world.journal))
@@ -321,7 +322,7 @@ def test_the_timeout_of_the_command_that_resumes_counts():
     made = steps.Runner(
         FakeHost(world, Fuse(None)), {"act": Noting(world, Fuse(None))}, Silent(), lambda: "t", revise=longer
     )
-    made.start(plan, {})
+    journaled.begun(made, plan, {})
     assert seen == [900]
 
 
