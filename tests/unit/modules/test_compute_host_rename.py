@@ -40,7 +40,9 @@ def begin(tmp_path):
         evidence.save_part(str(tmp_path), evidence.CLOUD, cloud.bundle.cloud)
         evidence.save_part(str(tmp_path), evidence.DATABASES, cloud.bundle.databases)
         args = {"rename_from": some.old, "rename_to": some.new, "evidence_dir": str(tmp_path), "neutron_db_url": "x"}
-        task = types.SimpleNamespace(args={**args, **options}, async_val=0, check_mode=True, diff=False)
+        task = types.SimpleNamespace(
+            args={**args, **options}, async_val=0, check_mode=True, diff=False, module_defaults=[]
+        )
         connection = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir="/tmp"))
         made = action.ActionModule(task, connection, types.SimpleNamespace(diff=False), None, None, None)
         host = to_plain(cloud.bundle.hosts["compute1"])

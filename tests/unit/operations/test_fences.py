@@ -63,7 +63,7 @@ def test_a_fence_that_is_read_back_less_often_than_it_says_is_not_proven(monkeyp
             return Reading("it was said to be off", "localhost")
 
     monkeypatch.setitem(FENCES, "watchdog", Watchdog())
-    with pytest.raises(ProofError, match="read back 1 times, 2 are needed"):
+    with pytest.raises(ProofError, match="read back 1 times; 2 readings are needed"):
         fence_proof.prove("watchdog", target(), [{}], AT)
     with pytest.raises(ProofError, match="cannot be read back"):
         fence_proof.prove("watchdog", target(), [{}, {}], AT)
@@ -296,5 +296,5 @@ def test_a_machine_that_stays_on_is_reported_as_on_and_not_as_unread():
     repeated = {"failed": True, "attempts": 24, "PowerState": "On"}
     with pytest.raises(ProofError, match="the power state was read as On, 24 times"):
         power(repeated, "Off")
-    with pytest.raises(ProofError, match="was not read: 0 power states"):
+    with pytest.raises(ProofError, match="was not read: the answer has 0 power states"):
         power({"failed": True, "attempts": 24}, "Off")

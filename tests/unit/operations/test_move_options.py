@@ -9,7 +9,7 @@ import yaml
 from ansible_collections.stackguard.nova.plugins.action import operation as operation_action
 from ansible_collections.stackguard.nova.plugins.action import server_migrate as migrate_action
 from ansible_collections.stackguard.nova.plugins.action import server_resize as resize_action
-from ansible_collections.stackguard.nova.plugins.doc_fragments import approved_plan, moves
+from ansible_collections.stackguard.nova.plugins.doc_fragments import approved_plan, moves, overrides
 from ansible_collections.stackguard.nova.plugins.modules import operation, server_migrate, server_resize
 
 
@@ -19,7 +19,7 @@ from ansible_collections.stackguard.nova.plugins.modules import operation, serve
 )
 def test_every_option_is_documented_as_it_is_taken(action, module):
     taken = action.ActionModule.arguments()
-    fragments = (moves.ModuleDocFragment, approved_plan.ModuleDocFragment)
+    fragments = (moves.ModuleDocFragment, approved_plan.ModuleDocFragment, overrides.ModuleDocFragment)
     shared = {
         name: option for entry in fragments for name, option in yaml.safe_load(entry.DOCUMENTATION)["options"].items()
     }

@@ -673,7 +673,7 @@ def test_one_that_moved_to_the_host_of_another_is_not_sent_once_more(monkeypatch
 
 def test_a_nova_that_is_mute_for_a_while_is_asked_again(nova, state, monkeypatch):
     mute = [20]
-    real = nova.get_server
+    real = nova.raw_server
 
     def get_server(cloud, uuid):
         if nova.now > 3 and mute[0]:

@@ -228,7 +228,7 @@ def test_check_mode_changes_nothing_and_shows_the_plan(state):
     assert [step["name"] for step in result["plan"]["steps"]] == ["pin", "resize", "compare", "confirm", "unpin"]
     assert nova.calls == []
     assert not state.open
-    assert "pin it to az1 (pin_api)" in "\n".join(said)
+    assert "pin the server to az1 (pin_api)" in "\n".join(said)
 
 
 # --- Nova and the owner have their own will -------------------------------------------------------------------

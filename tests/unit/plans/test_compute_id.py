@@ -87,12 +87,12 @@ MINE = {"uuid": make.node(1)}
         (lambda c: c.databases(cells=None), ["list of cells was not read"]),
         (lambda c: c.cell(2, compute_nodes=None, unread=[facts.Unread("x", "gone away")]), ["cell2", "gone away"]),
         (lambda c: c.cell(2, scope=["compute2"]), ["cell2", "read for compute2 only"]),
-        (lambda c: c.drop("compute_nodes", MINE), ["no live compute node of host compute1"]),
+        (lambda c: c.drop("compute_nodes", MINE), ["no cell has a live compute node of host compute1"]),
         (
             lambda c: c.change("compute_nodes", MINE, host="Compute1"),
-            ["no live compute node", "rows with a like name", "Compute1"],
+            ["no cell has a live compute node", "rows with a like name", "Compute1"],
         ),
-        (lambda c: c.change("compute_nodes", MINE, deleted=7), ["no live compute node"]),
+        (lambda c: c.change("compute_nodes", MINE, deleted=7), ["no cell has a live compute node"]),
         (lambda c: c.change("compute_nodes", MINE, hypervisor_type="ironic"), ["ironic"]),
         (
             lambda c: c.change("compute_nodes", MINE, hypervisor_hostname="x"),

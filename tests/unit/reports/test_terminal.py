@@ -39,5 +39,5 @@ def test_a_plan_of_one_guest_speaks_of_one():
     some = fleet(guests=1)
     titles = "\n".join(step.title for step in rename.plan(some.cloud.bundle, some.request).steps)
     assert "1 instance" in titles
-    assert "1 domain," in titles
+    assert "compare 1 domain " in titles
     assert not [word for word in ("instances", "domains", "providers", "ports", "agents") if f"1 {word}" in titles]

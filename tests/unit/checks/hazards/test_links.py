@@ -272,4 +272,5 @@ def test_the_closing_words():
     assert said(healthy(), unchecked=["SG206"]).startswith("no known wrong link remains; not decided")
     one = healthy().wrong("SG214", compute_id=202)
     assert said(one).startswith("1 wrong link remains (SG214; 1 with codes")
-    assert said(one.wrong("SG217", vm_state="shelved_offloaded")).startswith("2 wrong links remain (SG214, SG217; 1 with codes")
+    two = one.wrong("SG217", vm_state="shelved_offloaded")
+    assert said(two).startswith("2 wrong links remain (SG214, SG217; 1 with codes")

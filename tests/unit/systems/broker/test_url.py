@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""RabbitMQ's URL: what nova.conf holds is understood, and what is not understood is refused without its password."""
+"""RabbitMQ's URL: what nova.conf holds is understood, and what is cannot be parsed is refused without its password."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def test_quoted_passwords_and_files_for_tls_are_taken():
         ("rabbit:///", "names no host"),
         ("rabbit://mq1:5672/", "no user and password"),
         ("rabbit://geheim@mq1:5672/", "no user and password"),
-        ("rabbit://nova:geheim@mq1:99999/", "not understood"),
-        ("rabbit://nova:geheim@mq1:x/", "not understood"),
-        ("rabbit://nova:geheim@:5672/", "not understood"),
+        ("rabbit://nova:geheim@mq1:99999/", "cannot be parsed"),
+        ("rabbit://nova:geheim@mq1:x/", "cannot be parsed"),
+        ("rabbit://nova:geheim@:5672/", "cannot be parsed"),
     ],
 )
 def test_what_is_not_understood_is_refused_without_being_repeated(url, why):

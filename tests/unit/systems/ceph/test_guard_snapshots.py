@@ -305,7 +305,7 @@ def test_an_image_that_is_replaced_while_guards_are_made_is_no_success(monkeypat
 def test_an_image_that_is_deleted_while_guards_are_made_is_no_success(monkeypatch):
     there = pool()
     monkeypatch.setattr(there, "create_snapshot", lambda image, _snapshot: there.snapshots.pop(image))
-    with pytest.raises(CephError, match=f"{TWO}_disk: it is gone"):
+    with pytest.raises(CephError, match=f"{TWO}_disk: it no longer exists"):
         guard_snapshots.guard(there, "op1", [TWO])
 
 
