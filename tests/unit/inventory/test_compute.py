@@ -81,9 +81,14 @@ def listed(run):
     def inventory(**options):
         done = run("inventory", "-i", "nova_compute.yml", "--list", **options)
         assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads(done.stdout)
+        return json.loads(done.stdout, object_hook=text)
 
     return inventory
+
+
+def text(found):
+    """What Nova says is marked as text that is no template."""
+    return found["__ansible_unsafe"] if set(found) == {"__ansible_unsafe"} else found
 
 
 def names(found, group="compute"):
@@ -128,7 +133,7 @@ def test_compose_and_groups_see_what_nova_says_and_nothing_in_it_is_a_template(l
         groups={"gone": "nova_service.state == 'down'"},
     )
     assert found["_meta"]["hostvars"]["compute1"]["ansible_host"] == "compute1.mgmt"
-    assert found["_meta"]["hostvars"]["compute2"]["why"] in ("{{ 7 * 6 }}", {"__ansible_unsafe": "{{ 7 * 6 }}"})
+    assert found["_meta"]["hostvars"]["compute2"]["why"] == "{{ 7 * 6 }}"
     assert (names(found, "nova_disabled"), names(found, "gone")) == (["compute2"], ["compute3"])
 
 
