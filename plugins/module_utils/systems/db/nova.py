@@ -587,7 +587,7 @@ def _probe(connection: sa.Connection, url: str, right: Wanted) -> facts.Grant:
     kind = name.partition(":")[0]
     source = schema.table(kind, table_name)
     present = [column for column in columns if _exists(connection, table_name, column)]
-    if not present:
+    if columns and not present:
         return _grant(right, None)
     try:
         with connection.begin_nested():
