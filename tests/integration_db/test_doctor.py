@@ -18,9 +18,7 @@ ASKED = doctor.Asked(sources=["databases"], tolerance=3600)
 
 
 def judged(world: World, user: str) -> tuple[doctor.DatabasesState, dict[tuple[str, str], doctor.Result]]:
-    options = world.options(user)
-    given = {name: getattr(options, name) for name in ("nova_api_db_url", "nova_cell_db_urls", "neutron_db_url")}
-    state = read_databases_state(given, ASKED.operations)
+    state = read_databases_state(world.options(user), ASKED.operations)
     found = checks.judge(ASKED, None, state, [], None)
     return state, {(result.subject, result.part): result for result in found}
 

@@ -191,12 +191,20 @@ def grant_statements(database: DatabaseState, missing: t.Sequence[facts.Grant]) 
     lines = []
     for table in dict.fromkeys(grant.table for grant in missing):
         rights = ", ".join(
-            f"{grant.action.upper()} ({', '.join(_name(column, database) for column in grant.columns)})"
-            for grant in missing
-            if grant.table == table
+            f"{action} ({', '.join(_name(column, database) for column in columns)})"
+            for action, columns in _by_action([grant for grant in missing if grant.table == table]).items()
         )
         lines.append(f"GRANT {rights} ON {_place(table, database)} TO {_account(database)};")
     return lines
+
+
+def _by_action(grants: t.Sequence[facts.Grant]) -> t.Dict[str, t.List[str]]:
+    """Return C(SELECT) and C(UPDATE), each with all columns. Who may update a column may lock the row."""
+    found: t.Dict[str, t.List[str]] = {}
+    for grant in grants:
+        columns = found.setdefault("SELECT" if grant.action == "select" else "UPDATE", [])
+        columns += [column for column in grant.columns if column not in columns]
+    return found
 
 
 def _name(column: str, database: DatabaseState) -> str:

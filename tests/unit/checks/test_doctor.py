@@ -231,16 +231,17 @@ def test_missing_rights_come_with_the_statement_that_grants_them():
         grant("aggregate_metadata", ("id", "key"), "select", False),
         grant("services", ("id", "binary"), "select", False),
         grant("services", ("host",), "update", False),
+        grant("services", ("host",), "lock", False),
         grant("compute_nodes"),
     ]
     found = judged(databases=dataclasses.replace(DATABASES, databases=[database(grants=missing)]))
     result = found["api", "database_rights"]
-    assert (result.state, "3 of 4 are missing" in result.seen) == (FAILED, True)
+    assert (result.state, "4 of 5 are missing" in result.seen) == (FAILED, True)
     assert result.fix.splitlines() == [
         "GRANT SELECT (id, `key`) ON nova_api.aggregate_metadata TO 'stackguard'@'10.0.0.%';",
         "GRANT SELECT (id, `binary`), UPDATE (host) ON nova_api.services TO 'stackguard'@'10.0.0.%';",
     ]
-    postgres = database(dialect="postgresql", user="stack guard", grants=missing[1:3])
+    postgres = database(dialect="postgresql", user="stack guard", grants=missing[1:4])
     found = judged(databases=dataclasses.replace(DATABASES, databases=[postgres]))
     assert found["api", "database_rights"].fix == (
         'GRANT SELECT (id, "binary"), UPDATE (host) ON services TO "stack guard";'

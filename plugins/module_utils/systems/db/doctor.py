@@ -33,10 +33,11 @@ except ImportError:
 _READERS = ("audit", "rename_host", "return_host", "repair_links")
 
 
-def wanted(operations: t.Collection[str], neutron: bool, dialect: str = "") -> t.List[schema.Grantable]:
+def wanted(operations: t.Collection[str], neutron: bool) -> t.List[schema.Grantable]:
     """Return the rights that these operations need: those of docs/database-grants.md, or some of them.
 
-    ``neutron``: whether its database is one of them. ``dialect``: of a server, where it matters.
+    ``neutron``: whether its database is one of them. The action C(lock) is what a repair of links does to the rows that a
+    link is to lead to: each server has its own opinion on which right that takes.
     """
     found: t.List[schema.Grantable] = []
     if set(operations) & set(_READERS):
@@ -46,9 +47,8 @@ def wanted(operations: t.Collection[str], neutron: bool, dialect: str = "") -> t
         found += [right for right in schema.GRANTS if right.action == "update"]
     if "repair_links" in operations:
         found += [schema.Grantable(schema.CELL, name, cols, "update") for name, cols in schema.LINK_UPDATES.items()]
-        if dialect != "mysql":
-            # To MySQL the right to read is that to lock.
-            found += [schema.Grantable(schema.CELL, name, cols, "update") for name, cols in schema.LOCKS.items()]
+        targets = dict.fromkeys(schema.LINK_TARGETS.values())
+        found += [schema.Grantable(schema.CELL, name, schema.LOCKS[name], "lock") for name in targets]
     if "resize_server" in operations:
         found += list(schema.SPEC_GRANTS)
     kinds = (schema.CELL, schema.API, *((schema.NEUTRON,) if neutron and "rename_host" in operations else ()))
@@ -91,7 +91,7 @@ def _database(
     except StackguardError as error:
         return DatabaseState(name, urls.location(url), problem=error.message)
     kind = name.partition(":")[0]
-    rights = [right for right in wanted(operations, True, state.dialect) if right.kind == kind]
+    rights = [right for right in wanted(operations, True) if right.kind == kind]
     try:
         grants = nova.probe_grants(given, [(name, right.table, right.columns, right.action) for right in rights])
     except StackguardError as error:

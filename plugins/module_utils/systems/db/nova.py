@@ -586,6 +586,8 @@ def _probe(connection: sa.Connection, url: str, right: Wanted) -> facts.Grant:
     kind = name.partition(":")[0]
     source = schema.table(kind, table_name)
     present = [column for column in columns if _exists(connection, table_name, column)]
+    if columns and not present:
+        return _grant(right, None)
     try:
         with connection.begin_nested():
             if action == "select":
