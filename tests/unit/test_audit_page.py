@@ -213,6 +213,9 @@ def test_hosts_are_worst_first_and_sort_naturally(browser, tmp_path):
 def test_a_host_opens_to_everything_about_it(shown, found):
     shown.run("document.getElementById('host-compute5').open = true")
     until(shown, "document.querySelector('#host-compute5 tr.finding') !== null")
+    # What is not on the screen has no text yet (content-visibility).
+    shown.run("document.getElementById('host-compute5').scrollIntoView()")
+    until(shown, "document.getElementById('host-compute5').innerText.includes('destroyed')")
     text = shown.run("document.getElementById('host-compute5').innerText")
     assert "guest1 is destroyed" in text
     assert "would move" in text

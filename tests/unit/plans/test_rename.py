@@ -206,8 +206,8 @@ def test_without_neutrons_database_ports_follow_an_agent_that_registers_anew(som
     agents = [agent for agent in cloud.agents if agent.host == some.old]
     assert [entry["id"] for entry in by_name["delete_agents"].params["agents"]] == [agent.id for agent in agents]
     assert by_name["new_agents"].params["binaries"] == sorted({agent.binary for agent in agents})
-    assert any("cut off" in note for note in plan.notes)
-    assert not any("cut off" in note for note in plan_of(some).notes)
+    assert any("lose their network" in note for note in plan.notes)
+    assert not any("lose their network" in note for note in plan_of(some).notes)
 
 
 @pytest.mark.parametrize(

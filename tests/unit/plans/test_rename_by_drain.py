@@ -170,9 +170,9 @@ def test_first_choices_never_overfill_a_host(wanted, free):
     assert sorted([guest.uuid for guest in guests] + [guest.uuid for guest in without_room]) == [
         server.id for server in servers
     ]
-    for target in targets:
-        here = [needs[guest.uuid] for guest in guests if guest.candidates[0] == target.host]
-        for resource, room in target.free.items():
+    for place in targets:
+        here = [needs[guest.uuid] for guest in guests if guest.candidates[0] == place.host]
+        for resource, room in place.free.items():
             assert sum(amount[resource] for amount in here) <= room
     for guest in guests:
         assert len(set(guest.candidates)) == len(guest.candidates)

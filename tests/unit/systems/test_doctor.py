@@ -21,6 +21,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import 
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import doctor as host
 from ansible_collections.stackguard.nova.tests.unit import doctored
+from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
 from ansible_collections.stackguard.nova.tests.unit.zoned_http import serving
 
 KEY = "AQDsecretsecretsecretsecretsecretsecret=="
@@ -201,7 +202,7 @@ def test_for_all_operations_the_rights_are_those_of_the_document():
     found = keys(db.wanted(everything, True))
     assert {
         (kind, table, "update" if action == "lock" else action, column) for kind, table, action, column in found
-    } == (keys(schema.all_grants()))
+    } == (keys(grant_statements.all_grants()))
 
 
 @pytest.mark.parametrize("operation", ["audit", "return_host"])

@@ -272,7 +272,7 @@ def test_commands_make_and_remove_snapshots_once(commands):
     with rbd.connect(options()) as ceph:
         assert ceph.create_snapshot(f"{ONE}_disk", "guard") is True
         assert ceph.create_snapshot(f"{TWO}_disk", "guard") is False
-        with pytest.raises(rbd.GoneError, match="is not there"):
+        with pytest.raises(rbd.GoneError, match="does not exist"):
             ceph.create_snapshot("nothing_disk", "guard")
         assert ceph.remove_snapshot(f"{ONE}_disk", "guard") is True
         assert ceph.remove_snapshot(f"{TWO}_disk", "guard") is False

@@ -387,7 +387,7 @@ def test_what_cannot_be_read_of_a_units_environment_is_not_none(tmp_path, monkey
     for run, word in (
         (refused, "Access denied"),
         (missing, "not installed"),
-        (lambda argv, _timeout: subprocess.CompletedProcess(argv, 0, b"as 0\n", b""), "not understood"),
+        (lambda argv, _timeout: subprocess.CompletedProcess(argv, 0, b"as 0\n", b""), "cannot be parsed"),
         (lambda argv, _timeout: subprocess.CompletedProcess(argv, 0, b"", b""), "the answer has other properties"),
     ):
         with pytest.raises(units.HostError, match=word):
@@ -472,7 +472,7 @@ def test_a_stopped_container_of_kolla_is_asked_for_what_it_was_made_with(monkeyp
     unread = nova_compute.next_environment(service(), [HOST], kolla=True)
     assert unread == ({}, "podman inspect nova_compute: no such container")
     env["podman"] = None
-    assert "not understood" in nova_compute.next_environment(service(), [HOST], kolla=True)[1]
+    assert "cannot be parsed" in nova_compute.next_environment(service(), [HOST], kolla=True)[1]
     env.clear()
     assert "neither docker nor podman" in nova_compute.next_environment(service(), [HOST], kolla=True)[1]
     # Without kolla nothing is known of a container.
