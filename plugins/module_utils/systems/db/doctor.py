@@ -36,8 +36,8 @@ _READERS = ("audit", "rename_host", "return_host", "repair_links")
 def wanted(operations: t.Collection[str], neutron: bool) -> t.List[schema.Grantable]:
     """Return the rights that these operations need: those of docs/database-grants.md, or some of them.
 
-    ``neutron``: whether its database is one of them. The action C(lock) is what a repair of links does to the rows that a
-    link is to lead to: each server has its own opinion on which right that takes.
+    ``neutron``: whether its database is one of them. The action C(lock) is what a repair of links does to the rows that
+    a link is to lead to: each server has its own opinion on which right that takes.
     """
     found: t.List[schema.Grantable] = []
     if set(operations) & set(_READERS):
