@@ -974,7 +974,9 @@ class Evacuation:
         servers = [entry for entry in records.servers_of(self.book.journal) if entry.uuid in uuids]
         homes = {home for entry in servers for home in entry.homes.values() if self._reader(home) is None}
         places = [f"pool {pool} of Ceph cluster {fsid}" for fsid, pool in sorted(homes)]
-        return f" Bring a host back first that reaches {', '.join(places)}: no host that answers does." if places else ""
+        return (
+            f" Bring a host back first that reaches {', '.join(places)}: no host that answers does." if places else ""
+        )
 
     def _guard(self) -> CallResult:
         """Take what the guard answered: a server is guarded when each of its images was read back with its id."""

@@ -21,7 +21,9 @@ ENTRY = Entry(
     ends={NAME: ("failed", "verdict block")},
     refusals={
         "override": Refusal(NAME, NO_CODE, {"stackguard_awx_overrides": UNKNOWN}),
-        "nobody to read": Refusal(NAME, "audit_hosts (nobody) matches no host of the inventory", {"audit_hosts": "nobody"}),
+        "nobody to read": Refusal(
+            NAME, "audit_hosts (nobody) matches no host of the inventory", {"audit_hosts": "nobody"}
+        ),
         "no number": Refusal(NAME, NO_NUMBER, extra={"audit_links_listed": "soon"}),
     },
 )
