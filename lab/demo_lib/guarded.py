@@ -38,7 +38,7 @@ def play(screen: Screen) -> None:
     before = _Seen(servers)
     screen.tell(
         f"Five guests are on {HOST}; cache1 has a swap disk and build1 an ephemeral one, idle1 is off. For each, the "
-        "demo records the QEMU process, a checksum of the whole definition (virsh dumpxml), and its disks' clients."
+        "demo records the QEMU process, a checksum of the definition (virsh dumpxml), and its disks' clients."
     )
     screen.table(before.rows())
     screen.claim("four run, one is off", sum(domain.pid is not None for domain in before.domains.values()) == 4)
