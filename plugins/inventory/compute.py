@@ -66,7 +66,7 @@ options:
     default: false
     description:
       - Whether hosts are included of which Nova has the name only, because their cell does not answer. They are in no
-        zone's group, and RV(ignore:status) of C(nova_service) is V(UNKNOWN).
+        zone's group, and C(status) of C(nova_service) is V(UNKNOWN).
       - With V(false) one of them is an error. With O(include_disabled=false) or O(include_down=false) they are an error
         as well, since it is not known whether they are meant.
   end_run:
