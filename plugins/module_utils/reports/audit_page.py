@@ -431,7 +431,9 @@ def _capacity(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.A
 
 def zone_words(zone: capacity_outlook.Zone) -> str:
     """Return one sentence: which losses a zone survives."""
-    short = sorted((host for host in zone.hosts if host.unseated), key=lambda host: (-host.unseated_mib, host.name))
+    short = sorted(
+        (host for host in zone.hosts if host.unseated), key=lambda host: (-host.unseated_mib, natural(host.name))
+    )
     unread = [host for host in zone.hosts if host.unseated is None]
     judged = len(zone.hosts) - len(unread)
     named = ", ".join(f"{host.name}: {amount(host.unseated_mib)} do not fit" for host in short[:NAMED])
