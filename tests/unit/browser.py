@@ -78,7 +78,7 @@ class Browser:
     def open(self, path):
         """Open a file, and wait until it is there."""
         self.send("Page.navigate", url=f"file://{path}")
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while self.run("document.readyState") != "complete" or self.run("location.href") == "about:blank":
             assert time.monotonic() < until, "the page was not loaded in time"
             time.sleep(0.05)

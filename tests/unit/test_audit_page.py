@@ -216,7 +216,7 @@ def test_a_host_opens_to_everything_about_it(shown, found):
     # What is not on the screen has no text yet (content-visibility).
     shown.run("document.getElementById('host-compute5').scrollIntoView()")
     until(shown, "document.getElementById('host-compute5').innerText.includes('destroyed')")
-    text = shown.run("document.getElementById('host-compute5').innerText")
+    text = " ".join(shown.run("document.getElementById('host-compute5').textContent").split())
     assert "guest1 is destroyed" in text
     assert "would move" in text
     assert "SG509 must be settled" not in text

@@ -431,7 +431,9 @@ def _capacity(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.A
 
 def zone_words(zone: capacity_outlook.Zone) -> str:
     """Return one sentence: which losses a zone survives."""
-    short = sorted((host for host in zone.hosts if host.no_room), key=lambda host: (-host.no_room_mib, host.name))
+    short = sorted(
+        (host for host in zone.hosts if host.no_room), key=lambda host: (-host.no_room_mib, natural(host.name))
+    )
     unread = [host for host in zone.hosts if host.no_room is None]
     judged = len(zone.hosts) - len(unread)
     named = ", ".join(f"{host.name}: {amount(host.no_room_mib)} do not fit" for host in short[:NAMED])
