@@ -17,7 +17,8 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import ClockOffset, DoctorHost, HostState
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import ClockOffset, DoctorHost
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import HostState
 from ansible_collections.stackguard.nova.plugins.module_utils.records import answers
 
 MODULE = "stackguard.nova.doctor_host"

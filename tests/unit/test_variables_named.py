@@ -27,7 +27,6 @@ NO_VARIABLES = {
     "rename_by_drain": "a plan",
     "return_guests": "a step of a drain",
     "rename_agents": "a statement on neutron's database",
-    "rename_provider": "a step of a rename",
     "rename_rights": "what a rename may do in a database",
     # Options of the module compute_host_rename, which the role fills from rename_drain_*.
     "drain_return": "an option of a module",
@@ -38,8 +37,7 @@ NO_VARIABLES = {
     "resize_migrating": "a task_state",
     # Metrics.
     "stackguard_audit_": "what the names of metrics begin with",
-    "stackguard_audit_verdict": "a metric",
-    "stackguard_audit_generated_timestamp_seconds": "a metric",
+    "stackguard_audit": "the same",
 }
 #: Variables that tasks set for themselves, by the role. Messages of plugins name none.
 OWN = re.compile("|".join(extra_variables.internal()))

@@ -25,12 +25,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor impor
     CloudState,
     DatabasesState,
     DatabaseState,
-    Directory,
     DoctorHost,
-    HostState,
     Result,
     RightsProbe,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import Directory, HostState
 from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS
 
 #: Packages of the bindings, by the host's package tool.

@@ -18,16 +18,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor impor
     NOT_CHECKED,
     OK,
     Asked,
-    CephCaps,
     ClockOffset,
     CloudState,
     DatabasesState,
     DatabaseState,
-    Directory,
     DoctorHost,
-    HostState,
     RightsProbe,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephCaps, Directory, HostState
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import doctor as reports
 
 NOW = ClockOffset(-0.5, 0.4)

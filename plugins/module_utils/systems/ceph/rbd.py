@@ -35,7 +35,7 @@ import subprocess
 import typing as t
 from concurrent import futures
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import CephCaps
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephCaps
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import (
     NOT_ASKED_FOR,
     NOT_OPENED,

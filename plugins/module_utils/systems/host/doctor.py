@@ -19,8 +19,8 @@ import sys
 import time
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import CephCaps, Directory, HostState
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NovaConf
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephCaps, Directory, HostState
+from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import NovaConf
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import libvirt, nova_compute
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.facts import COMPUTE_UNITS, STATE_DIR
