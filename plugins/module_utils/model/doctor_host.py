@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a compute host shows of itself to the doctor. It is sent to the hosts, and so uses nothing that they need not have."""
+"""What a compute host shows of itself to the doctor. It is sent to the hosts: it uses nothing that they lack."""
 
 from __future__ import annotations
 
