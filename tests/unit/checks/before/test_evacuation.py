@@ -136,7 +136,7 @@ def test_a_guest_that_still_runs_refuses_whatever_the_fence():
     some = scene(alive=True)
     for fence in (*FENCES, None):
         (item,) = told(some, "SG506", fence=fence)
-        assert "is running there" in item.evidence["alive"][0]
+        assert "is running on the host" in item.evidence["alive"][0]
 
 
 def test_signs_of_life_pass_no_override():
