@@ -118,7 +118,7 @@ def test_a_zone_without_room_is_refused_before_anything_moves(crowded, playbooks
 
 #: What a run says when a step begins: it is killed there, and run again.
 STEPS = (
-    f"pin it to {ZONE}",
+    f"pin the server to {ZONE}",
     "resize the server to micro",
     f"verify that the server is in {ZONE}",
     "confirm the resize",
