@@ -51,7 +51,7 @@ def test_it_stays_and_its_spec_has_its_old_zone(world: World, tmp_path: pathlib.
         playbook = Playbook(tmp_path, auth_url)
         code, output = playbook.run(nova_api_db_url=world.url("api"))
         assert code == 0, output
-    assert "kept in az1 by pin_db" in output
+    assert "pin_db keeps the server in az1" in output
     assert (nova.server["host"], nova.server["flavor"], nova.server["status"]) == ("compute2", "2", "ACTIVE")
     assert nova.spec() == text(pin, "2"), "Nova's own change is kept, and the pin is as before"
     assert "se:cr" not in output

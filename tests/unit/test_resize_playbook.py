@@ -77,7 +77,7 @@ def test_it_stays_in_its_zone_and_twice_is_once(cloud):
     code, output = playbook.run()
     assert code == 0, output
     assert nova.server == {"status": "ACTIVE", "host": "compute2", "flavor": "2", "task": None, "pin": None}
-    assert "kept in az1 by pin_api" in output
+    assert "pin_api keeps the server in az1" in output
     assert "s3cret-word" not in output
     code, output = playbook.run()
     assert (code, "changed=0" in output) == (0, True)

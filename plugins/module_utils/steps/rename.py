@@ -199,7 +199,7 @@ class ServiceStatus:
             return f"{wanted['status']}" + (f" ({wanted['reason']})" if wanted["reason"] else "")
         # It may be enabled already, by a run that was killed before it saw the proof: only a change from disabled to
         # enabled makes the API tell nova-compute (compute/api.py, HostAPI.service_update), so that is made anew.
-        self._put(params, leaving, wanted)
+        self._put(params, wanted=leaving, leaving=wanted)
         before = self._wait(params, "on it while the service is disabled", lambda now: DISABLED in now.traits)
         self._put(params, wanted, leaving)
         try:
@@ -209,7 +209,7 @@ class ServiceStatus:
                 lambda now: DISABLED not in now.traits and now.generation > before.generation,
             )
         except StepError:
-            self._put(params, leaving, wanted)
+            self._put(params, wanted=leaving, leaving=wanted)
             raise
         return f"enabled, inventory generation {before.generation} -> {after.generation}"
 

@@ -58,7 +58,7 @@ class Power(FenceKind):
                 switched = answer.get("switched")
                 first = "" if not switched or ended_well(switched) else f"; switch off: {why(switched)}"
                 raise ProofError(f"{_unread(read, target.options)}{first}")
-            states.append(power_state(t.cast("Json", read), target.options))
+            states.append(power_state(t.cast(Json, read), target.options))
         if len(states) < self.readings:
             raise ProofError(f"the power state was read {len(states)} times, two are needed")
         off = re.compile(target.options.get("power_off") or OFF)
