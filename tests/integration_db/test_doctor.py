@@ -49,6 +49,11 @@ def test_the_statement_that_comes_with_a_missing_right_grants_it(
     user = user_with_documented_rights(world, but=on)
     _state, found = judged(world, user)
     wrong = {key: result for key, result in found.items() if result.state != doctor.OK}
+    if kind == "neutron" and world.server.backend != "postgresql":
+        # agents is all that is read there: MariaDB lets a user without any right not into the database at all.
+        assert (subject, "database") in wrong
+        assert {result.state for key, result in wrong.items() if key[1] == "database"} == {doctor.FAILED}
+        return
     assert set(wrong) == {(subject, "database_rights")}, wrong
     for statement in wrong[subject, "database_rights"].fix.splitlines():
         world.server.run(statement, world.names[kind])
@@ -60,4 +65,6 @@ def test_a_user_who_does_not_exist_is_a_failure_and_no_password_is_shown(world: 
     state, found = judged(world, "nosuchuser")
     assert {result.state for key, result in found.items() if key[1] == "database"} == {doctor.FAILED}
     assert not [result for result in found.values() if result.state == doctor.OK]
-    assert "assword" not in repr(state).replace("using password: YES", "").replace("password authentication", "")
+    assert "assword" not in repr(state).replace("using password: YES", "").replace("using password: ***", "").replace(
+        "password authentication", ""
+    )
