@@ -33,7 +33,9 @@ KEY = "AQDsecretsecretsecretsecretsecretsecret=="
 @pytest.fixture
 def conf(tmp_path):
     path = tmp_path / "nova.conf"
-    path.write_text("[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\nrbd_user = nova\n")
+    # Its default depends on where Nova is installed, which differs from machine to machine.
+    state = "[DEFAULT]\nstate_path = /var/lib/nova\n"
+    path.write_text(f"{state}[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\nrbd_user = nova\n")
     return str(path)
 
 
