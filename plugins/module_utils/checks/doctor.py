@@ -147,6 +147,11 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
         fix = "let the user read cell_mappings (docs/database-grants.md), or name the cells in nova_cell_db_urls"
         found.append(Result("databases", "cells", "database", FAILED, read.problem, fix))
         found += _unreached("cells", "which cells there are is not known")
+    elif "api" in names and not any(name.startswith("cell:") for name in names):
+        # The database of another cloud, or an empty one, answers as well.
+        fix = "correct nova_api_db_url, or map the cell: nova-manage cell_v2 list_cells"
+        found.append(Result("databases", "cells", "database", FAILED, "cell_mappings has no cell besides cell0", fix))
+        found += _unreached("cells", "there is no cell to ask")
     found.append(_lock(asked, read))
     if not read.neutron and "rename_host" in asked.operations:
         found.append(_neutron(cloud))

@@ -90,7 +90,7 @@ class RightsProbe:
 class CloudState:
     """What the APIs answer."""
 
-    #: Why nobody could log in; None: somebody did.
+    #: Why the login failed; None: it succeeded.
     problem: t.Optional[str] = None
     user: str = ""
     project: str = ""

@@ -223,7 +223,7 @@ class HugePages:
     free: int
     numa_node: t.Optional[int] = None
     #: Free ones that are promised already but not yet touched. The kernel counts them for the whole host only, so
-    #: every NUMA node's entry bears the host's number.
+    #: every NUMA node's entry has the host's number.
     reserved: int = 0
 
 
@@ -293,9 +293,9 @@ class NameUsers:
     """What else on a compute host goes by its name. A part that is None was not read; ``unread`` says why."""
 
     residents: t.Optional[t.List[Resident]]
-    #: Options of nova-compute whose values bear a name of the host, without the values.
+    #: Options of nova-compute whose values contain a name of the host, without the values.
     options: t.Optional[t.List[str]]
-    #: What cloud-init is told of the host's name; empty: it is not here, or switched off.
+    #: What cloud-init knows of the host's name; empty: it is not here, or switched off.
     cloud_init: t.Optional[t.Dict[str, str]]
     certificates: t.Optional[t.List[Certificate]]
     unread: t.List[Unread] = dataclasses.field(default_factory=list)

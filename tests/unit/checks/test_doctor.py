@@ -224,6 +224,15 @@ def test_cells_that_could_not_be_listed_are_a_failure():
     assert found["cells", "database"].state == FAILED
 
 
+def test_an_api_database_without_a_cell_is_a_failure():
+    found = judged(databases=dataclasses.replace(DATABASES, databases=[database()]))
+    assert found["cells", "database"].state == FAILED
+    assert "list_cells" in found["cells", "database"].fix
+    assert found["cells", "database_rights"].state == NOT_CHECKED
+    found = judged(databases=dataclasses.replace(DATABASES, databases=[database(), database("cell:cell1")]))
+    assert ("cells", "database") not in found
+
+
 def test_missing_rights_come_with_the_statement_that_grants_them():
     missing = [
         grant("aggregate_metadata", ("id", "key"), "select", False),
