@@ -31,7 +31,7 @@ def nova():
 @pytest.fixture
 def run(tmp_path, short_tmp, nova):
     conf = tmp_path / "nova.conf"
-    conf.write_text("[libvirt]\nimages_type = qcow2\n")
+    conf.write_text("[DEFAULT]\nstate_path = /var/lib/nova\n[libvirt]\nimages_type = qcow2\n")
     with serving(nova, doctored.Handler) as (url, _seen):
         auth = {"auth_url": url, "username": "admin", "password": SECRET, "project_name": "admin"}
         auth.update(user_domain_name="Default", project_domain_name="Default")

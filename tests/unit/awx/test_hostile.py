@@ -132,7 +132,7 @@ def test_an_open_template_would_run_it(tmp_path, short_tmp):
     """Why the templates are closed: as they were, an audit ran any command on the hosts that it reads."""
     proof = tmp_path / "proof"
     conf = tmp_path / "nova.conf"
-    conf.write_text("[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\n")
+    conf.write_text("[DEFAULT]\nstate_path = /var/lib/nova\n[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\n")
     given = {"audit_ceph_command": ["sh", "-c", f"touch {proof}"], "audit_nova_conf_files": [str(conf)]}
     answers = {"audit_sources": ["hosts"]}
     controller = Controller(tmp_path, short_tmp)
