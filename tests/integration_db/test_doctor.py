@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from test_grants import user_with_documented_rights
+from documented_users import user_with_documented_rights
 from world import World
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor as checks

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import itertools
 import pathlib
 
 import pytest
 import servers
+from documented_users import user_with_documented_rights
 from link_runs import State, request, run
 from world import World, uid
 
@@ -17,30 +17,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova, request_specs, schema
 from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
-
-_users = itertools.count(1)
-
-
-def user_with_documented_rights(world: World, but: str = "") -> str:
-    """Make a user, run the document's statements for it, without those that contain ``but``."""
-    user = f"stackguard{next(_users)}"
-    postgres = world.server.backend == "postgresql"
-    if postgres:
-        world.server.run(f"CREATE ROLE {user} LOGIN PASSWORD '{servers.PLAIN_PASSWORD}'")
-    else:
-        world.server.run(f"CREATE USER '{user}'@'%' IDENTIFIED BY '{servers.PLAIN_PASSWORD}'")
-    backend = "postgresql" if postgres else "mysql"
-    for kind, database in world.names.items():
-        for statement in grant_statements.documented(backend, kind):
-            if but and but in statement:
-                continue
-            text = statement.replace("'stackguard'@'%'", f"'{user}'@'%'").replace("TO stackguard", f"TO {user}")
-            text = text.replace(f" ON {grant_statements.DATABASES[kind]}.", f" ON {database}.")
-            if not world.has_compute_id:
-                text = text.replace(", UPDATE (dest_compute_id)", "")
-                text = text.replace(", compute_id", "").replace(", dest_compute_id", "")
-            world.server.run(text, database)
-    return user
 
 
 def refused(grants: list[Grant] | None) -> set[tuple[str, str, str]]:

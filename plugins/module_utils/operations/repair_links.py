@@ -75,6 +75,8 @@ class Tally:
     unproven: int = 0
     doubtful: t.List[t.Tuple[plans.Repair, str]] = dataclasses.field(default_factory=list)
     told: t.List[Result] = dataclasses.field(default_factory=list)
+    #: Rows that were not changed, up to NAMED of them: ``told`` may be full of rows that were.
+    left: t.List[Result] = dataclasses.field(default_factory=list)
     diff: plans.Diff = dataclasses.field(default_factory=plans.Diff)
 
     def add(
@@ -89,8 +91,8 @@ class Tally:
         self.gone += len(outcome.gone)
         self.skipped += len(outcome.skipped)
         # First what somebody has to look at: only so many are told.
-        self.tell((made, f"skipped: {why}") for made, why in outcome.skipped)
-        self.tell((made, "skipped: the row was deleted since it was read") for made in outcome.gone)
+        self.leave([(made, f"skipped: {why}") for made, why in outcome.skipped])
+        self.leave([(made, "skipped: the row was deleted since it was read") for made in outcome.gone])
         self.doubtful += doubtful
         self.tell((made, f"{word}, but its target changed during the repair: {why}") for made, why in doubtful)
         known = {made.change.key for made, _why in doubtful}
@@ -100,7 +102,12 @@ class Tally:
     def add_unproven(self, rows: t.Sequence[plans.Repair]) -> None:
         """Count and tell the rows of a batch of which it is not known who wrote them."""
         self.unproven += len(rows)
-        self.tell((made, f"left unchanged: {UNPROVEN}") for made in rows)
+        self.leave([(made, f"left unchanged: {UNPROVEN}") for made in rows])
+
+    def leave(self, rows: t.Sequence[t.Tuple[plans.Repair, str]]) -> None:
+        """Keep rows that were not changed, to tell and to name."""
+        self.left += [plans.told(made, said) for made, said in rows[: max(0, NAMED - len(self.left))]]
+        self.tell(rows)
 
     def tell(self, rows: t.Iterable[t.Tuple[plans.Repair, str]]) -> None:
         """Keep rows to tell, up to LISTED."""
@@ -582,10 +589,10 @@ def _taken_back(journal: Result, tally: Tally, state: str, word: str) -> Result:
     """Return the result of a rollback. What it left alone is named: nobody else will look at these rows."""
     operation = journal["operation_id"]
     lines = [f"operation {operation}: {count(tally.changed, 'row')} {word}{_aside(tally)}"]
-    left = [row for row in tally.told if row["outcome"].startswith(("skipped", "left alone"))]
-    lines += [f"{row['row']} ({row['object']['kind']} {row['object']['id']}): {row['outcome']}" for row in left[:NAMED]]
-    if len(left) > NAMED:
-        lines.append(f"and {len(left) - NAMED} more")
+    lines += [f"{row['row']} ({row['object']['kind']} {row['object']['id']}): {row['outcome']}" for row in tally.left]
+    more = tally.skipped + tally.gone + tally.unproven - len(tally.left)
+    if more:
+        lines.append(f"and {more} more")
     incomplete = bool(tally.skipped or tally.unproven)
     told = {"operation_id": operation, "incomplete": incomplete, "msg": "\n".join(lines)}
     return {**_result(tally, state), **told}
