@@ -122,7 +122,6 @@ def test_a_rollback_killed_at_every_boundary_ends_with_everything_as_before(lab,
 QUICK = (
     "apply cell_database sql COMMIT",
     "apply host_names host apply",
-    "apply enable_service acted",
 )
 PLACES = [
     "apply disable_service acted",

@@ -137,21 +137,24 @@ def test_a_check_of_a_rename_tells_none(run):
     run("rename_host", f"rename_from={HOST}", f"rename_to={NAME}").ok()
 
 
-@pytest.mark.matrix("rename")
+@pytest.mark.matrix("input")
 def test_a_rename_and_the_way_back_tell_none(run):
     run("rename_host", f"rename_from={HOST}", f"rename_to={NAME}", check=False).ok()
     run("rename_host", f"rename_from={NAME}", f"rename_to={HOST}", check=False).ok()
 
 
+@pytest.mark.matrix("input")
 def test_a_repair_tells_none(run):
     run("repair_links", check=False).ok()
 
 
+@pytest.mark.matrix("input")
 def test_a_resize_tells_none(run):
     run("resize_server", "resize_server=plain1", "resize_flavor=nosuchflavor").failed()
 
 
-@pytest.mark.parametrize("check", [pytest.param(True, marks=pytest.mark.matrix("rename")), False])
+@pytest.mark.matrix("input")
+@pytest.mark.parametrize("check", [True, False])
 def test_a_refused_evacuation_tells_none(run, secrets, check):
     """The host lives, so it is refused, before anything is fenced; the options of the power modules are read."""
     options = {"baseuri": "bmc.example", "username": "admin", "password": secrets.canaries["power"]}
@@ -159,11 +162,13 @@ def test_a_refused_evacuation_tells_none(run, secrets, check):
     run("evacuate_host", f"evacuate_host={HOST}", "evacuate_fence=power", check=check, **power).failed()
 
 
+@pytest.mark.matrix("input")
 def test_checks_of_moves_tell_none(run):
     run("migrate_server", migrate_servers=["plain1"])
     run("drain_host", f"drain_host={HOST}")
 
 
+@pytest.mark.matrix("input")
 def test_a_return_tells_none(run):
     run("return_host", f"return_host={HOST}")
 

@@ -175,6 +175,7 @@ def _watched(lab):
     return [watcher.first, *watcher.changes][-1]
 
 
+@pytest.mark.matrix
 def test_by_override_the_agent_registers_anew_and_the_ports_follow(ovs, servers, books):
     before, records = state.guests(ovs), state.identity(ovs, OLD)
     told = books.rename(OLD, NEW, variables=ACCEPTED, flags=["--check"]).ok()

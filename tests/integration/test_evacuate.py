@@ -378,6 +378,7 @@ def test_the_destination_dies_in_the_middle(clean, playbooks):
             assert len(evacuation.watchers(lab, f"{uuid}_disk")) <= 1
 
 
+@pytest.mark.matrix
 def test_a_pin_to_a_zone_whose_only_host_died_is_refused_before_nova_makes_it_an_error(clean, playbooks):
     lab = clean
     guestkit.create(lab, "alone", "1", "--zone", "az2")

@@ -92,6 +92,7 @@ def readers_server_stays(lab, playbooks, place, fence, variables):
     return guests
 
 
+@ATTACK
 def test_a_backup_reader_keeps_its_own_server_and_is_not_shut_out(clean, playbooks):
     """On the controller, where it would take the monitors and all else with it."""
     readers_server_stays(clean, playbooks, "controller", "blocklist", None)

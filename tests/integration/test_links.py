@@ -348,6 +348,7 @@ def repaired(result):
 # --- the tests ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.matrix("audit-links")
 def test_nothing_is_wrong_in_a_cloud_that_nobody_touched(links, cell):
     seen = links(flags=["--check"]).ok()
     assert found(seen) == set(), seen.told()
@@ -400,6 +401,7 @@ def test_what_is_certain_is_repaired_and_taken_back(links, broken):
     assert broken.still() == before
 
 
+@pytest.mark.matrix("audit-links")
 def test_the_journal_may_be_kept_on_another_host(links, broken, lab, tmp_path):
     """As AWX needs it: the next run is on another controller, and finds there what it must take back."""
     expected = spoil(broken, ["sg202", "sg203"])
@@ -429,6 +431,7 @@ def test_what_is_not_certain_is_left_and_the_run_is_not_green(links, broken):
     assert broken.still() == before
 
 
+@pytest.mark.matrix("audit-links")
 def test_an_instance_in_a_task_is_not_judged(links, broken):
     plain = broken.guests["plain1"]
     link = {"compute_id": None} if broken.has_compute_id else {"node": "gone.example"}

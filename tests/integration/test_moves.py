@@ -211,6 +211,7 @@ def port(clean):
     clean.ssh(NEIGHBOUR, OPEN)
 
 
+@matrix
 def test_a_destination_that_cannot_be_reached_is_sent_nobody_and_all_stay_active(clean, port, playbooks):
     lab = clean
     guests = zoning.boot(lab)

@@ -64,6 +64,8 @@ class MatrixPart:
     beside: bool = False
 
 
+#: Its tests are those marked ``ansible``: labkit.matrix.
+PLAYBOOKS = "playbooks"
 RENAME = "tests/integration/test_2_rename.py"
 OPENVSWITCH = "tests/integration/test_3_openvswitch.py"
 STATES = "tests/integration/test_forecast_states.py"
@@ -84,6 +86,8 @@ PARTS = {
     "unit-long": MatrixPart(
         "the tests over random clouds, with many times the runs", ("tests/unit",), None, words=("-p", "labkit.longer")
     ),
+    PLAYBOOKS: MatrixPart("every case of the tests that run playbooks without a lab", ("tests/unit",), None),
+    "input": MatrixPart("wrong input of every kind, each by itself; every secret, looked for in every output"),
     "evacuation": MatrixPart("evacuations and returns, broken off and killed at each step"),
     "evacuation-attacked": MatrixPart(
         "evacuations under strangers, fences that fail and hosts that come back in the middle"
@@ -123,6 +127,8 @@ OF_FILES = {
     "tests/crash/test_4_": "rename-disturbed",
     "tests/crash/test_5_": "rename-owners",
     "tests/crash/": "crash",
+    "tests/integration/test_0_secrets": "input",
+    "tests/integration/test_1_refusals": "input",
     "tests/integration/test_0_": "rename",
     "tests/integration/test_1_": "rename",
     "tests/integration/test_2_": "rename",

@@ -21,6 +21,9 @@ from ansible_collections.stackguard.nova.tests.unit.builders import guest, healt
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import BROKEN, GONE, HERE
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 FILES = (
     *("report.json", "report.html", "report.prom", "report.csv", "report.junit.xml"),
     *("forecast.json", "changes.json", "evidence.json"),
@@ -91,6 +94,7 @@ def test_a_database_that_is_down_or_mistyped_is_no_success_now_or_from_the_saved
     assert kept(tmp_path / "again") == kept(tmp_path / "reports")
 
 
+@pytest.mark.matrix("playbooks")
 def test_journals_that_cannot_be_read_are_a_blocker(run, tmp_path):
     state = tmp_path / "state"
     state.write_text("no directory")
@@ -123,6 +127,7 @@ def complete(some, day):
     return dataclasses.replace(some.bundle, collected_at=f"2026-11-{day}T06:00:00+00:00", named=CloudName("prod"))
 
 
+@pytest.mark.matrix("playbooks")
 def test_a_blocker_of_the_night_before_passes_and_a_new_one_does_not(run, tmp_path):
     one = healthy().drop("domains", {"uuid": guest(1, 1)})
     two = one.drop("domains", {"uuid": guest(1, 2)})
@@ -158,6 +163,7 @@ def test_an_override_passes_a_blocker_and_only_that(run, tmp_path):
     assert done.returncode == 2
 
 
+@pytest.mark.matrix("playbooks")
 def test_slices_merge(run, tmp_path):
     whole = healthy()
     one = whole.unreachable("compute1")
@@ -191,6 +197,7 @@ def test_a_limit_is_refused(run, words):
     assert "without --limit" in done.stdout
 
 
+@pytest.mark.matrix("playbooks")
 def test_a_pattern_that_no_host_answers_to_is_refused(run):
     done = run(audit_hosts="nobody")
     assert done.returncode not in (0, 250)

@@ -19,6 +19,9 @@ from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import GONE, HERE
 from ansible_collections.stackguard.nova.tests.unit.zoned_http import serving
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 SECRET = "very-secret-password"
 DATABASE = f"mysql+pymysql://user:{SECRET}@127.0.0.1:1/nova_api"
 
@@ -91,6 +94,7 @@ def test_with_a_cloud_alone_it_ends_with_0_and_has_changed_nothing(run, report, 
     assert json.loads((tmp_path / "reports" / "report.json").read_text()) == {"verdict": "pass"}, "it is the audit's"
 
 
+@pytest.mark.matrix("playbooks")
 def test_in_check_mode_it_does_the_same(run, report):
     assert run("--check", doctor_sources=["api"]).returncode == 0
     assert report()["verdict"] == "pass"
@@ -107,6 +111,7 @@ def test_a_user_who_is_no_administrator_is_a_failure_with_its_command(run, repor
     assert "not ready: 5 checks: 4 ok, 1 failed, 0 not checked" in " ".join(last.split())
 
 
+@pytest.mark.matrix("playbooks")
 def test_what_is_not_checked_needs_the_option(run, report, nova, monkeypatch):
     monkeypatch.setitem(doctored.LISTS, "/agents", {"agents": []})
     for accepted, status in (([], 2), (["host_clock"], 2), (["network_api"], 0)):
@@ -131,6 +136,7 @@ def test_all_that_is_wrong_is_reported_at_once(run, report):
     assert "compute2 does not answer Ansible" in words and "keeper does not answer Ansible" in words
 
 
+@pytest.mark.matrix("playbooks")
 def test_journals_of_the_controller_are_looked_at_in_the_directory_that_is_named(run, report, tmp_path):
     assert run(doctor_sources=["journals"]).returncode == 0
     (result,) = report()["results"]
@@ -140,6 +146,7 @@ def test_journals_of_the_controller_are_looked_at_in_the_directory_that_is_named
     assert done.returncode == 2 and report()["results"][0]["state"] == "failed"
 
 
+@pytest.mark.matrix("playbooks")
 def test_a_group_without_a_host_is_a_failure(run, report):
     done = run(doctor_sources=["hosts"], doctor_hosts="nobody")
     assert done.returncode == 2, done.stdout + done.stderr

@@ -16,6 +16,9 @@ import pytest
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.model.test_domain_xml import LIVE
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 UUID = "8961cf04-0ee7-44b1-9ed3-a4b18e535683"
 #: What the binding answers on this host: one guest, its XML from a file.
 BINDING = f"""
@@ -79,6 +82,7 @@ def test_a_guest_is_recorded_once_and_compared_from_then_on(task, tmp_path):
     assert "definitions" not in first
 
 
+@pytest.mark.matrix("playbooks")
 def test_nothing_is_recorded_in_check_mode_or_unless_asked_for(task, tmp_path):
     assert codes(task("--check")) == ["SG607"]
     assert task(record=False)["changed"] is False
@@ -102,6 +106,7 @@ def test_a_guest_that_is_not_here_is_said_so(task):
     assert codes(task(guests=[UUID])) == ["SG607"]
 
 
+@pytest.mark.matrix("playbooks")
 def test_a_record_that_cannot_be_understood_is_refused(task, tmp_path):
     task()
     (tmp_path / "records" / "guests" / f"{UUID}.json").write_text("torn")

@@ -23,6 +23,9 @@ import yaml
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 BIN = pathlib.Path(sys.executable).parent
 EXAMPLES = ROOT / "examples"
 PLAYBOOKS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
@@ -156,6 +159,7 @@ def test_with_nothing_said_it_ends_with_what_is_missing(play, name):
     ended(play(f"{name}.yml"), entries()[name].nothing, entries()[name])
 
 
+@pytest.mark.matrix("playbooks")
 @pytest.mark.parametrize("name", PLAYBOOKS)
 def test_the_command_of_the_readme_ends_with_the_placeholder(play, name):
     ended(play(f"{name}.yml", *typed()[name]), entries()[name].placeholder, entries()[name])
@@ -170,6 +174,7 @@ def test_the_first_audit_reads_the_clouds_yaml_of_the_directory_and_names_the_pl
     assert "Failed to resolve 'keystone.example.invalid'" in blocker["evidence"]["reason"]
 
 
+@pytest.mark.matrix("playbooks")
 def test_the_audit_of_everything_says_that_no_host_answered(play):
     refused(play("audit.yml", "-e", "@cloud.yml"), "verdict block")
     report = json.loads((play.directory / "stackguard-reports" / "report.json").read_text())

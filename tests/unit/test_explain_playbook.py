@@ -15,6 +15,9 @@ import pytest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 
 @pytest.fixture
 def explain(tmp_path, short_tmp):

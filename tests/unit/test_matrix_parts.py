@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -59,6 +60,39 @@ def test_a_part_runs_its_own_tests_and_its_stories():
 def test_a_mark_without_a_name_has_the_files_part(path, part):
     assert matrix.part_of(item(path)) == part
     assert matrix.part_of(item(path, "evacuation-two-clusters")) == "evacuation-two-clusters"
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A case of a test as pytest has it: it can be a member of a set."""
+
+    nodeid: str
+    get_closest_marker: object
+
+
+def case(name, ansible=True, matrix_of=None):
+    marks = {"ansible": object() if ansible else None}
+    if matrix_of:
+        marks["matrix"] = types.SimpleNamespace(args=(matrix_of,), kwargs={})
+    return Case(f"tests/unit/test_x.py::{name}", marks.get)
+
+
+def test_of_a_test_that_runs_ansible_one_case_is_for_make_test_and_the_others_for_their_part():
+    cases = [case(f"test_y[{number}]") for number in range(5)]
+    others = [case("test_z"), case("test_pure[1]", ansible=False), case("test_pure[2]", ansible=False)]
+    sampled = matrix.samples([*cases, *others])
+    parts = [matrix.part_among(item, sampled) for item in cases]
+    assert sorted(map(str, parts)) == ["None", *["playbooks"] * 4]
+    assert [matrix.part_among(item, sampled) for item in others] == [None, None, None]
+    assert matrix.samples(cases) == {item for item in sampled if item in cases}, "the same one each time"
+    # The part has them all.
+    assert all(matrix.chosen("playbooks", matrix.part_among(item, set()), "tests/unit/test_x.py") for item in cases)
+
+
+def test_a_case_that_names_its_part_stays_there():
+    named = case("test_y[1]", matrix_of="unit-long")
+    assert matrix.part_among(named, {named}) == "unit-long"
+    assert matrix.part_among(named, set()) == "unit-long"
 
 
 @pytest.mark.parametrize("names", [(), ("nosuchpart",), ("rename-2023.1",), ("moves", "crash")])

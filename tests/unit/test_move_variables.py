@@ -17,6 +17,9 @@ import yaml
 
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 ROOT = pathlib.Path(BUILD / "dev" / "ansible_collections" / "stackguard" / "nova")
 #: Those of the role that are about what is moved, not how.
 WHOM = {"migrate_servers"}

@@ -17,6 +17,9 @@ import pytest
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 
 @pytest.mark.parametrize("playbook", entries())
 def test_it_does_not_end_in_green_and_says_what_is_missing(playbook, tmp_path):

@@ -25,6 +25,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import runne
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 BROKEN = {"ansible_connection": "local", "ansible_python_interpreter": "/nonexistent/python"}
 #: Nobody listens on port 1.
@@ -135,6 +138,7 @@ def stats(told):
     return told.partition("CUSTOM STATS:")[2]
 
 
+@pytest.mark.matrix("playbooks")
 @pytest.mark.parametrize("options", [(), ("--check",)])
 def test_a_cloud_that_is_not_in_clouds_yaml(run, tmp_path, short_tmp, options):
     done = run(*options)
@@ -145,6 +149,7 @@ def test_a_cloud_that_is_not_in_clouds_yaml(run, tmp_path, short_tmp, options):
     assert "Cloud nothing was not found" in done.stdout.partition("fatal: ")[2].partition("TASK")[0]
 
 
+@pytest.mark.matrix("playbooks")
 def test_a_wrong_password(run, tmp_path, short_tmp, keystone):
     auth = {"auth_url": keystone, "username": "admin", "password": "secret-1", "project_name": "admin"}
     auth.update(user_domain_id="default", project_domain_id="default")

@@ -19,6 +19,9 @@ from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.zoned_http import serving
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 
 class Playbook:
     """One journal, one report directory, one cloud."""
@@ -83,6 +86,7 @@ def test_it_stays_in_its_zone_and_twice_is_once(cloud):
     assert (code, "changed=0" in output) == (0, True)
 
 
+@pytest.mark.matrix("playbooks")
 @pytest.mark.parametrize("cloud", [{"max_microversion": (2, 96)}], indirect=True)
 def test_a_stray_is_reverted_and_reported(cloud):
     nova, playbook = cloud
@@ -92,6 +96,7 @@ def test_a_stray_is_reverted_and_reported(cloud):
     assert nova.server == {"status": "ACTIVE", "host": "compute1", "flavor": "1", "task": None, "pin": None}
 
 
+@pytest.mark.matrix("playbooks")
 def test_refused_it_leaves_a_report_and_the_server_as_it_was(cloud):
     nova, playbook = cloud
     code, output = playbook.run(resize_flavor="m1.huge")

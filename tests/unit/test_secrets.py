@@ -22,6 +22,9 @@ import pytest
 from ansible_collections.stackguard.nova.tests.labkit.canary import Canaries
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 
 
@@ -93,6 +96,7 @@ def urls(canaries):
     }
 
 
+@pytest.mark.matrix("playbooks")
 @pytest.mark.parametrize("what", ["not a URL", "not quoted"])
 def test_a_url_that_is_none(run, canaries, what):
     url = urls(canaries)[what]

@@ -20,6 +20,9 @@ import pytest
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD
 from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import GONE, HERE
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 #: The host that the playbook acts on.
 ACTS_ON = {
     "rename_host": {"rename_from": "compute1", "rename_to": "cn1"},

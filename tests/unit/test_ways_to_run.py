@@ -22,6 +22,9 @@ from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 from ansible_collections.stackguard.nova.tests.unit.test_playbook_reads import GONE, HERE
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 PROGRAM = pathlib.Path(sys.executable).parent / "ansible-playbook"
 #: A Python that has none of the libraries, as the distribution's does not. It leaves a trace.
 TRACE = """#!/bin/sh
@@ -101,6 +104,7 @@ def test_an_explicit_localhost(run, inventory):
     assert "Connection refused" in seen(run, "SG311")
 
 
+@pytest.mark.matrix("playbooks")
 def test_localhost_as_the_whole_inventory(run):
     ended(run("stackguard.nova.audit", "-i", "localhost,", **SOURCES), "verdict block")
     assert not run.trace.exists(), "a module on the controller ran in another Python"
@@ -129,6 +133,7 @@ def test_more_hosts_than_forks(run):
     assert {entry["object"]["id"] for entry in report["findings"] if entry["code"] == "SG114"} == set(hosts)
 
 
+@pytest.mark.matrix("playbooks")
 @pytest.mark.parametrize("name", ["rename_host", "drain_host"])
 def test_an_operation_with_more_hosts_than_forks(run, name):
     entry = entries()[name]

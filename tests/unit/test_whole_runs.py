@@ -22,6 +22,9 @@ import yaml
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 ASKED = {name: entry.given for name, entry in entries().items()}
 HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 PLAYBOOKS = {**{f"{name}.yml": name for name in ASKED}, "awx/configure.yml": "awx.configure"}
@@ -252,6 +255,7 @@ def test_hosts_that_group_vars_name_are_read(run, name, variable, task):
     assert {host for host in ("hv1", "hv2") if f"[{host}]" in read} == {"hv1", "hv2"}, done.stdout + done.stderr
 
 
+@pytest.mark.matrix("playbooks")
 def test_the_peers_of_a_rename_that_group_vars_name_are_read(run, tmp_path):
     given = {"rename_from": "hv1", "rename_to": "cn1", "stackguard_host_state_dir": str(tmp_path / "host-state")}
     done = run("rename_host", "--check", inventory=grouped(rename_peers="hypervisors"), **given)
@@ -401,6 +405,7 @@ def test_an_extra_variable_that_does_not_exist_is_refused_with_the_nearest_name(
     assert done.stdout.count("TASK [") == done.stdout.count("TASK [stackguard.nova.refuse") + 1
 
 
+@pytest.mark.matrix("playbooks")
 @pytest.mark.parametrize("where", ["all", "compute"])
 def test_in_an_inventory_a_misspelt_name_is_refused_and_another_one_is_taken(run, tmp_path, where):
     def inventory(**variables):

@@ -21,6 +21,9 @@ from ansible_collections.stackguard.nova.tests.unit.awx.data import QUESTIONS, T
 from ansible_collections.stackguard.nova.tests.unit.awx.small_awx import Awx, serving
 from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 NIGHTLY = {
     "name": "Every night",
     "template": "Nova: resize, check",
@@ -67,6 +70,7 @@ def awx():
     )
 
 
+@pytest.mark.matrix("playbooks")
 def test_the_modules_take_all_of_it_and_a_second_run_changes_nothing(configure):
     there = awx()
     with serving(there) as address:
@@ -134,6 +138,7 @@ def test_the_modules_take_all_of_it_and_a_second_run_changes_nothing(configure):
             assert there.associated[item["id"], f"notification_templates_{kind}"] == [mail], item["name"]
 
 
+@pytest.mark.matrix("playbooks")
 def test_what_it_makes_it_removes_and_leaves_what_is_not_its_own(configure):
     there = awx()
     few = {
@@ -164,6 +169,7 @@ def test_a_variable_by_its_old_name_is_refused_and_its_new_one_named(configure, 
     assert "Create the credential types" not in told
 
 
+@pytest.mark.matrix("playbooks")
 def test_what_awx_itself_gives_every_job_is_not_taken_for_an_old_name(configure):
     there = awx()
     given = dict.fromkeys(("awx_job_id", "awx_inventory_id", "awx_inventory_name", "awx_project_revision"), "1")

@@ -20,6 +20,9 @@ from ansible_collections.stackguard.nova.tests.unit.awx.jobs import Controller, 
 from ansible_collections.stackguard.nova.tests.unit.awx.test_refused import FURTHEST, HOSTS, operation_of
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 JOB, WORKFLOW = TASKS["awx.awx.job_template"], TASKS["awx.awx.workflow_job_template"]
 #: As the templates were before: every variable is taken.
 OPEN = {"ask_variables_on_launch": True}
@@ -116,6 +119,7 @@ def test_a_launched_template_runs_nothing_of_the_person_who_launched_it(tmp_path
     assert job.told["operation"] == operation_of(name), "it ended by its own word"
 
 
+@pytest.mark.matrix("playbooks")
 def test_overrides_of_the_survey_reach_the_report(tmp_path, short_tmp):
     """The guard: what is typed well is taken, and Jinja in the reason stays text."""
     proof = tmp_path / "proof"
@@ -128,6 +132,7 @@ def test_overrides_of_the_survey_reach_the_report(tmp_path, short_tmp):
     assert counts == [1, 0], with_word.stdout
 
 
+@pytest.mark.matrix("playbooks")
 def test_an_open_template_would_run_it(tmp_path, short_tmp):
     """Why the templates are closed: as they were, an audit ran any command on the hosts that it reads."""
     proof = tmp_path / "proof"

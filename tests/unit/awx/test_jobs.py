@@ -19,6 +19,9 @@ from ansible_collections.stackguard.nova.tests.unit.awx.data import TEMPLATES
 from ansible_collections.stackguard.nova.tests.unit.awx.jobs import Controller
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 HOSTS = {"compute1": HERE, "compute2": HERE}
 #: Templates of every playbook, with the playbook: how they end where no system answers.
@@ -63,6 +66,7 @@ def test_a_job_that_reaches_nothing_says_so_changes_nothing_and_gives_nothing_aw
     assert list(short_tmp.glob("stackguard-*")) == [], "evidence was left behind"
 
 
+@pytest.mark.matrix("playbooks")
 @pytest.mark.parametrize("name", ["Nova: repair links, check", "Nova: repair links"])
 def test_a_repair_without_its_database_is_a_block_in_the_report_too(tmp_path, short_tmp, canaries, name):
     reports = tmp_path / "awx" / "jobs" / "1"

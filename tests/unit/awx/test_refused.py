@@ -18,6 +18,9 @@ from ansible_collections.stackguard.nova.tests.unit.awx.data import TEMPLATES
 from ansible_collections.stackguard.nova.tests.unit.awx.jobs import Controller
 from ansible_collections.stackguard.nova.tests.unit.playbooks.entry import entries
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 HOSTS = {"compute1": HERE, "compute2": HERE}
 #: Every job that is refused: its playbook, and the title of the case.

@@ -21,6 +21,9 @@ from ansible_collections.stackguard.nova.tests.unit.conftest import BUILD, ROOT
 from ansible_collections.stackguard.nova.tests.unit.small_nova import Answer
 from ansible_collections.stackguard.nova.tests.unit.zoned_http import serving
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 SECRET = "very-secret-password"
 
 

@@ -15,6 +15,9 @@ import pytest
 
 from ansible_collections.stackguard.nova.tests.unit.modules.processes import Host
 
+#: A process of Ansible for each case: `make test` runs one case of each test, the part `playbooks` all.
+pytestmark = pytest.mark.ansible
+
 UUID = "3a5d1c9e-5a1b-4b52-9f2e-0c6f5c1d2e3f"
 UNITS = ("nova-compute.service", "neutron-openvswitch-agent.service")
 KILLED = (None, -signal.SIGKILL)
