@@ -118,7 +118,7 @@ test: collection ## everything: unit, lint, sanity, importer, docs, cores-found,
 	@MAKEFLAGS= MAKELEVEL= .venv/bin/python tests/gates/all.py
 
 test-matrix: collection ## what is too long for every run: all parts, or PART="evacuation moves" (tests/matrix --list)
-	@tests/gates/need.sh
+	@tests/gates/need.sh databases
 	@tests/gates/devlink.sh
 	@MAKEFLAGS= MAKELEVEL= .venv/bin/python tests/matrix $(PART)
 

@@ -19,8 +19,10 @@ if not LINK.is_symlink() or LINK.resolve() != ROOT:
     LINK.symlink_to(ROOT, target_is_directory=True)
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
 sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, str(ROOT / "tests"))
 
 import servers  # noqa: E402
+from labkit.matrix import pytest_collection_modifyitems  # noqa: E402, F401
 from world import World  # noqa: E402
 
 _running: dict[str, servers.Server] = {}

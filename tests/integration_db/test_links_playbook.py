@@ -22,6 +22,8 @@ from world import World, uid
 
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 
+pytestmark = pytest.mark.ansible
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

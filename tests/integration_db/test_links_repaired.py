@@ -465,13 +465,16 @@ def test_what_each_release_has_is_repaired(any_release: World, state: State) -> 
 # --- whole clouds ---------------------------------------------------------------------------------------------
 
 
-def test_corrupted_clouds_are_mended_where_it_is_certain(server: servers.Server, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("clouds", [8, pytest.param(40, marks=pytest.mark.matrix)])
+def test_corrupted_clouds_are_mended_where_it_is_certain(
+    server: servers.Server, tmp_path: pathlib.Path, clouds: int
+) -> None:
     """Nothing new is ever found after a repair, all that was called certain is gone, and a rollback is exact."""
     own = type(server)()
     try:
         own.start()
         cells = link_clouds.Cells(own)
-        for seed in range(1000, 1040):
+        for seed in range(1000, 1000 + clouds):
             cloud = link_clouds.Cloud(seed)
             cells.fill(cloud)
             before = cells.rows()

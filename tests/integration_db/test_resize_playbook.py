@@ -17,6 +17,8 @@ from ansible_collections.stackguard.nova.tests.unit.zoned import WEB
 from ansible_collections.stackguard.nova.tests.unit.zoned_http import serving
 from ansible_collections.stackguard.nova.tests.unit.zoned_nova import Nova
 
+pytestmark = pytest.mark.ansible
+
 
 def text(zone: str | None, flavor: str = "1") -> str:
     data = {"instance_uuid": WEB, "availability_zone": zone, "flavor": {"flavorid": flavor}}

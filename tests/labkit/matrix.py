@@ -21,7 +21,7 @@ import zlib
 
 import pytest
 
-from .parts import NAMED, PARTS, PLAYBOOKS, Shape, differences, of_file
+from .parts import ANSIBLE, NAMED, PARTS, Shape, differences, of_file
 
 EVERYTHING = "1"
 NEEDS = {field.name for field in dataclasses.fields(Shape)}
@@ -65,7 +65,7 @@ def part_among(item, sampled):
     """The part of a test, of which one case may be for `make test`, and the others are not."""
     part = part_of(item)
     if part is None and item.get_closest_marker("ansible") is not None and item not in sampled:
-        return PLAYBOOKS
+        return next(name for start, name in ANSIBLE.items() if item.nodeid.startswith(start))
     return part
 
 
@@ -79,7 +79,7 @@ def chosen(part, of_test, path):
 def pytest_collection_modifyitems(config, items):
     """Keep what STACKGUARD_TEST_MATRIX asks for."""
     part = wanted()
-    sampled = set() if part == PLAYBOOKS else samples(items)
+    sampled = set() if part in ANSIBLE.values() else samples(items)
     left = [item for item in items if not chosen(part, part_among(item, sampled), item.nodeid.partition("::")[0])]
     if left:
         config.hook.pytest_deselected(items=left)

@@ -64,8 +64,8 @@ class MatrixPart:
     beside: bool = False
 
 
-#: Its tests are those marked ``ansible``: labkit.matrix.
-PLAYBOOKS = "playbooks"
+#: The parts that run every case of the tests marked ``ansible``, by directory: labkit.matrix.
+ANSIBLE = {"tests/unit/": "playbooks", "tests/integration_db/": "databases"}
 RENAME = "tests/integration/test_2_rename.py"
 OPENVSWITCH = "tests/integration/test_3_openvswitch.py"
 STATES = "tests/integration/test_forecast_states.py"
@@ -86,7 +86,12 @@ PARTS = {
     "unit-long": MatrixPart(
         "the tests over random clouds, with many times the runs", ("tests/unit",), None, words=("-p", "labkit.longer")
     ),
-    PLAYBOOKS: MatrixPart("every case of the tests that run playbooks without a lab", ("tests/unit",), None),
+    "playbooks": MatrixPart("every case of the tests that run playbooks without a lab", ("tests/unit",), None),
+    "databases": MatrixPart(
+        "random clouds in many more databases; every case of the playbooks that need nothing but databases",
+        ("tests/integration_db",),
+        None,
+    ),
     "input": MatrixPart("wrong input of every kind, each by itself; every secret, looked for in every output"),
     "evacuation": MatrixPart("evacuations and returns, broken off and killed at each step"),
     "evacuation-attacked": MatrixPart(
@@ -123,6 +128,7 @@ NAMED = tuple(name for name, part in PARTS.items() if part.files != part.whole)
 #: The part of a test whose mark names none, by how its file begins.
 OF_FILES = {
     "tests/unit/": "unit-long",
+    "tests/integration_db/": "databases",
     "tests/crash/test_3_": "rename-disturbed",
     "tests/crash/test_4_": "rename-disturbed",
     "tests/crash/test_5_": "rename-owners",

@@ -70,11 +70,11 @@ class Case:
     get_closest_marker: object
 
 
-def case(name, ansible=True, matrix_of=None):
+def case(name, ansible=True, matrix_of=None, path="tests/unit/test_x.py"):
     marks = {"ansible": object() if ansible else None}
     if matrix_of:
         marks["matrix"] = types.SimpleNamespace(args=(matrix_of,), kwargs={})
-    return Case(f"tests/unit/test_x.py::{name}", marks.get)
+    return Case(f"{path}::{name}", marks.get)
 
 
 def test_of_a_test_that_runs_ansible_one_case_is_for_make_test_and_the_others_for_their_part():
@@ -87,6 +87,8 @@ def test_of_a_test_that_runs_ansible_one_case_is_for_make_test_and_the_others_fo
     assert matrix.samples(cases) == {item for item in sampled if item in cases}, "the same one each time"
     # The part has them all.
     assert all(matrix.chosen("playbooks", matrix.part_among(item, set()), "tests/unit/test_x.py") for item in cases)
+    of_databases = case("test_y[1]", path="tests/integration_db/test_x.py")
+    assert matrix.part_among(of_databases, set()) == "databases"
 
 
 def test_a_case_that_names_its_part_stays_there():
