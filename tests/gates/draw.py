@@ -74,11 +74,19 @@ def said(value: object) -> Iterator[str]:
                 yield from said(entry)
 
 
+def of_ansible_doc(tree: ast.Module) -> Iterator[int]:
+    """The strings whose YAML ``ansible-doc`` reads: ids of their nodes."""
+    for node in tree.body:
+        names = {target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)}
+        if names & {"DOCUMENTATION", "EXAMPLES", "RETURN"}:
+            yield id(node.value)  # type: ignore[attr-defined]
+
+
 def messages(root: pathlib.Path) -> Iterator[tuple[str, str]]:
     """Of plugins: whole strings, what is put in as "..."; module documentation as its YAML says."""
     for path in sorted((root / "plugins").rglob("*.py")):
         tree = ast.parse(path.read_text(), str(path))
-        passed = words.documented(tree)
+        passed, documents = words.documented(tree), set(of_ansible_doc(tree))
         for node in ast.walk(tree):
             if id(node) in passed:
                 continue
@@ -88,8 +96,8 @@ def messages(root: pathlib.Path) -> Iterator[tuple[str, str]]:
                 found = ["".join(map(str, parts))]
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found = [node.value]
-                if "\nmodule: " in node.value or "\nshort_description: " in node.value:
-                    found = list(said(yaml.safe_load(node.value)))
+                if id(node) in documents:
+                    found = list(said(list(yaml.load_all(node.value, Loader=Loose))))
             else:
                 continue
             for text in found:
