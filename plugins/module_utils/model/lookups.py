@@ -363,6 +363,13 @@ class Index:
         return _by((row for _place, row in self.migrations), lambda row: row.instance_uuid)
 
     @functools.cached_property
+    def abortable(self) -> t.Set[t.Optional[str]]:
+        """Instances whose live migration a start of nova-compute aborts: by a running record, soft-deleted or not."""
+        rows = [row for cell in self.cells or [] for row in cell.migrations or []]
+        rows += self._api_migrations()
+        return {row.instance_uuid for row in rows if row.status == "running"}
+
+    @functools.cached_property
     def evacuations_by_instance(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, MigrationRow]]]:
         """Evacuations that their source would clean up after, of the cells' databases, by instance uuid."""
         rows = [(cell, row) for cell in self.cells or [] for row in cell.migrations or [] if open_evacuation(row)]

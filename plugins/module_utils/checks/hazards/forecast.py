@@ -630,8 +630,7 @@ class _Case:
         conf = self._facts.nova_conf
         if conf is None:
             return None
-        moves = self._index.migrations_by_instance.get(row.uuid, [])
-        migrating = any(move.status == "running" and not move.deleted for move in moves)
+        migrating = row.uuid in self._index.abortable
         return recovery(row, RecoveryContext(state, conf, self._releases, migrating, self._serves))
 
 

@@ -14,7 +14,7 @@ evacuated. Read in 27.1.0 to 34.0.0; they differ in C(_REBOOTING_SINCE) and C(_S
 * unpausing a paused guest: C(unpause_instance); powering-off: C(stop_instance); powering-on: C(start_instance), which
   the libvirt driver does by a hard reboot, whether the guest runs or not (C(power_on)).
 * resize_migrating: the driver's C(finish_revert_migration), which takes disks back to the snapshot of the resize.
-* migrating: C(_reset_live_migration) aborts a migration that is C(running).
+* migrating: C(_reset_live_migration) aborts a migration that is C(running), of a soft-deleted row too.
 * C(resume_guests_state_on_host_boot): C(_resume_guests_state), a hard reboot of what Nova has as running and is off
   (the driver's C(resume_state_on_host_boot)).
 * C(_sync_power_states), in the first round of the periodic tasks (C(run_immediately)), for what has no task by then:

@@ -149,6 +149,9 @@ FINAL_STATUSES = ("confirmed", "reverted", "error", "failed", "completed", "canc
 #: (C(compute/manager.py), C(_destroy_evacuated_instances)), even when its row is soft-deleted.
 UNREAPED_STATUSES = ("accepted", "pre-migrating", "done")
 
+#: Of a live migration that a start of nova-compute aborts (C(compute/manager.py), C(_reset_live_migration)).
+RUNNING = "running"
+
 CELL0_UUID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -231,11 +234,25 @@ def unfinished(connection: sa.Connection, names: t.Sequence[str]) -> sa.ColumnEl
     Not final, or an evacuation that its source has still to clean up (deleted rows included).
     """
     c = table(CELL, "migrations").c
-    touching = named(connection, names, c.source_compute, c.dest_compute, c.source_node, c.dest_node)
+    touching = _touching(connection, names)
     # An enumeration to PostgreSQL, which does not compare it with text.
     evacuation = sa.cast(c.migration_type, sa.String(32)) == "evacuation"
     not_final = sa.and_(c.deleted == 0, sa.or_(c.status.is_(None), c.status.not_in(FINAL_STATUSES)))
     return sa.and_(touching, sa.or_(not_final, sa.and_(evacuation, c.status.in_(UNREAPED_STATUSES))))
+
+
+def abortable(connection: sa.Connection, names: t.Sequence[str]) -> sa.ColumnElement[bool]:
+    """Return the condition for migrations by which the start of nova-compute aborts a live migration.
+
+    Running, and that a row is soft-deleted keeps it from nothing (db/main/api.py, migration_get_by_instance_and_status,
+    read_deleted "yes": 26 to 34 alike).
+    """
+    return sa.and_(_touching(connection, names), table(CELL, "migrations").c.status == RUNNING)
+
+
+def _touching(connection: sa.Connection, names: t.Sequence[str]) -> sa.ColumnElement[bool]:
+    c = table(CELL, "migrations").c
+    return named(connection, names, c.source_compute, c.dest_compute, c.source_node, c.dest_node)
 
 
 def live_instances(
