@@ -6,14 +6,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
 import typing as t
 
-import jinja2
-import yaml
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -23,13 +19,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, history, operation_records
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, changes, tables
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import moment
+from ansible_collections.stackguard.nova.plugins.plugin_utils import pages
 
 Result = t.Dict[str, t.Any]
 
-#: Of the role, whose the page is.
-TEMPLATES = os.path.join(os.path.dirname(__file__), "..", "..", "roles", "audit", "templates")
-#: What each code means.
-PAGES = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "codes")
 SUMMARY_LINES = 40
 ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "evidence_dir": {"type": "path"},
@@ -90,7 +83,7 @@ class ActionModule(ActionBase):
         os.makedirs(directory, mode=0o700, exist_ok=True)
         earlier, mine = self._history(args), audit.as_earlier(found)
         against = changes.changes(mine, earlier)
-        version = collection_version()
+        version = pages.collection_version()
         codes = {item["code"] for item in found.report["findings"]}
         plain = changes.changes_plain(against, found.report["generated_at"])
         for name, text in (
@@ -100,9 +93,9 @@ class ActionModule(ActionBase):
             ("report.prom", audit.report_prom(found, version, against.new_blockers if against.comparable else None)),
             ("report.csv", tables.report_csv(found)),
             ("report.junit.xml", tables.report_junit(found)),
-            ("report.html", page(found, audit_page.Extra(version, docs(codes), against))),
+            (pages.NAME, pages.audit_html(found, audit_page.Extra(version, pages.docs(codes), against))),
         ):
-            _write(os.path.join(directory, name), text)
+            pages.write(os.path.join(directory, name), text)
         # Saved evidence is written again too: what a report was made of lies beside it.
         evidence.save_whole(directory, bundle)
         if args["definitions_dir"] and not args["evidence"] and not self._task.check_mode:
@@ -188,65 +181,9 @@ def _compared(args: Result, against: changes.Changes) -> str:
     return f", as with blocker, for {'; '.join(against.because)}"
 
 
-def collection_version() -> t.Optional[str]:
-    """Return the version of this collection, as it was installed or as the checkout has it."""
-    root = os.path.join(os.path.dirname(__file__), "..", "..")
-    for name, part in (("MANIFEST.json", "collection_info"), ("galaxy.yml", None)):
-        with contextlib.suppress(OSError, yaml.YAMLError, KeyError, TypeError):
-            # JSON is YAML.
-            whole = yaml.safe_load(_read(os.path.join(root, name)))
-            return str((whole[part] if part else whole)["version"])
-    return None
-
-
 def _load_or_nothing(directory: str) -> Bundle:
     """Hosts of which none left even a trace are evidence too."""
     try:
         return evidence.load_dir(directory)
     except evidence.NoEvidenceError:
         return evidence.nothing()
-
-
-def page(found: audit.AuditResult, extra: t.Optional[audit_page.Extra] = None) -> str:
-    """Return C(report.html)."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(visible=audit.visible, room_words=audit_page.room_words)
-    given = extra or audit_page.Extra(docs=docs({item["code"] for item in found.report["findings"]}))
-    render = environment.get_template("report.html.j2").render
-    return audit_page.page(found, render, _text("report.css"), _text("report.js"), given)
-
-
-def docs(codes: t.Iterable[str]) -> t.Dict[str, str]:
-    """Return the pages of these codes, as they ship with the collection."""
-    found = {}
-    for code in codes:
-        with contextlib.suppress(OSError):
-            found[code] = _read(os.path.join(PAGES, f"{code}.md"))
-    return found
-
-
-def _text(name: str) -> str:
-    return _read(os.path.join(TEMPLATES, name))
-
-
-def _read(path: str) -> str:
-    with open(path, encoding="utf-8") as stream:
-        return stream.read()
-
-
-def _write(path: str, text: str) -> None:
-    """Write a file whole or not at all, for its owner only: it holds names of guests and hosts."""
-    descriptor, temporary = tempfile.mkstemp(prefix=".report-", suffix=".tmp", dir=os.path.dirname(path))
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

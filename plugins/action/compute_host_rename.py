@@ -20,7 +20,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible_collections.stackguard.nova.plugins.action.operation import JournaledRun, now
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, from_plain
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_token
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.rename import (
     Rename,
     RenameRun,
@@ -114,6 +114,18 @@ class ActionModule(JournaledRun):
         # The connection is made where the APIs are needed first: what an operation says of itself needs none.
         systems = Systems(args, host, info, time.sleep, time.monotonic, overrides=overrides)
         return RenameRun(**self._given(args, host, systems), inventory_name=name)
+
+    def _named_by(self, args: t.Dict[str, t.Any]) -> t.Tuple[str, t.Dict[str, t.Any]]:
+        named = {name: args[name] for name in ("rename_from", "rename_to")}
+        strategy = {} if args["strategy"] == "in_place" else {"rename_strategy": args["strategy"]}
+        other = {"rename_hypervisor_hostname": args["hypervisor_hostname"]} if args["hypervisor_hostname"] else {}
+        return "rename_host", {**named, **strategy, **other}
+
+    def _kind(self, run: ServerRun) -> str:
+        return Rename(t.cast("RenameRun", run)).kind()
+
+    def _back(self, run: ServerRun, journal: t.Dict[str, t.Any]) -> t.Optional[str]:
+        return lifecycle.ROLLBACK if Rename(t.cast("RenameRun", run)).back(journal) else None
 
     def _carry_out(self, run: ServerRun) -> t.Dict[str, t.Any]:
         return Rename(t.cast("RenameRun", run)).carry_out()

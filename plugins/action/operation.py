@@ -10,6 +10,7 @@ APIs and database are reached from here. The journal is on the task's host.
 from __future__ import annotations
 
 import datetime
+import functools
 import time
 import typing as t
 import uuid
@@ -29,6 +30,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
     server_run,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Host, StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
@@ -37,7 +39,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connec
     openstack_spec,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
-from ansible_collections.stackguard.nova.plugins.plugin_utils import without_effect
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, without_effect
 
 
 class JournaledRun(ActionBase):
@@ -82,15 +84,59 @@ class JournaledRun(ActionBase):
             return {"failed": True, "changed": False, "msg": problem}
         if args["nova_api_db_url"] and engine.SQLALCHEMY_ERROR is not None:
             return {"failed": True, "msg": "the Python library SQLAlchemy is not installed on the controller"}
+        began, run = now(), None
         try:
-            result = self._carry_out(self._run_of(args))
+            run = self._run_of(args)
+            result = self._carry_out(run)
         except lifecycle.Refused as refused:
             result = {"failed": True, "changed": False, "state": "refused", "msg": refused.message, **refused.data}
         except (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError) as error:
             result = {"failed": True, "changed": False, "state": "unknown", "msg": f"{error}. {self._carry_on(args)}"}
+        if args["report_dir"]:
+            self._leave_page(args, run, result, began)
         if not (self._play_context.diff or self._task.diff):
             result.pop("diff", None)
         return result
+
+    # --- its page
+
+    def _named_by(self, args: t.Dict[str, t.Any]) -> t.Tuple[str, t.Dict[str, t.Any]]:
+        """Return the playbook, and the variables that an operator names the operation by. No playbook: no page."""
+        return "", {}
+
+    def _kind(self, run: server_run.ServerRun) -> str:
+        """Return the kind of its journal."""
+        raise NotImplementedError
+
+    def _back(self, run: server_run.ServerRun, journal: t.Dict[str, t.Any]) -> t.Optional[str]:
+        """Return the action that ends an open operation without the rest; None: there is none any more."""
+        return lifecycle.ROLLBACK
+
+    def _leave_page(
+        self, args: t.Dict[str, t.Any], run: t.Optional[server_run.ServerRun], result: t.Dict[str, t.Any], began: str
+    ) -> None:
+        playbook, variables = self._named_by(args)
+        if not playbook:
+            return
+        keeper = None
+        if run is not None:
+            back = functools.partial(self._back, run)
+            keeper = operation_pages.Keeper(run.state, self._kind(run), run.mine, back)
+        shown = operation_page.OperationRun(
+            playbook,
+            self._prefix(args),
+            variables,
+            result,
+            result.get("report"),
+            None,
+            now(),
+            check_mode=bool(self._task.check_mode),
+            overrides=tuple(run.overrides) if run is not None else (),
+            cloud=operation_pages.text_of(args.get("cloud")),
+            region=operation_pages.text_of(args.get("region_name")),
+            began=began,
+        )
+        operation_pages.leave(str(args["report_dir"]), keeper, shown)
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
         """Return what is wrong with the arguments."""

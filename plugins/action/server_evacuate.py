@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import getpass
 import json
@@ -23,13 +24,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, lifecycle, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import ARGUMENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import connect, openstack_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
-from ansible_collections.stackguard.nova.plugins.plugin_utils import without_effect
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, without_effect
 
 Result = t.Dict[str, t.Any]
 
@@ -125,6 +128,7 @@ class ActionModule(ActionBase):
         )
         result["msg"] = _message(args, scratch, result["failed"])
         self._publish(args, result, outcome.report, scratch.placements, scratch.plan)
+        self._leave_page(args, {**result, "plan": scratch.plan}, outcome.report)
         return result
 
     def _refused(self, args: Result, message: str, state: str = "refused") -> Result:
@@ -142,7 +146,35 @@ class ActionModule(ActionBase):
             "left": {},
         }
         self._publish(args, result, report, {}, None)
+        self._leave_page(args, result, report)
         return result
+
+    def _leave_page(self, args: Result, result: Result, report: Result) -> None:
+        if not args["report_dir"]:
+            return
+        host, run = str(args["evacuate_host"]), None
+        with contextlib.suppress(*ERRORS):
+            # What is wrong with it is why the run was refused.
+            run = self._run(args)
+        keeper = None
+        if run is not None:
+            kind = records.kind_of(host)
+            keeper = operation_pages.Keeper(run.state, kind, run.mine, lambda _journal: lifecycle.ABORT)
+        shown = operation_page.OperationRun(
+            "evacuate_host",
+            "evacuate_",
+            {"evacuate_host": host, "evacuate_fence": args["fence"]},
+            result,
+            report,
+            None,
+            _now(),
+            back=lifecycle.ABORT,
+            check_mode=bool(self._task.check_mode),
+            overrides=tuple(run.overrides) if run else (),
+            cloud=operation_pages.text_of(args.get("cloud")),
+            region=operation_pages.text_of(args.get("region_name")),
+        )
+        operation_pages.leave(str(args["report_dir"]), keeper, shown)
 
     @staticmethod
     def _publish(args: Result, result: Result, report: Result, placements: Result, plan: t.Optional[Result]) -> None:

@@ -16,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
     run_owner,
     server_run,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import moves as plans
 
 #: Numbers, and their least.
 _LEAST = {
@@ -78,6 +79,17 @@ class ActionModule(JournaledRun):
     def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         # A run that is killed leaves its directory: the next one removes it.
         return {**run_owner.this_playbook(), "evidence_dir": args["evidence_dir"]}
+
+    def _named_by(self, args: t.Dict[str, t.Any]) -> t.Tuple[str, t.Dict[str, t.Any]]:
+        servers = args["servers"]
+        named = ",".join(map(str, servers)) if isinstance(servers, list) else servers
+        return {
+            "drain": ("drain_host", {"drain_host": args["drain_host"]}),
+            "migrate": ("migrate_server", {"migrate_servers": named}),
+        }.get(args["prefix"], ("", {}))
+
+    def _kind(self, run: server_run.ServerRun) -> str:
+        return plans.KIND
 
     def _carry_out(self, run: server_run.ServerRun) -> t.Dict[str, t.Any]:
         return move_servers.carry_out(run)

@@ -71,7 +71,8 @@ options:
   report_dir:
     type: path
     description:
-      - Directory on the controller. In check mode the module writes C(plan.json) into it, with its C(plan_sha256).
+      - Directory on the controller. The module writes C(report.html) into it, with plan, progress, proofs and findings.
+      - In check mode it writes C(plan.json) as well, with its C(plan_sha256).
   peers:
     type: list
     elements: str

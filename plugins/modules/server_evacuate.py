@@ -74,7 +74,7 @@ options:
     description: Directory of this run with the facts of the hosts.
   report_dir:
     type: path
-    description: Directory for C(report.json) and C(placements.json), and for C(plan.json) in check mode.
+    description: Directory for C(report.json), C(report.html) and C(placements.json), and for C(plan.json) in check mode.
   state_dir:
     type: path
     default: /var/lib/stackguard

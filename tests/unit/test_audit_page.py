@@ -17,9 +17,10 @@ import time
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.action.audit import docs, page
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, changes
+from ansible_collections.stackguard.nova.plugins.plugin_utils.pages import audit_html as page
+from ansible_collections.stackguard.nova.plugins.plugin_utils.pages import docs
 from ansible_collections.stackguard.nova.tests.unit.browser import Browser
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, many, troubled

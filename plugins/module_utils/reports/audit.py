@@ -241,12 +241,15 @@ def to_do(found: AuditResult, contested: bool = True) -> t.List[TodoEntry]:
     What is put off on a host is not among it: none of these contradicts another one. ``contested``: whether hosts that
     have an order of their own are among it.
     """
+    wanted = [way for way in found.remedies if contested or not way.contested]
+    return entries(item for way in wanted for step in way.steps for item in step.findings)
+
+
+def entries(items: t.Iterable[Finding]) -> t.List[TodoEntry]:
+    """Return what settles these findings, what destroys first: each remedy once, with the objects that it concerns."""
     groups: t.Dict[t.Tuple[str, str, str], t.List[Finding]] = {}
-    for way in found.remedies:
-        if way.contested and not contested:
-            continue
-        for step in way.steps:
-            groups.setdefault((step.code, step.severity, step.remedy), []).extend(step.findings)
+    for item in items:
+        groups.setdefault((item.code, item.severity, item.remedy), []).append(item)
     order = sorted(groups, key=lambda key: (key[1] != BLOCKER, not CATALOGUE[key[0]].absolute, key[0], key[2]))
     return [_entry(key, groups[key]) for key in order]
 

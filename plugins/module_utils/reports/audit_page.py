@@ -10,11 +10,8 @@ scripts, the page has everything.
 
 from __future__ import annotations
 
-import base64
 import collections
 import dataclasses
-import hashlib
-import json
 import re
 import typing as t
 
@@ -22,29 +19,28 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks import audi
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.forecast import REFUSES, STARTS, Start
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
-    CATALOGUE,
     INFO,
     SEVERITIES,
     WARNING,
     Finding,
-    ordered,
-    overridden,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, capacity_outlook, remedies
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import (
+    audit,
+    capacity_outlook,
+    page_parts,
+    remedies,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.changes import NOTHING, Changes
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import in_words, natural, page_of
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import natural
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.page_parts import FIRST, NAMED, RANKS, anchor, bar
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import duration
 
 visible = audit.visible
 
-#: Rows of a table, and cards, before "more"; names that a sentence or a card has room for.
-FIRST, CARDS, NAMED = 50, 12, 5
 #: Findings that a host names while it is closed, and changes that the page lists.
 LISTED, CHANGED = 20, 100
 NO_HOST, STRANGER = "no host", "not in the inventory"
-#: In the order of what has to be looked at first.
-RANKS = (BLOCKER, WARNING, INFO, "passed", "none")
 #: What a start does, worst first.
 DESTROYS, TOUCHES = "destroys", "changes guests"
 OUTCOMES = (DESTROYS, REFUSES, "unknown", TOUCHES, STARTS)
@@ -115,10 +111,13 @@ def page(
     """Return C(report.html). ``render``: the template's; it must escape what it is given."""
     given = extra or Extra()
     fleet = _Fleet(found)
-    groups = _groups(found, fleet)
+    groups = page_parts.groups(found.checked.findings, found.overrides, fleet.add)
     hosts = fleet.listed()
-    cards, orders = _cards(found, fleet), _orders(found, fleet)
-    return render(
+    cards = page_parts.cards(audit.to_do(found, contested=False), fleet.of)
+    return page_parts.framed(
+        render,
+        style,
+        script,
         report=found.report,
         meaning=audit.VERDICTS[found.verdict],
         scope=found.scope,
@@ -131,38 +130,17 @@ def page(
         fleet=_zones(hosts),
         hosts=hosts,
         cards=cards,
-        orders=orders,
-        first_cards=CARDS,
+        orders=_orders(found, fleet),
         again=remedies.AGAIN,
         groups=groups,
-        docs={group["code"]: page_of(given.docs[group["code"]]) for group in groups if group["code"] in given.docs},
-        catalogue=CATALOGUE,
+        docs=page_parts.docs_of(groups, given.docs),
         forecast=_forecast(found, fleet),
         capacity=_capacity(found, fleet),
         coverage=_coverage(found),
         passed=_passed(found),
         listed=LISTED,
-        ranks=RANKS,
         outcomes=OUTCOMES,
-        plural=count,
-        style=style,
-        script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
     )
-
-
-def _hash(text: str) -> str:
-    """What a content security policy knows an inline script or style by."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def anchor(kind: str, name: str) -> str:
-    """Return an id for a link: the name where it is plain, else what is plain of it with a digest."""
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:80]
-    if plain == name:
-        return f"{kind}-{name}"
-    return f"{kind}-{plain.strip('-')}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 # --- hosts ----------------------------------------------------------------------------------------------------
@@ -234,97 +212,7 @@ def _zones(hosts: t.Sequence[ReportedHost]) -> t.List[t.Dict[str, t.Any]]:
     return [{"name": name, "hosts": members} for name, members in zones.items()]
 
 
-# --- findings -------------------------------------------------------------------------------------------------
-
-
-def _groups(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.Any]]:
-    """Findings by code, what blocks first. A remedy that all of a code share is shown once."""
-    groups: t.Dict[str, t.List[t.Dict[str, t.Any]]] = {}
-    seen: t.Set[str] = set()
-    for item in ordered(found.checked.findings):
-        passed = overridden(item, found.overrides)
-        row: t.Dict[str, t.Any] = {
-            "id": _unique(anchor(item.code, item.object.id), item, seen),
-            "code": item.code,
-            "slug": item.slug,
-            "severity": item.severity,
-            "level": "passed" if passed else item.severity,
-            "kind": item.object.kind.replace("_", " "),
-            "object": visible(item.object.id),
-            "name": audit.label(item.object),
-            "words": visible(in_words(item.evidence)),
-            "json": visible(json.dumps(item.evidence, indent=1, sort_keys=True, default=str, ensure_ascii=False)),
-            "remedy": visible(item.remedy),
-        }
-        row["host"] = fleet.add(item, row)
-        groups.setdefault(item.code, []).append(row)
-    result = []
-    for code, rows in groups.items():
-        rows.sort(key=lambda row: (RANKS.index(row["level"]), natural(row["host"].name), natural(row["name"])))
-        shared = {row["remedy"] for row in rows}
-        result.append(
-            {
-                "code": code,
-                "entry": CATALOGUE[code],
-                "first": rows[:FIRST],
-                "rest": rows[FIRST:],
-                "number": len(rows),
-                "worst": rows[0]["level"],
-                "remedy": shared.pop() if len(shared) == 1 else None,
-            }
-        )
-    return sorted(result, key=lambda group: (RANKS.index(str(group["worst"])), str(group["code"])))
-
-
-def _unique(wanted: str, item: Finding, seen: t.Set[str]) -> str:
-    """Return an id that no other finding has, the same one in each audit as long as this finding stands."""
-    name = wanted
-    if name in seen:
-        name = f"{wanted}-{hashlib.sha256(repr((item.object, item.severity)).encode()).hexdigest()[:6]}"
-    number = 1
-    while name in seen:
-        number += 1
-        name = f"{wanted}-{number}"
-    seen.add(name)
-    return name
-
-
 # --- what to do -----------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass
-class Card:
-    """What to do about one code: all hosts and objects, each remedy once."""
-
-    code: str
-    slug: str
-    severity: str
-    number: int
-    kind: str
-    names: t.Tuple[str, ...]
-    hosts: t.List[ReportedHost]
-    remedies: t.List[str]
-    commands: t.List[str]
-
-
-def _cards(found: audit.AuditResult, fleet: _Fleet) -> t.List[Card]:
-    """One card for each code of hosts on which the order does not matter."""
-    cards: t.Dict[t.Tuple[str, str], Card] = {}
-    for entry in audit.to_do(found, contested=False):
-        hosts = list({host.number: host for host in map(fleet.of, entry.hosts)}.values())
-        card = cards.setdefault(
-            (entry.code, entry.severity), Card(entry.code, entry.slug, entry.severity, 0, "", (), [], [], [])
-        )
-        card.number += entry.number
-        card.kind = entry.kind if card.kind in ("", entry.kind) else "object"
-        card.names = (*card.names, *entry.objects)[:NAMED]
-        known = {host.number for host in card.hosts}
-        card.hosts += [host for host in hosts if host.number not in known]
-        card.remedies.append(entry.remedy)
-        card.commands += [command for command in entry.commands if command not in card.commands]
-    for card in cards.values():
-        card.hosts.sort(key=lambda host: natural(host.name))
-    return list(cards.values())
 
 
 def _orders(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.Any]]:
@@ -366,7 +254,7 @@ def _forecast(found: audit.AuditResult, fleet: _Fleet) -> t.Dict[str, t.Any]:
     ]
     lost = sum(len(start.destroys) for start in found.starts)
     return {
-        "bar": _bar([(name, outcomes[name]) for name in OUTCOMES]),
+        "bar": bar([(name, outcomes[name]) for name in OUTCOMES]),
         "words": _sentence(outcomes, lost),
         "first": rows[:FIRST],
         "rest": rows[FIRST:],
@@ -384,19 +272,6 @@ def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
         "unknown": lambda n: f"of {n} it is not known",
     }
     return ", ".join(words[name](outcomes[name]) for name in reversed(OUTCOMES) if outcomes[name])
-
-
-def _bar(parts: t.Sequence[t.Tuple[str, int]]) -> t.List[t.Dict[str, t.Any]]:
-    """Parts of a bar that is 1,000 wide. What is there at all is seen."""
-    total = sum(number for _name, number in parts) or 1
-    shown, at = [], 0.0
-    for name, number in parts:
-        width = 1000 * number / total
-        if number:
-            drawn = max(width, 4.0)
-            shown.append({"name": name, "number": number, "x": round(min(at, 996.0), 1), "width": round(drawn, 1)})
-        at += width
-    return shown
 
 
 def _capacity(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.Any]]:
@@ -421,7 +296,7 @@ def _capacity(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.A
             {
                 "name": visible(zone.name),
                 "words": visible(zone_words(zone)),
-                "bar": _bar([("short", len(short)), ("unread", len(unread)), ("fits", fits)]),
+                "bar": bar([("short", len(short)), ("unread", len(unread)), ("fits", fits)]),
                 "first": rows[:FIRST],
                 "rest": rows[FIRST:],
             }
@@ -518,27 +393,12 @@ _LOOK = "See the page of the code: it says what has to be read."
 
 
 def _coverage(found: audit.AuditResult) -> t.List[t.Dict[str, t.Any]]:
-    """What could not be decided, by reason: one database that is down is one entry."""
-    reasons: t.Dict[str, t.List[t.Mapping[str, str]]] = {}
-    for item in found.report["unchecked"]:
-        reasons.setdefault(str(item["reason"]), []).append(item)
-    result = []
-    for reason, items in reasons.items():
-        codes = sorted({str(item["code"]) for item in items})
-        objects = sorted({str(item["object"]) for item in items}, key=natural)
-        result.append(
-            {
-                "reason": visible(reason) or "no reason was noted",
-                "codes": codes,
-                "objects": [visible(name) for name in objects[:FIRST]],
-                "more": max(0, len(objects) - FIRST),
-                "number": len(items),
-                "whole": objects == ["all"],
-                "fix": next((fix for pattern, fix in _FIXES if re.search(pattern, reason)), _LOOK),
-                "failed": _failed(found, reason),
-            }
-        )
-    return sorted(result, key=lambda entry: (-len(t.cast(t.List[str], entry["codes"])), str(entry["reason"])))
+    """What could not be decided, by reason, with what helps."""
+    return page_parts.coverage(
+        found.report["unchecked"],
+        lambda reason: next((fix for pattern, fix in _FIXES if re.search(pattern, reason)), _LOOK),
+        lambda reason: _failed(found, reason),
+    )
 
 
 def _failed(found: audit.AuditResult, reason: str) -> str:

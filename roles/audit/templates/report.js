@@ -172,7 +172,8 @@
   }
 
   let waiting = 0;
-  search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(filter, 120); });
+  // A page without findings has nothing to search in.
+  if (search) search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(filter, 120); });
   for (const box of levels) box.addEventListener("change", filter);
   for (const host of hosts) host.addEventListener("toggle", () => { if (host.open) fill(host); });
   document.addEventListener("click", (event) => {
@@ -184,9 +185,9 @@
     // A host of another zone is hidden: its link shows all again.
     else if (target.closest("a[href^='#host-']") && pick !== null) choose("", "");
   });
-  picked.addEventListener("click", () => choose("", ""));
   addEventListener("hashchange", reveal);
-  byId("all").addEventListener("click", () => {
+  if (search) picked.addEventListener("click", () => choose("", ""));
+  if (search) byId("all").addEventListener("click", () => {
     const visible = groups.filter((one) => !one.hidden);
     const open = visible.some((one) => !one.open);
     for (const one of visible) one.open = open;
@@ -202,9 +203,9 @@
   addEventListener("afterprint", () => { for (const one of before) one.open = false; });
   for (const tool of all(".tools[hidden], .copy[hidden]")) tool.hidden = false;
   for (const button of all("[data-sort]")) button.disabled = false;
-  restore();
+  if (search) restore();
   // Nothing is filtered yet: a thousand hosts need no look.
-  if (search.value || pick !== null || levels.some((box) => !box.checked)) filter();
-  else told.textContent = findings.length + " of " + findings.length + " findings";
+  if (search && (search.value || pick !== null || levels.some((box) => !box.checked))) filter();
+  else if (search) told.textContent = findings.length + " of " + findings.length + " findings";
   reveal();
 })();

@@ -23,7 +23,7 @@ ENTRY = Entry(
     nothing="evacuate_host needs -e evacuate_host=NAME",
     nobody="evacuate_peers",
     more={"evacuate_host": "compute1"},
-    stale=frozenset({"placements.json"}),
+    stale=frozenset({"placements.json", "report.html"}),
     hosts={"evacuate_host": ("find", {"evacuate_fence": "attested"})},
     ends={NAME: ("failed", NO_CLOUD)},
     refusals={

@@ -24,7 +24,7 @@ ENTRY = Entry(
     nothing="migrate_server needs -e migrate_servers=NAMES",
     nobody="migrate_peers",
     more={"drain_host": None},
-    stale=frozenset({"placements.json"}),
+    stale=frozenset({"placements.json", "report.html"}),
     ends={NAME: ("failed", NO_CLOUD)},
     refusals={
         "nothing": Refusal(NAME, "migrate_server needs -e migrate_servers", {"migrate_servers": ""}),

@@ -17,7 +17,6 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 
-from ansible_collections.stackguard.nova.plugins.action.audit import page
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import (
@@ -28,6 +27,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports import (
     evidence_words,
     tables,
 )
+from ansible_collections.stackguard.nova.plugins.plugin_utils.pages import audit_html as page
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleets
 from ansible_collections.stackguard.nova.tests.unit.troubled import HOSTILE, many, troubled

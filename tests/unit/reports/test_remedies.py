@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackguard.nova.plugins.action.audit import page
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     CATALOGUE,
     INFO,
@@ -21,6 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, remedies
+from ansible_collections.stackguard.nova.plugins.plugin_utils.pages import audit_html as page
 from ansible_collections.stackguard.nova.tests.unit.builders import guest, healthy
 from ansible_collections.stackguard.nova.tests.unit.troubled import troubled
 

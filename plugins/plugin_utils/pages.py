@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Pages for people: their templates, the pages of codes, and files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import tempfile
+import typing as t
+
+import jinja2
+import yaml
+
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, operation_page
+
+ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
+TEMPLATES = os.path.join(ROOT, "roles", "audit", "templates")
+#: What each code means.
+CODES = os.path.join(ROOT, "docs", "codes")
+NAME = "report.html"
+
+
+def audit_html(found: audit.AuditResult, extra: t.Optional[audit_page.Extra] = None) -> str:
+    """Return C(report.html) of an audit."""
+    given = extra or audit_page.Extra(docs=docs({item["code"] for item in found.report["findings"]}))
+    return audit_page.page(found, _render("report.html.j2"), _text("report.css"), _text("report.js"), given)
+
+
+def operation_html(shown: operation_page.OperationRun) -> str:
+    """Return C(report.html) of an operation."""
+    return operation_page.page(shown, _render("operation.html.j2"), _text("report.css"), _text("report.js"))
+
+
+@functools.cache
+def _render(name: str) -> t.Callable[..., str]:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(visible=audit.visible, room_words=audit_page.room_words)
+    return environment.get_template(name).render
+
+
+@functools.cache
+def collection_version() -> t.Optional[str]:
+    """Return the version of this collection, as it was installed or as the checkout has it."""
+    for name, part in (("MANIFEST.json", "collection_info"), ("galaxy.yml", None)):
+        with contextlib.suppress(OSError, yaml.YAMLError, KeyError, TypeError):
+            # JSON is YAML.
+            whole = yaml.safe_load(_read(os.path.join(ROOT, name)))
+            return str((whole[part] if part else whole)["version"])
+    return None
+
+
+def docs(codes: t.Iterable[str]) -> t.Dict[str, str]:
+    """Return the pages of these codes, as they ship with the collection."""
+    found = {}
+    for code in codes:
+        with contextlib.suppress(OSError):
+            found[code] = _read(os.path.join(CODES, f"{code}.md"))
+    return found
+
+
+@functools.cache
+def _text(name: str) -> str:
+    return _read(os.path.join(TEMPLATES, name))
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as stream:
+        return stream.read()
+
+
+def write(path: str, text: str) -> None:
+    """Write a file whole or not at all, for its owner only: it holds names of guests and hosts."""
+    descriptor, temporary = tempfile.mkstemp(prefix=".report-", suffix=".tmp", dir=os.path.dirname(path))
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
