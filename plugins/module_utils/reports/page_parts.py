@@ -34,6 +34,8 @@ visible = audit.visible
 
 #: Rows of a table, and cards, before "more"; names that a sentence or a card has room for.
 FIRST, CARDS, NAMED = 50, 12, 5
+#: Rows of all codes together before "more": a browser makes elements of each. A code has at least so many.
+ROWS, LEAST = 400, 5
 #: In the order of what has to be looked at first.
 RANKS = (BLOCKER, WARNING, INFO, "passed", "none")
 
@@ -117,14 +119,20 @@ def groups(
             {
                 "code": code,
                 "entry": CATALOGUE[code],
-                "first": rows[:FIRST],
-                "rest": rows[FIRST:],
+                "rows": rows,
                 "number": len(rows),
                 "worst": rows[0]["level"],
                 "remedy": shared.pop() if len(shared) == 1 else None,
             }
         )
-    return sorted(result, key=lambda group: (RANKS.index(str(group["worst"])), str(group["code"])))
+    result.sort(key=lambda group: (RANKS.index(str(group["worst"])), str(group["code"])))
+    left = ROWS
+    for group in result:
+        rows = t.cast("t.List[t.Any]", group.pop("rows"))
+        number = min(FIRST, max(LEAST, left))
+        group.update(first=rows[:number], rest=rows[number:])
+        left -= min(number, len(rows))
+    return result
 
 
 def docs_of(found: t.Sequence[t.Mapping[str, t.Any]], docs: t.Mapping[str, str]) -> t.Dict[str, t.Any]:

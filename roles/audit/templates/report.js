@@ -3,9 +3,7 @@
 (function () {
   const all = (selector, inside) => Array.from((inside || document).querySelectorAll(selector));
   const byId = (name) => document.getElementById(name);
-  const findings = all("#findings tr.finding");
   const groups = all("#findings details.group");
-  const marked = all("#do [data-h], #forecast tr[data-h], #memory tr[data-h]");
   const list = byId("hostlist");
   const hosts = list ? Array.from(list.children) : [];
   const squares = all("a.square");
@@ -13,18 +11,76 @@
   const levels = all(".tools input[type=checkbox]");
   const words = new Map();
   const numbersOf = (text) => text.split(" ").filter(Boolean);
-  const inGroup = new Map(groups.map((one) => [one, all("tr.finding", one)]));
-  const ofHost = new Map();
-  for (const row of findings) {
-    if (!ofHost.has(row.dataset.h)) ofHost.set(row.dataset.h, []);
-    ofHost.get(row.dataset.h).push(row);
-  }
+  const total = groups.reduce((sum, group) => sum + Number(group.querySelector(".number").textContent), 0);
   // pick: numbers of hosts, or null for all; its name is what the button shows.
   let pick = null, pickName = "", pickText = "";
 
-  function text(item, more) {
-    if (!words.has(item)) words.set(item, ((more || "") + " " + item.textContent).toLowerCase());
-    return words.get(item);
+  // What is closed is in <noscript>: to a browser with scripts that is one piece of text, and no element is made of it before
+  // it is opened. All names in it are escaped, so that "<" begins an element of ours, and nothing else.
+  const entities = { "&lt;": "<", "&gt;": ">", "&amp;": "&", "&#34;": '"', "&#39;": "'" };
+  const plain = (html) => html.replace(/<[^>]*>/g, " ").replace(/&(?:lt|gt|amp|#34|#39);/g, (one) => entities[one]);
+
+  function unfold(place) {
+    for (const one of all("noscript", place)) if (!one.closest("details.rest")) one.outerHTML = one.textContent;
+    for (const one of all(".copy[hidden]", place)) one.hidden = false;
+  }
+
+  function text(host) {
+    if (!words.has(host)) {
+      const folded = host.querySelector("noscript");
+      words.set(host, (folded ? host.firstElementChild.textContent + " " + plain(folded.textContent) : host.textContent).toLowerCase());
+    }
+    return words.get(host);
+  }
+
+  // The rows of a code: those on the page, and those behind "more", of which each is made where it is shown first.
+  const known = new Map(), STEP = 500;
+  function rowsOf(group) {
+    if (known.has(group)) return known.get(group);
+    const code = group.firstElementChild.textContent;
+    const rows = all("tr.finding", group).map((row) => ({ id: row.id, h: row.dataset.h, level: row.dataset.level, row, rest: false,
+      words: (code + " " + row.textContent).toLowerCase(), fits: true }));
+    const folded = group.querySelector("details.rest > noscript");
+    const html = folded ? folded.textContent : "";
+    for (const part of html.split(/(?=<tr class="finding" )/).slice(1)) {
+      const own = part.slice(0, part.lastIndexOf("</tr>") + 5);
+      const marks = own.match(/^<tr class="finding" id="([^"]*)" data-h="([^"]*)" data-level="([^"]*)"/);
+      rows.push({ id: marks[1], h: marks[2], level: marks[3], html: own, rest: true, words: (code + " " + plain(own)).toLowerCase(), fits: true });
+    }
+    known.set(group, rows);
+    return rows;
+  }
+
+  function rowOf(one) {
+    if (!one.row) {
+      const made = document.createElement("template");
+      made.innerHTML = "<table><tbody>" + one.html + "</tbody></table>";
+      one.row = made.content.querySelector("tr");
+    }
+    return one.row;
+  }
+
+  // Shows so many rows behind "more" that fit the filter; a button shows the next ones.
+  function showRest(group, number) {
+    const more = group.querySelector("details.rest");
+    if (!more) return;
+    let table = more.querySelector("table");
+    if (!table) {
+      table = document.createElement("table");
+      table.className = "findings";
+      table.append(group.querySelector("table.findings thead").cloneNode(true), document.createElement("tbody"));
+      more.append(table);
+    }
+    const fits = rowsOf(group).filter((one) => one.rest && one.fits);
+    table.tBodies[0].replaceChildren(...fits.slice(0, number).map(rowOf));
+    more.firstElementChild.textContent = fits.length + " more";
+    for (const one of all("button", more)) one.remove();
+    if (fits.length <= number) return;
+    const next = document.createElement("button");
+    next.type = "button";
+    next.textContent = "show " + Math.min(STEP, fits.length - number) + " of " + (fits.length - number) + " others";
+    next.addEventListener("click", () => showRest(group, number + STEP));
+    more.append(next);
   }
 
   function filter() {
@@ -33,14 +89,12 @@
     const narrowed = wanted.length > 0 || pick !== null || shownLevels.size < levels.length;
     const hit = new Set();
     let shown = 0;
-    for (const [group, rows] of inGroup) {
-      const code = group.firstElementChild;
+    for (const group of groups) {
       let inside = 0;
-      for (const row of rows) {
-        const fits = shownLevels.has(row.dataset.level) && (pick === null || pick.has(row.dataset.h)) &&
-          wanted.every((word) => text(row, code.textContent).includes(word));
-        if (row.hidden === fits) row.hidden = !fits;
-        if (fits) { inside += 1; hit.add(row.dataset.h); }
+      for (const one of rowsOf(group)) {
+        one.fits = shownLevels.has(one.level) && (pick === null || pick.has(one.h)) && wanted.every((word) => one.words.includes(word));
+        if (!one.rest && one.row.hidden === one.fits) one.row.hidden = !one.fits;
+        if (one.fits) { inside += 1; hit.add(one.h); }
       }
       shown += inside;
       group.hidden = inside === 0;
@@ -48,16 +102,19 @@
     }
     // Few enough to read: show them, those behind "more" too.
     for (const group of groups) {
-      if (group.hidden || !(wanted.length || pick !== null) || shown > 200) continue;
-      if (shown <= 50) group.open = true;
       const more = group.querySelector("details.rest");
-      if (more) more.open = true;
+      if (!group.hidden && (wanted.length || pick !== null) && shown <= 200) {
+        if (shown <= 50) group.open = true;
+        if (more) more.open = true;
+      }
+      if (more && more.open) showRest(group, STEP);
     }
     for (const host of hosts) {
       const mine = pick === null || pick.has(host.dataset.h);
       host.hidden = !(mine && (!wanted.length || hit.has(host.dataset.h) || wanted.every((word) => text(host).includes(word))));
     }
-    for (const item of marked)
+    if (pick !== null) for (const place of all("#do, #forecast, #memory")) unfold(place);
+    for (const item of all("#do [data-h], #forecast tr[data-h], #memory tr[data-h]"))
       item.hidden = pick !== null && !numbersOf(item.dataset.h).some((one) => pick.has(one));
     for (const square of squares) {
       square.classList.toggle("on", pick !== null && pick.has(square.dataset.pick) && pick.size === 1);
@@ -66,7 +123,7 @@
     picked.hidden = pick === null;
     // Names come from anybody: as text, never as markup.
     picked.textContent = "only " + pickName + " \u2715";
-    told.textContent = shown + " of " + findings.length + " findings";
+    told.textContent = shown + " of " + total + " findings";
     keep(narrowed, shownLevels);
   }
 
@@ -92,18 +149,21 @@
 
   // A host opens to everything about it: its findings, as rows of their tables.
   function fill(host) {
-    const place = host.querySelector("ul.links");
-    if (!place || host.dataset.filled) return;
+    if (host.dataset.filled) return;
     host.dataset.filled = "yes";
+    text(host);
+    unfold(host);
+    const place = host.querySelector("ul.links");
+    if (!place) return;
     const table = document.createElement("table"), body = document.createElement("tbody");
     table.className = "findings";
     const head = document.querySelector("#findings table.findings thead");
     if (head) table.append(head.cloneNode(true));
     table.append(body);
-    const mine = ofHost.get(host.dataset.h) || [];
+    const mine = groups.flatMap((group) => rowsOf(group).filter((one) => one.h === host.dataset.h));
     const add = (rows) => {
-      for (const row of rows) {
-        const copy = row.cloneNode(true);
+      for (const one of rows) {
+        const row = rowOf(one), copy = row.cloneNode(true);
         copy.removeAttribute("id");
         copy.hidden = false;
         const cell = copy.querySelector("td.of"), link = document.createElement("a");
@@ -145,10 +205,22 @@
   // A link leads to a row that may be closed away.
   function reveal() {
     if (!location.hash || location.hash.startsWith("#?")) return;
-    const place = byId(decodeURIComponent(location.hash.slice(1)));
+    const name = decodeURIComponent(location.hash.slice(1));
+    let place = byId(name);
+    if (!place) place = behindMore(name);
     if (!place) return;
     for (let one = place; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
     place.scrollIntoView({ block: "center" });
+  }
+
+  function behindMore(name) {
+    for (const group of groups) {
+      const rest = rowsOf(group).filter((one) => one.rest && one.fits), at = rest.findIndex((one) => one.id === name);
+      if (at < 0) continue;
+      showRest(group, Math.max(STEP, at + 1));
+      return rest[at].row;
+    }
+    return null;
   }
 
   function copy(button) {
@@ -175,7 +247,14 @@
   // A page without findings has nothing to search in.
   if (search) search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(filter, 120); });
   for (const box of levels) box.addEventListener("change", filter);
-  for (const host of hosts) host.addEventListener("toggle", () => { if (host.open) fill(host); });
+  // It does not bubble, but it is seen on its way down.
+  document.addEventListener("toggle", (event) => {
+    const one = event.target;
+    if (!one.open) return;
+    if (one.classList.contains("host")) fill(one);
+    else if (one.matches("#findings details.rest")) { if (!one.querySelector("table")) showRest(one.closest("details.group"), STEP); }
+    else if (!one.classList.contains("group")) unfold(one);
+  }, true);
   document.addEventListener("click", (event) => {
     const target = event.target;
     const square = target.closest("[data-pick]");
@@ -195,7 +274,9 @@
   // On paper every row is to be read; a filter that is set stays.
   let before = [];
   addEventListener("beforeprint", () => {
-    before = all("#findings details.group:not([open]), #findings details.rest:not([open]), #forecast details:not([open]), #memory details:not([open])");
+    for (const group of groups) showRest(group, Infinity);
+    for (const place of all("#forecast, #memory, #servers")) unfold(place);
+    before = all("#findings details.group:not([open]), #findings details.rest:not([open]), #forecast details:not([open]), #memory details:not([open]), #servers details:not([open])");
     for (const one of before) one.open = true;
     const cut = document.querySelector(".cut");
     if (cut) cut.textContent = hosts.length > 25 ? "The other " + (hosts.length - 25) + " hosts are on the page and in report.csv." : "";
@@ -206,6 +287,6 @@
   if (search) restore();
   // Nothing is filtered yet: a thousand hosts need no look.
   if (search && (search.value || pick !== null || levels.some((box) => !box.checked))) filter();
-  else if (search) told.textContent = findings.length + " of " + findings.length + " findings";
+  else if (search) told.textContent = total + " of " + total + " findings";
   reveal();
 })();
