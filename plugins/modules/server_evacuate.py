@@ -74,7 +74,8 @@ options:
     description: Directory of this run with the facts of the hosts.
   report_dir:
     type: path
-    description: Directory for C(report.json), C(report.html) and C(placements.json), and for C(plan.json) in check mode.
+    description: Directory for C(report.json), C(report.html) and C(placements.json). In check mode also for
+      C(plan.json).
   state_dir:
     type: path
     default: /var/lib/stackguard

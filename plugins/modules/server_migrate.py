@@ -158,8 +158,8 @@ options:
     description: URL of Nova's API database. Needed to read pins before release 29; without it they stay unchecked.
   report_dir:
     type: path
-    description: Directory on the controller. The module writes C(report.html) into it for a playbook (O(prefix)). In check
-      mode it writes C(plan.json) as well, with its C(plan_sha256).
+    description: Directory on the controller. The module writes C(report.html) into it for a playbook (O(prefix)). In
+      check mode it writes C(plan.json) as well, with its C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.server_evacuate

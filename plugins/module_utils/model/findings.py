@@ -363,6 +363,13 @@ class Unchecked:
     reason: str
 
 
+class CountedOnly(Unchecked):
+    """Rows of a code that were counted, and not listed or not compared: of each it is not known which one it is.
+
+    A report says it in the reason alone. What compares reports of two days decides by this type.
+    """
+
+
 @dataclasses.dataclass(frozen=True)
 class Checked:
     """The outcome of one check or of many: findings, and what could not be decided."""

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-#: What is said of findings that were only counted: a comparison with another day cannot go by them.
+#: What people read of findings that were only counted. Programs go by findings.CountedOnly.
 NOT_LISTED = "more were found and are not listed"
 NOT_LOOKED_AT = "more rows were counted and not compared"
 

@@ -25,6 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     SEVERITIES,
     WARNING,
     Checked,
+    CountedOnly,
     Finding,
     Override,
     Subject,
@@ -130,7 +131,8 @@ def as_earlier(found: AuditResult) -> changes.Earlier:
         for item, entry in zip(found.report["findings"], ordered(found.checked.findings))
         if entry.severity == BLOCKER and not overridden(entry, found.overrides)
     }
-    return changes.Earlier(changes.scope_plain(found.scope), found.report, frozenset(standing))
+    counted = [item.code for item in found.checked.unchecked if isinstance(item, CountedOnly)]
+    return changes.Earlier(changes.scope_plain(found.scope, counted), found.report, frozenset(standing))
 
 
 def _known_starts(starts: t.Sequence[Start]) -> t.Dict[str, t.Optional[str]]:

@@ -16,7 +16,6 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER, REPORT_SCHEMA
-from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import NOT_LISTED, NOT_LOOKED_AT
 from ansible_collections.stackguard.nova.plugins.module_utils.records.history import Kept
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import remedies
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import Scope, moment
@@ -121,13 +120,16 @@ def _looked_at(entry: Earlier) -> None:
         str(item["reason"]).join(_undecided_key(item))
 
 
+#: In a scope: codes of which rows were counted, and not listed or not compared.
+COUNTED = "counted"
 _SCOPE = ("cloud", "region", "hosts", "unread_hosts", "requested", "read", "missing", "stores")
 NOTHING = Changes(None, ("there is no earlier report",), (), (), 0, None, ())
 
 
-def scope_plain(scope: Scope) -> t.Dict[str, t.Any]:
-    """Return what of a scope must be the same for a comparison."""
+def scope_plain(scope: Scope, counted: t.Iterable[str] = ()) -> t.Dict[str, t.Any]:
+    """Return what of a scope decides about a comparison. ``counted``: codes of which rows were only counted."""
     return {
+        COUNTED: sorted(set(counted)),
         "cloud": scope.name.cloud,
         "region": scope.name.region,
         "hosts": list(scope.hosts),
@@ -244,6 +246,8 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
         )
         if then.scope[name] != now.scope[name]
     ]
+    if COUNTED not in then.scope:
+        reasons.append("the earlier report does not say what was only counted: another version wrote it")
     if now.scope["cloud"] is None and not now.scope["stores"]:
         reasons.append("it is not known which cloud this is: neither its name nor its databases")
     for entry, which in ((now, "this time"), (then, "then")):
@@ -259,11 +263,8 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
 def _gaps(entry: Earlier) -> bool:
     """Whether anything that was to be read was not, or was only counted."""
     unread = any(remedies.rule_of(str(item["code"])).phase == "read" for item in entry.report["findings"])
-    counted = any(words in str(item["reason"]) for item in entry.report["unchecked"] for words in _COUNTED)
+    counted = entry.scope.get(COUNTED)
     return bool(unread or counted or entry.scope["unread_hosts"] or entry.scope["missing"])
-
-
-_COUNTED = (NOT_LISTED, NOT_LOOKED_AT)
 
 
 def _undecided(entry: Earlier) -> t.Set[t.Tuple[str, str]]:

@@ -158,13 +158,31 @@ def test_more_of_one_key_than_before_is_new():
 
 
 def test_what_was_only_counted_is_doubt():
+    item = findings.CountedOnly("SG201", "all", "5 more, in whatever words")
+    whole = [judged(lost(1)), judged(lost(1), LATER)]
+    then, now = (dataclasses.replace(one, checked=one.checked + findings.Checked((), (item,))) for one in whole)
+    found = compared(now, then)
+    assert found.because == ("not everything was read this time", "not everything was read then")
+    assert compared(whole[1], whole[0]).comparable
+
+
+def test_the_words_of_a_reason_decide_nothing():
     then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
     entry = {"code": "SG201", "object": "all", "reason": "5 more were found and are not listed"}
     then, now = (
         dataclasses.replace(one, report={**one.report, "unchecked": [*one.report["unchecked"], entry]})
         for one in (then, now)
     )
-    assert not changes.changes(now, changes.History((then,))).comparable
+    assert changes.changes(now, changes.History((then,))).comparable
+
+
+def test_a_report_that_does_not_say_what_was_only_counted_excuses_nothing():
+    then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
+    older = {key: value for key, value in then.scope.items() if key != changes.COUNTED}
+    found = changes.changes(now, changes.History((dataclasses.replace(then, scope=older),)))
+    assert found.because == ("the earlier report does not say what was only counted: another version wrote it",)
+    assert found.new_blockers == 0
+    assert audit.fails("block", "new_blocker", found)
 
 
 def test_what_is_undecided_now_and_was_decided_then_is_doubt():
@@ -265,3 +283,9 @@ def test_a_history_that_is_no_directory_is_damaged(tmp_path):
     found = changes.changes(audit.as_earlier(judged(lost(1), LATER)), loaded(tmp_path / "history"))
     assert not found.comparable
     assert "damaged" in found.because[0]
+
+
+@pytest.mark.parametrize(("at_most", "counted"), [(2, ["SG401"]), (None, [])])
+def test_a_report_says_of_which_codes_rows_were_only_counted(at_most, counted):
+    some = healthy(hosts=2, guests=3).change("servers", None, pinned_availability_zone=None)
+    assert audit.as_earlier(audit.audited(some.bundle, (), at_most)).scope[changes.COUNTED] == counted

@@ -15,7 +15,13 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import zones
 from ansible_collections.stackguard.nova.plugins.module_utils.model import releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudFacts, ZoneFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Subject, Unchecked, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    Checked,
+    CountedOnly,
+    Subject,
+    Unchecked,
+    finding,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import NOT_LISTED
 
@@ -76,7 +82,7 @@ def _pins(bundle: Bundle, at_most: t.Optional[int]) -> Items:
             yield entry
     for code, number in sorted(told.items()):
         if at_most is not None and number > at_most:
-            yield Unchecked(code, "all", f"{number - at_most} {NOT_LISTED}")
+            yield CountedOnly(code, "all", f"{number - at_most} {NOT_LISTED}")
 
 
 def _unread(cloud: t.Optional[CloudFacts]) -> t.Optional[str]:

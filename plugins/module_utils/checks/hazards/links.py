@@ -35,6 +35,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     Checked,
+    CountedOnly,
     Finding,
     Override,
     Subject,
@@ -121,7 +122,7 @@ def _judged(links: Links, at_most: t.Optional[int]) -> t.List[Item]:
             items.append(item(wrong, links.verdict(wrong)))
     for code, number in sorted(told.items()):
         if at_most is not None and number > at_most:
-            items.append(Unchecked(code, "all", f"{number - at_most} {NOT_LISTED}"))
+            items.append(CountedOnly(code, "all", f"{number - at_most} {NOT_LISTED}"))
     return items
 
 
@@ -293,7 +294,7 @@ def _undecided_in(links: Links, cell: CellLinks) -> Items:
     for code, total in sorted(cell.totals.items()):
         more = total - len(_rows_of(cell, code))
         if more > 0:
-            yield Unchecked(code, place, f"{more} {NOT_LOOKED_AT}")
+            yield CountedOnly(code, place, f"{more} {NOT_LOOKED_AT}")
 
 
 def _codes_of(part: str) -> t.Sequence[str]:
