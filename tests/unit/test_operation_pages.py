@@ -79,6 +79,26 @@ def test_a_page_without_findings_has_nothing_to_search_and_no_error(browser, tmp
     assert shown.errors == []
 
 
+def test_a_long_name_breaks_no_other_column(browser, tmp_path):
+    shown = opened(browser, evacuated(name=HOSTILE_NAME * 4), tmp_path)
+    shown.send("Emulation.setDeviceMetricsOverride", width=1250, height=1400, deviceScaleFactor=1, mobile=False)
+    shown.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    cells = "document.querySelectorAll('.servers [data-label] bdi, .changed del')"
+    assert set(shown.run(f"Array.from({cells}, (one) => one.getClientRects().length)")) == {1}
+
+
+def test_paper_has_the_history_and_no_text_larger_than_its_head(browser, tmp_path):
+    shown = opened(browser, evacuated(), tmp_path)
+    shown.send("Emulation.setEmulatedMedia", media="print")
+    try:
+        shown.run("dispatchEvent(new Event('beforeprint'))")
+        assert shown.run("document.querySelector('#events details').open") is True
+        size = "Array.from(document.querySelectorAll('{}'), (one) => parseFloat(getComputedStyle(one).fontSize))"
+        assert max(shown.run(size.format(".parts li, .legend li"))) < min(shown.run(size.format("h2")))
+    finally:
+        shown.send("Emulation.setEmulatedMedia", media="")
+
+
 def test_findings_are_searched_as_in_an_audit(browser, tmp_path):
     shown = opened(browser, renamed(), tmp_path)
     shown.run("document.getElementById('search').value = 'no-such-word'")

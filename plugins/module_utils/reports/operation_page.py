@@ -15,6 +15,7 @@ import re
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import OF_MACHINE
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, page_parts
@@ -168,7 +169,7 @@ def page(shown: OperationRun, render: page_parts.Render, style: str, script: str
     standing = [item for item in items if item.severity != findings.INFO and not findings.overridden(item, overrides)]
     steps = _steps(shown)
     servers = _servers(shown)
-    ended = _ended(shown)
+    ended, proofs = _ended(shown), _proofs(shown)
     return page_parts.framed(
         render,
         style,
@@ -189,7 +190,8 @@ def page(shown: OperationRun, render: page_parts.Render, style: str, script: str
         notes=[visible(str(note)) for note in (shown.plan or {}).get("notes") or ()],
         bar=page_parts.bar([(word, _in(steps, word)) for word in STEP_WORDS.values()]),
         step_words=", ".join(f"{_in(steps, word)} {word}" for word in STEP_WORDS.values() if _in(steps, word)),
-        proofs=_proofs(shown),
+        proofs=proofs,
+        fence_proof=any(proof["what"] == FENCE_PROOF for proof in proofs),
         servers={"first": servers[:FIRST], "rest": servers[FIRST:]},
         server_bar=_server_bar(servers),
         cards=page_parts.cards(audit.entries(standing), hosts.of),
@@ -221,7 +223,7 @@ def _subject(shown: OperationRun) -> str:
 def _ended(shown: OperationRun) -> Ended:
     found = STATES.get(shown.state)
     if found is None:
-        return Ended(visible(shown.state), BLOCK if shown.result.get("failed") else None, "")
+        return Ended(visible(shown.state), BLOCK if shown.result.get("failed") else WARN, "")
     failed = shown.result.get("failed") and found.look is None
     return dataclasses.replace(found, look=BLOCK) if failed else found
 
@@ -353,6 +355,9 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
 }
 
 
+FENCE_PROOF = "fence proof"
+
+
 def _proofs(shown: OperationRun) -> t.List[t.Dict[str, str]]:
     """What was read back, by whom and when. Of a step that is not done there is no proof."""
     rows = list(_fence_proofs(shown))
@@ -383,8 +388,9 @@ def _fence_proofs(shown: OperationRun) -> t.Iterator[t.Dict[str, str]]:
         clusters = proof.get("clusters") or {}
         covers = "; ".join(f"Ceph {fsid}: {in_words({'addresses': found})}" for fsid, found in sorted(clusters.items()))
         words = f"{proof.get('kind')} of {proof.get('host')}, read on {proof.get('source')}: {proof.get('read')}. "
-        words += f"It covers {covers}." if covers else "It covers the whole machine."
-        yield _proof("fence proof", words, str(proof.get("at")))
+        machine = proof.get("kind") in OF_MACHINE
+        words += f"It covers {'the whole machine' if machine else covers or 'nothing that the journal names'}."
+        yield _proof(FENCE_PROOF, words, str(proof.get("at")))
     if isinstance(attested, dict):
         words = f"No proof, but a statement of {attested.get('by')}: {attested.get('reason')}"
         yield _proof("attestation", words, str(attested.get("at")))
@@ -508,7 +514,7 @@ def _ways(shown: OperationRun, steps: t.Sequence[Json]) -> t.Iterator[t.Dict[str
         first = "Settle what is listed below, then check again" if shown.state not in PUT_BACK else "To try again"
         yield _row(f"{first}, {_OTHERS}:", _command(shown, check=True))
     elif shown.state == "unknown":
-        yield _row(f"To see where it stands, {_OTHERS}:", _command(shown, action="status"))
+        yield _row(f"To see its state, {_OTHERS}:", _command(shown, action="status"))
 
 
 def _afterwards(shown: OperationRun) -> t.Iterator[t.Dict[str, t.Any]]:

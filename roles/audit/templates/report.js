@@ -276,7 +276,7 @@
   addEventListener("beforeprint", () => {
     for (const group of groups) showRest(group, Infinity);
     for (const place of all("#forecast, #memory, #servers")) unfold(place);
-    before = all("#findings details.group:not([open]), #findings details.rest:not([open]), #forecast details:not([open]), #memory details:not([open]), #servers details:not([open])");
+    before = all("#findings details.group:not([open]), #findings details.rest:not([open]), #forecast details:not([open]), #memory details:not([open]), #servers details:not([open]), #events details:not([open])");
     for (const one of before) one.open = true;
     const cut = document.querySelector(".cut");
     if (cut) cut.textContent = hosts.length > 25 ? "The other " + (hosts.length - 25) + " hosts are on the page and in report.csv." : "";

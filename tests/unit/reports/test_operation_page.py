@@ -124,6 +124,32 @@ def test_a_proof_of_addresses_names_its_clusters():
     assert "Ceph fsid-1: addresses: 192.0.2.1:0/0" in shown(dataclasses.replace(run, journal=journal)).text
 
 
+def test_a_proof_of_addresses_without_a_cluster_covers_nothing():
+    run = evacuated()
+    proof = {**run.journal["memory"]["proof"], "kind": "blocklist", "clusters": {}}
+    journal = {**run.journal, "memory": {**run.journal["memory"], "proof": proof}}
+    text = shown(dataclasses.replace(run, journal=journal)).text
+    assert "It covers nothing that the journal names." in text
+    assert "whole machine" not in text
+
+
+def test_a_state_that_the_page_does_not_know_is_never_green():
+    run = renamed(state="half-way")
+    for failed, look in ((False, "warn"), (True, "block")):
+        result = {**run.result, "state": "half-way", "failed": failed}
+        assert f'class="verdict {look}"' in operation_html(dataclasses.replace(run, report=None, result=result))
+
+
+def test_only_a_page_with_a_fence_proof_speaks_of_the_fence():
+    again = "A resume reads the fence again"
+    assert again in shown(evacuated()).text
+    assert again not in shown(renamed()).text
+
+
+def test_a_server_has_labels_where_its_table_has_no_head():
+    assert '<td data-label="from"><bdi>compute1</bdi></td><td data-label="to"></td>' in operation_html(evacuated())
+
+
 def test_an_attestation_is_never_called_a_proof():
     run = evacuated()
     about = {**run.journal["about"], "attested": {"by": "ann", "reason": "burnt", "at": "2026-11-21T06:00:00Z"}}
