@@ -9,6 +9,7 @@ A code that could not be decided, because a source was not read or failed, is to
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
@@ -24,9 +25,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
     names,
     storage,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import CATALOGUE, Checked, Unchecked
-from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import COMPUTE, Index, Items, gather
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import COMPUTE, Index, Item, Items, gather
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 
 #: Codes that nothing can be said of without the compute hosts; the other sources' checks say so themselves.
@@ -47,30 +48,60 @@ AUDITED = (
 )
 
 
-def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
-    """Check everything that was read. ``at_most``: wrong links of one code that are listed; None: all."""
+@dataclasses.dataclass(frozen=True)
+class Looked:
+    """What was found, and what nova-compute would do on each host."""
+
+    checked: Checked
+    starts: t.List[forecast.Start]
+
+
+def look(
+    bundle: Bundle,
+    at_most: t.Optional[int] = None,
+    also: t.Callable[[str, HostFacts], None] = lambda _name, _facts: None,
+) -> Looked:
+    """Check everything that was read. ``at_most``: wrong links of one code that are listed; None: all.
+
+    All that looks at the guests of a host does it while that host is at hand, ``also`` too (by inventory name): see
+    :func:`identity.check`.
+    """
     index = Index(bundle)
-    checked = (
-        identity.check(bundle, coverage.host_gaps)
-        + names.check(bundle)
-        + in_flight.check(bundle)
-        + links.check(bundle, at_most)
-    )
-    checked += definition.check(bundle)
+    told: t.Dict[str, forecast.Start] = {}
+    defined: t.List[Item] = []
+    crowded: t.List[Item] = []
+
+    def each(name: str, facts: HostFacts) -> None:
+        told[name] = forecast.start(index, facts)
+        defined.extend(definition.host_items(bundle, facts))
+        crowded.extend(memory.crowded(name, facts))
+        also(name, facts)
+
+    checked = identity.check(bundle, coverage.host_gaps, index, each)
+    checked += names.check(bundle, index) + in_flight.check(bundle, index) + links.check(bundle, at_most)
     checked += (
-        host_zones.check(bundle, at_most)
-        + gather(memory.crowded(bundle))
+        gather([*defined, *definition.unread(bundle)])
+        + host_zones.check(bundle, at_most)
+        + gather(crowded)
         + gather(_ceph(index))
         + gather(leftovers.check(index))
         + gather(_unread(index))
     )
-    return once(checked)
+    return Looked(once(checked), _all_starts(bundle, told))
+
+
+def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:
+    """Check everything that was read: what :func:`look` found."""
+    return look(bundle, at_most).checked
 
 
 def starts(bundle: Bundle) -> t.List[forecast.Start]:
     """Return what nova-compute would do on each host, by inventory name: of one that did not answer it is not known."""
     index = Index(bundle)
-    told = {name: forecast.start(index, facts) for name, facts in bundle.hosts.items()}
+    return _all_starts(bundle, {name: forecast.start(index, facts) for name, facts in bundle.hosts.items()})
+
+
+def _all_starts(bundle: Bundle, told: t.Dict[str, forecast.Start]) -> t.List[forecast.Start]:
     told.update({name: forecast.untold(name, reason) for name, reason in bundle.unreachable.items()})
     return [told[name] for name in sorted(told)]
 

@@ -61,6 +61,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts i
     Resolution,
     Unit,
     Unread,
+    from_hint,
     from_plain,
     to_plain,
 )
@@ -150,6 +151,7 @@ __all__ = [
     "Unit",
     "Unread",
     "ZoneFacts",
+    "from_hint",
     "from_plain",
     "load_bundle",
     "to_plain",
@@ -157,6 +159,21 @@ __all__ = [
 
 #: Version of the evidence bundle's JSON. A reader refuses a bundle it does not know.
 SCHEMA = 1
+
+
+_T = t.TypeVar("_T")
+
+
+def _compact(cls: t.Type[_T]) -> t.Type[_T]:
+    """Make the instances of a dataclass have no dictionary: of some there are a million.
+
+    As C(dataclass(slots=True)) of newer Pythons does it; C(__slots__) by hand is no way where fields have defaults.
+    """
+    names = tuple(field.name for field in dataclasses.fields(t.cast(t.Any, cls)))
+    body = {key: value for key, value in vars(cls).items() if key not in (*names, "__dict__", "__weakref__")}
+    # Copies and pickles are made as the fields say: a frozen class has no other way to set them.
+    body.update(__slots__=names, __reduce__=lambda self: (type(self), tuple(getattr(self, name) for name in names)))
+    return t.cast("t.Type[_T]", type(cls.__name__, cls.__bases__, body))
 
 
 # --- read from Nova's databases -------------------------------------------------------------------------------
@@ -194,6 +211,7 @@ class ComputeNodeRow:
     deleted: int
 
 
+@_compact
 @dataclasses.dataclass(frozen=True)
 class InstanceRow:
     """A row of a cell's C(instances). ``compute_id`` is None also where the column does not exist (before 28)."""
@@ -532,6 +550,7 @@ class ServerGroup:
     members: t.List[str]
 
 
+@_compact
 @dataclasses.dataclass(frozen=True)
 class ApiServer:
     """A server as the administrator sees it."""

@@ -11,6 +11,7 @@ Python 3.9 and the standard library only.
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import typing as t
 
@@ -553,7 +554,14 @@ def to_plain(value: t.Any) -> t.Any:
     if issubclass(cls, (list, tuple)):
         return [to_plain(item) for item in value]
     names = _names(cls)
-    return value if names is None else {name: to_plain(getattr(value, name)) for name in names}
+    if names is not None:
+        return {name: to_plain(getattr(value, name)) for name in names}
+    # What is read again whenever it is looked at (records/stored.py).
+    if isinstance(value, collections.abc.Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, collections.abc.Sequence) and not isinstance(value, (str, bytes)):
+        return [to_plain(item) for item in value]
+    return value
 
 
 def _names(cls: type) -> t.Optional[t.Tuple[str, ...]]:
@@ -575,6 +583,13 @@ def from_plain(cls: t.Type[_T], data: t.Any, where: str = "") -> _T:
     except _MismatchError:
         # Where exactly, only the slow way knows.
         return _from_plain(cls, data, where)
+
+
+def from_hint(hint: t.Any, data: t.Any, where: str) -> t.Any:
+    """Build what a field of facts is declared to hold, as :func:`from_plain` does. Raises :class:`FactsError`."""
+    if dataclasses.is_dataclass(hint):
+        return from_plain(t.cast(type, hint), data, where)
+    return _convert(hint, data, where)
 
 
 def _from_plain(cls: t.Type[_T], data: t.Any, where: str) -> _T:
@@ -656,19 +671,29 @@ def _quick(cls: type) -> _Converter:
 
 
 def _quick_class(cls: type) -> _Converter:
-    hints = _hints(cls)
-    converters = {name: _quick_hint(hint) for name, hint in hints.items()}
+    # What is taken as it is, by its exact class (a bool is no int here), and what converts anything else.
+    exact = {name: _as_it_is(hint) for name, hint in _hints(cls).items()}
+    converters = {name: _quick_hint(hint) for name, hint in _hints(cls).items()}
 
     def convert(data: t.Any) -> t.Any:
         if not isinstance(data, dict):
             raise _MismatchError
+        values = dict(data)
         try:
-            return cls(**{name: converters[name](value) for name, value in data.items()})
+            for name, value in data.items():
+                if value.__class__ not in exact[name]:
+                    values[name] = converters[name](value)
+            return cls(**values)
         except (KeyError, TypeError) as error:
             # An unknown field, or one that is missing.
             raise _MismatchError from error
 
     return convert
+
+
+def _as_it_is(hint: t.Any) -> t.FrozenSet[type]:
+    kinds = t.get_args(hint) if t.get_origin(hint) is t.Union else (hint,)
+    return frozenset(kind for kind in kinds if kind in _SCALARS)
 
 
 def _quick_hint(hint: t.Any) -> _Converter:
@@ -678,7 +703,7 @@ def _quick_hint(hint: t.Any) -> _Converter:
         return lambda data: None if data is None else inner(data)
     if origin is list:
         item = _quick_hint(t.get_args(hint)[0])
-        return lambda data: [item(entry) for entry in _checked(data, (list, tuple))]
+        return lambda data: list(map(item, _checked(data, (list, tuple))))
     if origin is dict:
         value = _quick_hint(t.get_args(hint)[1])
         return lambda data: {str(key): value(entry) for key, entry in _checked(data, dict).items()}

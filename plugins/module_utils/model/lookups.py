@@ -164,6 +164,81 @@ def _by(rows: t.Iterable[_Row], key: t.Callable[[_Row], t.Any]) -> t.Dict[t.Any,
     return result
 
 
+class InstanceRows(t.Mapping[t.Any, t.List[t.Tuple[CellFacts, InstanceRow]]]):
+    """Rows of instances by something of theirs, each with its cell. The pairs are made when they are asked for.
+
+    There may be a million rows: most of what they are found by here has one, which is kept without a list.
+    """
+
+    def __init__(
+        self, cells: t.Iterable[CellFacts], key: t.Callable[[InstanceRow], t.Any], with_deleted: bool = True
+    ) -> None:
+        self._cells: t.List[t.Tuple[CellFacts, t.Dict[t.Any, t.Union[InstanceRow, t.List[InstanceRow]]]]] = []
+        for cell in cells:
+            found: t.Dict[t.Any, t.Union[InstanceRow, t.List[InstanceRow]]] = {}
+            for row in cell.instances or []:
+                if row.deleted and not with_deleted:
+                    continue
+                before = found.setdefault(key(row), row)
+                if before is row:
+                    continue
+                if isinstance(before, list):
+                    before.append(row)
+                else:
+                    found[key(row)] = [before, row]
+            self._cells.append((cell, found))
+        self._first = self._cells[0] if len(self._cells) == 1 else None
+
+    def __getitem__(self, key: t.Any) -> t.List[t.Tuple[CellFacts, InstanceRow]]:
+        result: t.List[t.Tuple[CellFacts, InstanceRow]] = []
+        for cell, found in self._cells:
+            rows = found.get(key)
+            if isinstance(rows, list):
+                result += [(cell, row) for row in rows]
+            elif rows is not None:
+                result.append((cell, rows))
+        if not result:
+            raise KeyError(key)
+        return result
+
+    def get(self, key: t.Any, default: t.Any = None) -> t.Any:
+        """Return its rows, as any mapping does: most that is looked for is one row of the only cell."""
+        if self._first is not None:
+            cell, found = self._first
+            rows = found.get(key)
+            if rows is None:
+                return default
+            return [(cell, row) for row in rows] if isinstance(rows, list) else [(cell, rows)]
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def __iter__(self) -> t.Iterator[t.Any]:
+        if self._first is not None:
+            return iter(self._first[1])
+        return iter(dict.fromkeys(key for _cell, found in self._cells for key in found))
+
+    def __len__(self) -> int:
+        return sum(1 for _key in self)
+
+
+class _Live(t.Collection[t.Tuple[CellFacts, InstanceRow]]):
+    """Live instances, each with its cell."""
+
+    def __init__(self, cells: t.Sequence[CellFacts]) -> None:
+        self._all = cells
+
+    def __iter__(self) -> t.Iterator[t.Tuple[CellFacts, InstanceRow]]:
+        return ((cell, row) for cell in self._all for row in cell.instances or [] if not row.deleted)
+
+    def __len__(self) -> int:
+        return sum(1 for _pair in self)
+
+    def __contains__(self, item: object) -> bool:
+        return any(item == pair for pair in self)
+
+
 class Index:
     """A bundle, with its rows indexed. What is unread is None or an empty list, as each property says."""
 
@@ -306,20 +381,19 @@ class Index:
     # --- instances and migrations
 
     @functools.cached_property
-    def instances(self) -> t.List[t.Tuple[CellFacts, InstanceRow]]:
+    def instances(self) -> t.Collection[t.Tuple[CellFacts, InstanceRow]]:
         """Live instances of all cells."""
-        return [(cell, row) for cell in self.cells or [] for row in cell.instances or [] if not row.deleted]
+        return _Live(self.cells or [])
 
     @functools.cached_property
-    def instances_by_host(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, InstanceRow]]]:
+    def instances_by_host(self) -> InstanceRows:
         """Live instances by host."""
-        return _by(self.instances, lambda item: item[1].host)
+        return InstanceRows(self.cells or [], lambda row: row.host, with_deleted=False)
 
     @functools.cached_property
-    def instance_rows_by_uuid(self) -> t.Dict[t.Any, t.List[t.Tuple[CellFacts, InstanceRow]]]:
+    def instance_rows_by_uuid(self) -> InstanceRows:
         """All instance rows, soft-deleted ones too, by uuid."""
-        rows = [(cell, row) for cell in self.cells or [] for row in cell.instances or []]
-        return _by(rows, lambda item: item[1].uuid)
+        return InstanceRows(self.cells or [], lambda row: row.uuid)
 
     @functools.cached_property
     def migrations(self) -> t.List[t.Tuple[str, MigrationRow]]:

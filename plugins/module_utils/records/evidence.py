@@ -25,10 +25,12 @@ taken for those of a host that does not answer now.
 
 from __future__ import annotations
 
+import collections.abc
 import contextlib
 import dataclasses
 import glob
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -54,6 +56,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     load_bundle,
     to_plain,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.records import stored
 
 HOSTS = "hosts"
 UNREACHABLE = "unreachable"
@@ -92,6 +95,10 @@ def save_text(directory: str, relative: str, text: str) -> str:
 
 
 def _write(path: str, text: str, directory: str) -> None:
+    _write_pieces(path, [text], directory)
+
+
+def _write_pieces(path: str, pieces: t.Iterable[str], directory: str) -> None:
     folder = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -99,7 +106,7 @@ def _write(path: str, text: str, directory: str) -> None:
     descriptor, temporary = tempfile.mkstemp(prefix=".part-", suffix=".tmp", dir=folder)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
+            stream.writelines(pieces)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
@@ -186,8 +193,29 @@ def save_whole(directory: str, bundle: Bundle) -> str:
     """Write all of the evidence as one file, beside its parts, and return its path. Raises OSError."""
     path = os.path.join(directory, WHOLE)
     # In one line: json indents in Python, which takes minutes for a large cloud.
-    _write(path, json.dumps(to_plain(bundle), sort_keys=True) + "\n", directory)
+    _write_pieces(path, itertools.chain(_pieces(bundle), ["\n"]), directory)
     return path
+
+
+def _pieces(value: t.Any) -> t.Iterator[str]:
+    """Yield what json.dumps makes of facts with sorted keys, record by record: no large cloud is text at once."""
+    if isinstance(value, stored.DEEP):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, collections.abc.Mapping):
+        members = {str(key): item for key, item in value.items()}
+        for number, key in enumerate(sorted(members)):
+            yield f"{', ' if number else '{'}{json.dumps(key)}: "
+            yield from _pieces(members[key])
+        yield "}" if members else "{}"
+    elif isinstance(value, collections.abc.Sequence) and not isinstance(value, str):
+        empty = True
+        for item in value:
+            yield "[" if empty else ", "
+            yield from _pieces(item)
+            empty = False
+        yield "[]" if empty else "]"
+    else:
+        yield json.dumps(to_plain(value), sort_keys=True)
 
 
 def relative(folder: str, inventory_name: str) -> str:
@@ -265,14 +293,24 @@ def load(path: str) -> Bundle:
     Raises FactsError.
     """
     if not os.path.isdir(path):
-        return load_bundle(_load_json(path))
+        return _load_whole(path)
     parts = (HOSTS, UNREACHABLE, CLOUD, DATABASES, LINKS, OPERATIONS, FAILURES)
     if any(os.path.exists(os.path.join(path, part)) for part in parts):
         return load_dir(path)
     whole = os.path.join(path, WHOLE)
     # Slices of one job know nothing of one another: each has a directory of its own.
     slices = [] if os.path.exists(whole) else sorted(glob.glob(os.path.join(glob.escape(path), "*", WHOLE)))
-    return merge([load_bundle(_load_json(one)) for one in slices]) if slices else load_bundle(_load_json(whole))
+    return merge([_load_whole(one) for one in slices]) if slices else _load_whole(whole)
+
+
+def _load_whole(path: str) -> Bundle:
+    try:
+        return stored.load(path)
+    except FactsError:
+        if not os.path.isfile(path) or os.path.getsize(path) > stored.IN_MEMORY:
+            raise
+        # What exactly is wrong, and where, is told of the file as a whole.
+        return load_bundle(_load_json(path))
 
 
 def merge(bundles: t.Sequence[Bundle]) -> Bundle:

@@ -17,7 +17,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import audit
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.forecast import STARTS, Start
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     BLOCKER,
     CATALOGUE,
@@ -105,9 +105,15 @@ class TodoEntry:
 
 def audited(bundle: Bundle, overrides: t.Sequence[Override] = (), at_most: t.Optional[int] = None) -> AuditResult:
     """Decide everything from the evidence."""
-    checked = audit.check(bundle, at_most)
+    measured: t.Dict[str, capacity_outlook.Measured] = {}
+
+    def measure(name: str, facts: HostFacts) -> None:
+        measured[name] = capacity_outlook.measure(facts)
+
+    looked = audit.look(bundle, at_most, measure)
+    checked = looked.checked
     hosts = len({*bundle.hosts, *bundle.unreachable})
-    starts = tuple(audit.starts(bundle))
+    starts = tuple(looked.starts)
     standing = [item for item in checked.findings if not overridden(item, overrides)]
     ways = tuple(remedies.merged(standing, _known_starts(starts), _same_hosts(bundle)))
     told = report(checked, bundle.collected_at, hosts, servers(bundle), overrides)
@@ -115,7 +121,7 @@ def audited(bundle: Bundle, overrides: t.Sequence[Override] = (), at_most: t.Opt
         {**told, "remedies": [_ways_plain(way) for way in ways]},
         checked,
         starts,
-        tuple(capacity_outlook.zones(bundle)),
+        tuple(capacity_outlook.zones(bundle, measured)),
         tuple(overrides),
         ways,
         scope(bundle),

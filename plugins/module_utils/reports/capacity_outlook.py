@@ -62,9 +62,24 @@ class Zone:
         return sum(1 for host in self.hosts if host.no_room)
 
 
-def zones(bundle: Bundle) -> t.List[Zone]:
-    """Return all zones with their hosts, those that did not answer too."""
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What each running guest of a host takes of small pages, and the host's account of its room; None: unread."""
+
+    guests: t.Optional[t.List[int]]
+    account: t.Optional[t.Dict[str, int]]
+
+
+def measure(facts: HostFacts) -> Measured:
+    """Return what is needed of a host and its guests."""
     request = EvacuationRequest(host="")
+    return Measured(_guests(facts, request), room(facts, request, ()))
+
+
+def zones(bundle: Bundle, measured: t.Optional[t.Mapping[str, Measured]] = None) -> t.List[Zone]:
+    """Return all zones with their hosts, those that did not answer too. ``measured``: of each host that was read."""
+    if measured is None:
+        measured = {name: measure(facts) for name, facts in bundle.hosts.items()}
     known = zones_of(bundle)
     groups: t.Dict[str, t.List[HostOutlook]] = {}
     sizes: t.Dict[str, t.List[int]] = {}
@@ -72,15 +87,14 @@ def zones(bundle: Bundle) -> t.List[Zone]:
         facts = bundle.hosts.get(key)
         name = (conf_host(facts) if facts else None) or key
         zone = UNREAD_ZONES if known is None else " + ".join(sorted(known.get(name, {}))) or NO_ZONE
-        guests = _guests(facts, request)
-        sizes[key] = guests or []
-        groups.setdefault(zone, []).append(_host(key, name, zone, facts, guests, bundle, request))
+        seen = measured.get(key, Measured(None, None))
+        sizes[key] = seen.guests or []
+        groups.setdefault(zone, []).append(_host(key, name, zone, facts, seen, bundle))
     return [Zone(zone, _outlooks(groups[zone], sizes)) for zone in sorted(groups)]
 
 
-def _guests(facts: t.Optional[HostFacts], request: EvacuationRequest) -> t.Optional[t.List[int]]:
-    """What each running guest takes of small pages."""
-    if facts is None or facts.domains is None:
+def _guests(facts: HostFacts, request: EvacuationRequest) -> t.Optional[t.List[int]]:
+    if facts.domains is None:
         return None
     running = (domain for domain in facts.domains if domain.state in RUNNING)
     return [demand_mib(0 if domain.hugepage_kib is not None else domain.memory_mib, request) for domain in running]
@@ -91,13 +105,12 @@ def _host(
     name: str,
     zone: str,
     facts: t.Optional[HostFacts],
-    guests: t.Optional[t.List[int]],
+    seen: Measured,
     bundle: Bundle,
-    request: EvacuationRequest,
 ) -> HostOutlook:
     if facts is None:
         return HostOutlook(key, name, zone, None, None, None, None, None, reason=bundle.unreachable.get(key))
-    account = room(facts, request, ())
+    guests, account = seen.guests, seen.account
     return HostOutlook(
         key,
         name,

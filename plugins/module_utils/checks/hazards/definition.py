@@ -42,13 +42,19 @@ def check(bundle: Bundle) -> Checked:
     """Check every guest whose definition was read."""
     items: t.List[Item] = []
     for name in sorted(bundle.hosts):
-        items += _host(bundle, bundle.hosts[name])
+        items += host_items(bundle, bundle.hosts[name])
+    return gather([*items, *unread(bundle)])
+
+
+def unread(bundle: Bundle) -> Items:
+    """Say that no host's definitions were read."""
     if not any(facts.definitions is not None for facts in bundle.hosts.values()):
-        items += [Unchecked(code, "all", "the definitions of guests were not read") for code in CODES]
-    return gather(items)
+        for code in CODES:
+            yield Unchecked(code, "all", "the definitions of guests were not read")
 
 
-def _host(bundle: Bundle, facts: HostFacts) -> Items:
+def host_items(bundle: Bundle, facts: HostFacts) -> Items:
+    """Check the guests of one host."""
     if facts.definitions is None:
         if any(entry.part == "definitions" for entry in facts.unread):
             for code in CODES:

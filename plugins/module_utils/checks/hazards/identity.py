@@ -63,16 +63,23 @@ _NO_DOMAIN = ("building", "shelved_offloaded", "deleted")
 _LEAVE_STOPPED = "Keep nova-compute stopped (systemctl mask nova-compute) until you know which host or record is right."
 
 
-def check(bundle: Bundle, elsewhere: t.Callable[[HostFacts], t.Container[str]] = lambda _facts: ()) -> Checked:
+def check(
+    bundle: Bundle,
+    elsewhere: t.Callable[[HostFacts], t.Container[str]] = lambda _facts: (),
+    index: t.Optional[Index] = None,
+    also: t.Callable[[str, HostFacts], None] = lambda _name, _facts: None,
+) -> Checked:
     """Check every host of the bundle, and every compute service and node of the databases.
 
-    ``elsewhere``: unread parts of a host that another check reports.
+    ``elsewhere``: unread parts of a host that another check reports. ``also``: called with each host by its inventory
+    name, for what else looks at its guests: those of saved evidence are parsed anew for each host that is looked at.
     """
-    index = Index(bundle)
+    index = index or Index(bundle)
     items: t.List[Item] = [*_unreachable(bundle), *duplicates(index)]
     for key in sorted(bundle.hosts):
         facts = bundle.hosts[key]
         items += [*unread_parts(facts, elsewhere(facts)), *host_items(index, facts)]
+        also(key, facts)
     items += [*_services_without_node(index), *_unmapped(index)]
     return gather(items)
 
@@ -459,9 +466,8 @@ def _instances_known(index: Index) -> bool:
 def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
     rows = index.instance_rows_by_uuid.get(domain.uuid, [])
     live = [(cell, row) for cell, row in rows if not row.deleted]
-    subject = domain_subject(domain, facts)
     if not live:
-        yield from _unknown_domain(index, host, subject, domain, bool(rows))
+        yield from _unknown_domain(index, host, domain_subject(domain, facts), domain, bool(rows))
         return
     cell, row = live[0]
     # A name that differs only in case is half a rename (SG301), not another host.
@@ -469,7 +475,7 @@ def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
         return
     yield finding(
         "SG108",
-        subject,
+        domain_subject(domain, facts),
         {
             "libvirt": [facts.inventory_name, domain.state, domain.pid],
             "database": [f"cell {cell.name}", row.host, row.vm_state],

@@ -52,9 +52,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names
 MASAKARI = "instance-ha"
 
 
-def check(bundle: Bundle) -> Checked:
-    """Check the whole bundle, as an audit does."""
-    index = Index(bundle)
+def check(bundle: Bundle, index: t.Optional[Index] = None) -> Checked:
+    """Check the whole bundle, as an audit does. ``index``: of the bundle, where there is one already."""
+    index = index or Index(bundle)
     items: t.List[Item] = [*_undecided(index), *release(index)]
     for _cell, row in index.instances:
         items += instance_task(row, INFO)

@@ -208,17 +208,34 @@ class Links:
     # --- witnesses
 
     @functools.cached_property
-    def domains(self) -> t.Dict[str, t.List[t.Tuple[HostFacts, str]]]:
-        """For each domain, by uuid: the hosts it was seen on, and its state there."""
-        found: t.Dict[str, t.List[t.Tuple[HostFacts, str]]] = collections.defaultdict(list)
-        for host in self.bundle.hosts.values():
+    def _suspects(self) -> t.Dict[str, t.List[t.Tuple[HostFacts, str]]]:
+        """For each instance whose link looks wrong, by uuid: the hosts it was seen on, and its state there."""
+        found: t.Dict[str, t.List[t.Tuple[HostFacts, str]]] = {
+            uuid_key(row.uuid): [] for cell in self.cells for rows in cell.instances.values() for row in rows
+        }
+        # A cloud has a million domains, and nearly all of them are of nobody who is looked for.
+        for host in self.bundle.hosts.values() if found else ():
             for domain in host.domains or []:
-                found[uuid_key(domain.uuid)].append((host, domain.state))
+                places = found.get(uuid_key(domain.uuid))
+                if places is not None:
+                    places.append((host, domain.state))
         return found
+
+    def seen_on(self, uuid: str) -> t.List[t.Tuple[HostFacts, str]]:
+        """Return the hosts that a domain was seen on, and its state there."""
+        places = self._suspects.get(uuid_key(uuid))
+        if places is not None:
+            return places
+        return [
+            (host, domain.state)
+            for host in self.bundle.hosts.values()
+            for domain in host.domains or []
+            if same_uuid(domain.uuid, uuid)
+        ]
 
     def running_on(self, uuid: str) -> t.List[HostFacts]:
         """Return the hosts on which a domain was seen running."""
-        return [host for host, state in self.domains.get(uuid_key(uuid), []) if state in RUNNING]
+        return [host for host, state in self.seen_on(uuid) if state in RUNNING]
 
     @functools.cached_property
     def hosts_by_name(self) -> t.Dict[t.Optional[str], t.List[HostFacts]]:
@@ -476,7 +493,7 @@ class Links:
         row = wrong.row
         if row.vm_state not in WITHOUT_HOST:
             return uncertain(f"the instance has no host, but is {row.vm_state}")
-        places = [host.inventory_name for host, _state in self.domains.get(uuid_key(row.uuid), [])]
+        places = [host.inventory_name for host, _state in self.seen_on(row.uuid)]
         if places:
             return uncertain(f"the instance has no host, but {', '.join(places)} has a domain of it")
         after = {"node": None, "compute_id": None} if wrong.cell.has_compute_id else {"node": None}

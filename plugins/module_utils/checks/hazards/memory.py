@@ -19,7 +19,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured 
     by_nova_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments, Unassigned
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, EvacuationFacts, HugePages
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
+    Bundle,
+    EvacuationFacts,
+    HostFacts,
+    HugePages,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, host_subject
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
@@ -164,26 +169,24 @@ def _overcommitted(
 # --- every host, without an evacuation ------------------------------------------------------------------------
 
 
-def crowded(bundle: Bundle) -> Items:
+def crowded(name: str, facts: HostFacts) -> Items:
     """SG502: the running guests of a host may together take more than the host has. Huge pages are counted apart."""
-    for name in sorted(bundle.hosts):
-        facts = bundle.hosts[name]
-        if facts.memory is None or facts.domains is None:
-            yield Unchecked("SG502", name, "its memory or its domains were not read")
-            continue
-        guests = [domain for domain in facts.domains if domain.state in RUNNING and domain.hugepage_kib is None]
-        promised = sum(domain.memory_mib for domain in guests)
-        pages = sum(entry.size_kib * entry.total for entry in _whole(facts.hugepages or [])) // 1024
-        evidence = {
-            "total MiB": facts.memory.total_mib,
-            "of these in huge pages MiB": pages,
-            "running guests": len(guests),
-            "their memory MiB": promised,
-            "available MiB": facts.memory.available_mib,
-        }
-        if promised > facts.memory.total_mib - pages:
-            remedy = "Move guests away (openstack server migrate --live-migration), or risk swapping and the OOM "
-            yield finding("SG502", host_subject(facts), evidence, remedy + "killer once guests use their full memory.")
+    if facts.memory is None or facts.domains is None:
+        yield Unchecked("SG502", name, "its memory or its domains were not read")
+        return
+    guests = [domain for domain in facts.domains if domain.state in RUNNING and domain.hugepage_kib is None]
+    promised = sum(domain.memory_mib for domain in guests)
+    pages = sum(entry.size_kib * entry.total for entry in _whole(facts.hugepages or [])) // 1024
+    evidence = {
+        "total MiB": facts.memory.total_mib,
+        "of these in huge pages MiB": pages,
+        "running guests": len(guests),
+        "their memory MiB": promised,
+        "available MiB": facts.memory.available_mib,
+    }
+    if promised > facts.memory.total_mib - pages:
+        remedy = "Move guests away (openstack server migrate --live-migration), or risk swapping and the OOM "
+        yield finding("SG502", host_subject(facts), evidence, remedy + "killer once guests use their full memory.")
 
 
 def _whole(pages: t.Sequence[HugePages]) -> t.List[HugePages]:

@@ -20,9 +20,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places import
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import PLACES
 
 
-def check(bundle: Bundle) -> Checked:
-    """Check every name of every store that was read."""
-    index = Index(bundle)
+def check(bundle: Bundle, index: t.Optional[Index] = None) -> Checked:
+    """Check every name of every store that was read. ``index``: of the bundle, where there is one already."""
+    index = index or Index(bundle)
     items: t.List[Item] = [item for place in PLACES for item in (*place.unread(index), *place.stale(index))]
     return gather([*items, *neutron_agents.dead_agents(index)])
 
