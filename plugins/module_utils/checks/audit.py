@@ -9,6 +9,7 @@ A code that could not be decided, because a source was not read or failed, is to
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import typing as t
 
@@ -76,6 +77,7 @@ def look(
         defined.extend(definition.host_items(bundle, facts))
         crowded.extend(memory.crowded(name, facts))
         also(name, facts)
+        _parse(facts)
 
     checked = identity.check(bundle, coverage.host_gaps, index, each)
     checked += names.check(bundle, index) + in_flight.check(bundle, index) + links.check(bundle, at_most)
@@ -88,6 +90,15 @@ def look(
         + gather(_unread(index))
     )
     return Looked(once(checked), _all_starts(bundle, told))
+
+
+def _parse(facts: HostFacts) -> None:
+    """Look at all that grows with a host's guests: of saved evidence it is parsed then, and may be wrong.
+
+    What no check asked for makes no verdict either way, but evidence that is wrong anywhere has none.
+    """
+    for part in (facts.domains, facts.definitions, facts.qemu_processes):
+        collections.deque(part or (), maxlen=0)
 
 
 def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:

@@ -309,8 +309,9 @@ def _load_whole(path: str) -> Bundle:
     except FactsError:
         if not os.path.isfile(path) or os.path.getsize(path) > stored.IN_MEMORY:
             raise
-        # What exactly is wrong, and where, is told of the file as a whole.
-        return load_bundle(_load_json(path))
+        # What exactly is wrong, and where, is told of the file as a whole; what was refused stays so.
+        load_bundle(_load_json(path))
+        raise
 
 
 def merge(bundles: t.Sequence[Bundle]) -> Bundle:
@@ -498,5 +499,5 @@ def _load_json(path: str) -> t.Any:
             return json.load(stream)
     except OSError as error:
         raise FactsError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FactsError(f"{path}: not JSON: {error}") from error

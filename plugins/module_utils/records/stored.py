@@ -49,6 +49,10 @@ TOGETHER = 200
 _PIECE = 2**20
 #: How far before the end of what was read an error may be that more text would heal: a number, an escape, a literal.
 _MARGIN = 64
+#: How much of a number may stand after what is a number by itself: the point, or the exponent with its sign.
+_NUMBER = 2
+#: The end of a value that nothing can be added to.
+_CLOSED = '"]}'
 _SPACE = " \t\n\r"
 _NONE = type(None)
 _NO_VOLUMES: t.List[str] = []
@@ -254,7 +258,9 @@ class _Text:
     def take(self, wanted: str) -> str:
         """Consume the next character, which must be one of these. Raises ValueError."""
         char = self.peek()
-        if not char or char not in wanted:
+        if not char:
+            raise ValueError(f"the file ends in the middle, at byte {self.place}")
+        if char not in wanted:
             raise ValueError(f"Expecting {' or '.join(wanted)}: byte {self.place}")
         self._at += 1
         return char
@@ -269,10 +275,12 @@ class _Text:
             except json.JSONDecodeError as error:
                 near = error.pos >= len(self._text) - _MARGIN or error.msg.startswith("Unterminated string")
                 if self._ended or not near:
-                    raise ValueError(f"{error.msg}: in what begins at byte {self.place}") from error
+                    ends = error.pos >= len(self._text) or error.msg.startswith("Unterminated string")
+                    cut = "the file ends in the middle, " if ends else ""
+                    raise ValueError(f"{cut}{error.msg}: in what begins at byte {self.place}") from error
             else:
-                # A number at the very end may go on.
-                if end < len(self._text) or self._ended:
+                # Of 1.5e+3 each beginning is a number, or ends with one.
+                if end + _NUMBER < len(self._text) or self._ended or self._text[end - 1] in _CLOSED:
                     self._at = end
                     return found
             self._more(max(_PIECE, len(self._text) - self._at))
@@ -301,7 +309,7 @@ class _Text:
             self.take("}")
             return
         while True:
-            if self.peek() != '"':
+            if self.peek() not in ("", '"'):
                 raise ValueError(f"Expecting property name enclosed in double quotes: byte {self.place}")
             key = self.value()
             self.take(":")
@@ -339,7 +347,7 @@ class _Reader:
             raise FactsError("evidence: expected a JSON object")
         found = t.cast(Bundle, self._deep(Bundle, "evidence"))
         if self._text.peek():
-            raise ValueError(f"Extra data: byte {self._text.place}")
+            raise ValueError(f"Extra data after the evidence, at byte {self._text.place}")
         if found.schema != SCHEMA:
             raise FactsError(f"evidence: schema {found.schema!r} is not {SCHEMA}, which this version reads")
         return found
@@ -350,7 +358,9 @@ class _Reader:
         values: t.Dict[str, t.Any] = {}
         for name in self._text.members():
             if name not in hints:
-                raise FactsError(f"{where}: unknown field {name!r}")
+                raise FactsError(f"{where}: unknown field {name!r}: is it of a newer version of this collection?")
+            if name in values:
+                raise FactsError(f"{where}.{name}: it is there twice: is the file made of several?")
             values[name] = self._read(hints[name], f"{where}.{name}")
         for field in dataclasses.fields(cls):
             no_default = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -380,8 +390,10 @@ class _Reader:
         if origin is dict:
             self._expect("{", "object", where)
             item = t.get_args(hint)[1]
-            found = {}
+            found: t.Dict[str, t.Any] = {}
             for key in self._text.members():
+                if key in found:
+                    raise FactsError(f"{where}.{key}: it is there twice: is the file made of several?")
                 found[self._one(key)] = self._read(item, f"{where}.{key}")
             return found
         if hint in DEEP:
@@ -482,5 +494,5 @@ def load(path: str) -> Bundle:
         raise
     except OSError as error:
         raise FactsError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FactsError(f"{path}: not JSON: {error}") from error

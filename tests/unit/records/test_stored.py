@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import io
 import json
 import os
 import pathlib
@@ -19,7 +20,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import domain_xml, facts
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, stored
-from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, tables
 from ansible_collections.stackguard.nova.tests.unit import builders
 
 XML = (pathlib.Path(__file__).resolve().parents[1] / "systems" / "host" / "recorded" / "domain.xml").read_text()
@@ -44,6 +45,7 @@ def outcome(bundle):
     """All that is told of evidence, as bytes."""
     found = audit.audited(bundle)
     parts = (audit.report_json(found), audit.forecast_json(found), audit.report_prom(found), audit.table(found))
+    parts += (tables.report_csv(found), tables.report_junit(found))
     return "\n".join(parts).encode()
 
 
@@ -158,6 +160,91 @@ def test_what_is_broken_is_refused(seed, tmp_path, way):
         except facts.FactsError:
             found = None
         assert found == expected, broken[max(0, at - 100) : at + 100]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_file_that_ends_in_the_middle_is_refused(seed, tmp_path, way):
+    """Wherever it ends: no beginning of evidence is evidence of fewer hosts."""
+    text = json.dumps(facts.to_plain(spoiled(seed)), sort_keys=True)
+    path = tmp_path / "evidence.json"
+    dice = random.Random(seed)
+    ends = {dice.randrange(len(text)) for _ in range(60)} | {at + 1 for at, char in enumerate(text) if char in "]}"}
+    for end in dice.sample(sorted(ends), min(150, len(ends))):
+        if text[:end] == text:
+            continue
+        path.write_text(text[:end], encoding="utf-8")
+        with pytest.raises(facts.FactsError, match="not JSON|expected a JSON object"):
+            evidence.load(str(path))
+
+
+def test_a_large_file_that_ends_in_the_middle_says_so(tmp_path, monkeypatch):
+    path = pathlib.Path(large(tmp_path, monkeypatch))
+    whole = path.read_text()
+    for end in (len(whole) // 3, len(whole) // 2, len(whole) - 3):
+        path.write_text(whole[:end])
+        with pytest.raises(facts.FactsError, match="the file ends in the middle"):
+            evidence.load(str(path))
+
+
+def test_a_file_made_of_two_is_refused(tmp_path, way):
+    """One after the other, and one with a part or a host of another: json.load would take the last of them."""
+    path = tmp_path / "evidence.json"
+    one, two = (json.dumps(facts.to_plain(spoiled(seed)), sort_keys=True) for seed in (1, 2))
+    for text, said in ((one + two, "Extra data"), (one + "\n" + two + "\n", "Extra data"), (one + "]", "Extra data")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(facts.FactsError, match=said):
+            evidence.load(str(path))
+    plain = json.loads(one)
+    for twice in (f', "hosts": {json.dumps(plain["hosts"])}', f', "databases": {json.dumps(plain["databases"])}'):
+        path.write_text(one[:-1] + twice + "}", encoding="utf-8")
+        with pytest.raises(facts.FactsError, match="there twice"):
+            evidence.load(str(path))
+    name, host = next(iter(plain["hosts"].items()))
+    again = one.replace('"hosts": {"compute', f'"hosts": {{{json.dumps(name)}: {json.dumps(host)}, "compute')
+    path.write_text(again, encoding="utf-8")
+    with pytest.raises(facts.FactsError, match=f"hosts.{name}: it is there twice"):
+        evidence.load(str(path))
+
+
+@pytest.mark.parametrize("part", ["domains", "definitions", "qemu_processes", "ports"])
+def test_a_wrong_record_in_what_is_not_kept_is_refused_before_there_is_a_verdict(part, tmp_path, monkeypatch):
+    """What stays in the file is judged late, and a wrong record of it is never left out."""
+    path = pathlib.Path(large(tmp_path, monkeypatch))
+    plain = json.loads(path.read_text())
+    if part == "ports":
+        plain["cloud"]["ports"][-1]["binding_host_id"] = 7
+    elif part == "qemu_processes":
+        plain["hosts"]["compute2"][part] = {"a": "no number"}
+    else:
+        plain["hosts"]["compute2"][part] = [{"uuid": 7}]
+    path.write_text(json.dumps(plain))
+    with pytest.raises(facts.FactsError, match=part):
+        audit.audited(evidence.load(str(path)))
+
+
+def test_evidence_of_a_newer_version_is_refused(tmp_path, monkeypatch):
+    path = pathlib.Path(large(tmp_path, monkeypatch))
+    plain = json.loads(path.read_text())
+    for change, said in (({"schema": 2}, "schema 2 is not 1"), ({"sight": []}, "unknown field 'sight'.*newer version")):
+        path.write_text(json.dumps({**plain, **change}))
+        with pytest.raises(facts.FactsError, match=said):
+            evidence.load(str(path))
+
+
+def test_what_is_nested_without_end_is_refused(tmp_path, way):
+    path = tmp_path / "evidence.json"
+    path.write_text('{"hosts": ' + "[" * 200_000, encoding="utf-8")
+    with pytest.raises(facts.FactsError):
+        evidence.load(str(path))
+
+
+@pytest.mark.parametrize("text", ["1.5", "-0.25e+10", "1e-3", "12", "true", "NaN", '"\\u20ac\\n"', "[1.5, 2.5e1]", "{}"])
+def test_a_value_is_whole_wherever_a_piece_ends(text, monkeypatch):
+    whole = f"[{text}, {text}, {text}]"
+    for piece in range(1, len(whole) + 1):
+        monkeypatch.setattr(stored, "_PIECE", piece)
+        found = list(stored._Text(io.BytesIO(whole.encode())).values())
+        assert repr(found) == repr(json.loads(whole)), piece
 
 
 def test_small_file_is_refused_in_the_same_words(tmp_path):
