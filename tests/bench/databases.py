@@ -37,12 +37,13 @@ memory_mb_used, local_gb_used, hypervisor_type, hypervisor_version, cpu_info, ma
 SELECT seq + 10, uuid(), concat('compute', seq + 10), concat('compute', seq + 10, '.example'), seq + 10, 64, 1, 1, 1, 1,
 1, 'QEMU', 1, repeat('x', 2000), 1, 0 FROM seq_1_to_{hosts};
 INSERT INTO instances (id, uuid, display_name, project_id, host, node, launched_on, compute_id, vm_state, power_state,
-key_data, user_data, deleted)
+key_data, user_data, deleted, availability_zone)
 SELECT seq + 10000, uuid(), concat('guest', seq), concat('project', seq % 500), concat('compute', seq % {hosts} + 11),
 concat('compute', seq % {hosts} + 11, '.example'), concat('compute', seq % {hosts} + 11), seq % {hosts} + 11, 'active',
-1, repeat('k', 400), repeat('u', 600), if(seq % 11 = 0, seq + 10000, 0) FROM seq_1_to_{instances};
-INSERT INTO instances (id, uuid, host, node, launched_on, compute_id, deleted)
-SELECT seq + 10, concat('crowd-', seq), 'compute1', 'compute1.example', 'compute1', 1, 0 FROM seq_1_to_{crowd};
+1, repeat('k', 400), repeat('u', 600), if(seq % 11 = 0, seq + 10000, 0), 'nova' FROM
+seq_1_to_{instances};
+INSERT INTO instances (id, uuid, host, node, launched_on, compute_id, deleted, availability_zone)
+SELECT seq + 10, concat('crowd-', seq), 'compute1', 'compute1.example', 'compute1', 1, 0, 'nova' FROM seq_1_to_{crowd};
 INSERT INTO migrations (id, uuid, source_compute, dest_compute, source_node, dest_node, status, migration_type, deleted)
 SELECT seq, uuid(), concat('compute', seq % {hosts} + 11), concat('compute', seq % 97 + 11), 'x', 'y', 'completed',
 'live-migration', 0 FROM seq_1_to_{migrations};

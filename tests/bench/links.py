@@ -5,18 +5,25 @@
 
     make bench-links        or:  .venv/bin/python tests/bench/links.py [HOSTS] [INSTANCES PER HOST]
 
-On a private MariaDB, in memory. Told are ratios to the bare work: a SELECT of the same rows, a batched UPDATE. With
-NOVA_MANAGE=/environment/bin/nova-manage (of Nova 34) its online data migration is timed over the same rows too.
+On a private MariaDB, in memory. Told are ratios to the bare work: a SELECT of the same rows, a batched UPDATE. A repair
+looks at all links before and after it: these looks are told apart from the repair, and so is how long a transaction of
+it was open, which is the longest that its locks were held. "cpu" is processor time of this process and of the server
+together: on a machine that is busy otherwise, ratios of that say more than ratios of seconds. With NOVA_MANAGE=/environment/bin/nova-manage (of Nova 34)
+its online data migration is timed over the same rows too.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
 import time
+import typing as t
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / ".build" / "dev"), str(ROOT / "tests" / "integration_db"), str(ROOT / "tests" / "bench")]
@@ -30,6 +37,7 @@ from world import World  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import links  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import repair_links as actions  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads  # noqa: E402
 
 #: Rows that the repairs are compared over.
@@ -57,12 +65,43 @@ REPAIR_BARE = (
 )
 
 
-def timed(what: str, function: object) -> tuple[float, object]:
-    start = time.monotonic()
-    result = function()  # type: ignore[operator]
-    seconds = time.monotonic() - start
-    print(f"{what:70} {seconds:8.2f} s", flush=True)
-    return seconds, result
+@dataclasses.dataclass
+class Spent:
+    """Seconds, and processor time of this process and of the server."""
+
+    seconds: float
+    cpu: float
+
+    def __sub__(self, other: Spent) -> Spent:
+        return Spent(self.seconds - other.seconds, self.cpu - other.cpu)
+
+    def __truediv__(self, other: Spent) -> str:  # type: ignore[misc]
+        """Tell the ratio."""
+        return f"{self.seconds / other.seconds:.2f} (cpu {self.cpu / other.cpu:.2f})"
+
+    def __str__(self) -> str:
+        return f"{self.seconds:8.2f} s, cpu {self.cpu:8.2f} s"
+
+
+SERVERS: list[int] = []
+
+
+def now() -> Spent:
+    ticks = 0
+    for pid in SERVERS:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    mine = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = sum(one.ru_utime + one.ru_stime for one in mine)
+    return Spent(time.monotonic(), cpu + ticks / os.sysconf("SC_CLK_TCK"))
+
+
+def timed(what: str, function: t.Callable[[], t.Any]) -> tuple[Spent, t.Any]:
+    start = now()
+    result = function()
+    spent = now() - start
+    print(f"{what:70} {spent}", flush=True)
+    return spent, result
 
 
 def bare_select(world: World) -> int:
@@ -120,11 +159,43 @@ def mend(world: World) -> None:
     )
 
 
-def repair(world: World) -> None:
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+@contextlib.contextmanager
+def told_apart(owner: object, names: tuple[str, ...], spent: list[Spent]) -> t.Iterator[None]:
+    """Note what each call of these functions takes."""
+
+    def of(function: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+        def call(*args: t.Any, **more: t.Any) -> t.Any:
+            start = now()
+            try:
+                return function(*args, **more)
+            finally:
+                spent.append(now() - start)
+
+        return call
+
+    before = {name: getattr(owner, name) for name in names}
+    try:
+        for name, function in before.items():
+            setattr(owner, name, of(function))
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(owner, name, function)
+
+
+def repair(world: World) -> tuple[list[Spent], list[Spent]]:
+    """Return what each look took, and each transaction that locks rows."""
+    looks: list[Spent] = []
+    locked: list[Spent] = []
+    with (
+        tempfile.TemporaryDirectory(dir="/dev/shm") as directory,
+        told_apart(actions, ("_judge", "_repaired"), looks),
+        told_apart(link_rows, ("_apply",), locked),
+    ):
         state = link_runs.State(pathlib.Path(directory))
         result = actions.apply(link_runs.run(world.options(), state), link_runs.request("SG211", limit=2_000_000))
     assert result["counts"]["changed"] == REPAIRED, result["counts"]
+    return looks, locked
 
 
 def bare_update(world: World) -> None:
@@ -157,23 +228,24 @@ def main() -> None:
     server = servers.MariaDb()
     try:
         server.start()
+        SERVERS.append(server.process.pid)
         world = World(server, "34").populated()
         timed(f"filling: {hosts} hosts, {hosts * per_host} instances", lambda: databases.fill(world, hosts, per_host))
         mend(world)
         healthy, found = timed("healthy: audit", lambda: audit(world))
         assert found == 0, found
         bare, rows = timed("healthy: SELECT of the same rows", lambda: bare_select(world))
-        print(f"{'':10}{rows} rows, ratio {healthy / bare:.2f}")
+        print(f"{'':10}{rows} rows, ratio {healthy / bare}")
         spoil(world, *SPOIL)
         spoilt, found = timed("spoilt (2.2 %): audit", lambda: audit(world))
         bare, _rows = timed("spoilt: SELECT of the same rows", lambda: bare_select(world))
-        print(f"{'':10}{found} findings, ratio {spoilt / bare:.2f}")
+        print(f"{'':10}{found} findings, ratio {spoilt / bare}")
         child("spoilt: audit", world)
         mend(world)
         spoil(world, "UPDATE instances SET compute_id = NULL")
         spoilt, _found = timed("every compute_id NULL: audit", lambda: audit(world))
         bare, _rows = timed("every compute_id NULL: SELECT of the same rows", lambda: bare_select(world))
-        print(f"{'':10}ratio {spoilt / bare:.2f}")
+        print(f"{'':10}ratio {spoilt / bare}")
         child("every compute_id NULL: audit", world)
         mend(world)
         repairs(world)
@@ -183,15 +255,20 @@ def main() -> None:
 
 def repairs(world: World) -> None:
     null_rows(world)
-    mine, _nothing = timed(f"repair of {REPAIRED} rows, audits before and after included", lambda: repair(world))
+    whole, apart = timed(f"repair of {REPAIRED} rows, looks before and after included", lambda: repair(world))
+    looks, locked = apart
+    mine = whole - looks[0] - looks[1]
+    for name, spent in (("look before", looks[0]), ("look after", looks[1]), ("the repair itself", mine)):
+        print(f"{'':10}{name:60} {spent}")
+    print(f"{'':10}{len(locked)} transactions, the longest open for {max(one.seconds for one in locked):.2f} s")
     null_rows(world)
     bare, _nothing = timed(f"bare batched UPDATE of {REPAIRED} rows", lambda: bare_update(world))
-    print(f"{'':10}ratio {mine / bare:.2f}")
+    print(f"{'':10}ratio {whole / bare}, without the looks {mine / bare}")
     program = os.environ.get("NOVA_MANAGE")
     if program:
         null_rows(world)
         nova, _nothing = timed("nova-manage db online_data_migrations", lambda: online_migration(world, program))
-        print(f"{'':10}ratio of the repair to it {mine / nova:.2f}")
+        print(f"{'':10}ratio of the repair to it {whole / nova}, without the looks {mine / nova}")
 
 
 if __name__ == "__main__":

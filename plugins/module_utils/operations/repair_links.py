@@ -40,7 +40,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal i
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.kept_rows import KeptRows
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova, schema
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova, schema
 
 #: Findings of one code that a report lists, and repairs that a result lists; all are counted.
 LISTED = 1000
@@ -184,7 +184,8 @@ def apply(run: RepairRun, request: plans.LinkRequest) -> Result:
             book = Book.open(run, _planned(run, request), {**_asked(request), SHA256: approved})
         if book is not None:
             rows = _rows(book)
-            _write(run, rows, plans.batches(links, plan, request.batch_size), len(plan), tally, lock)
+            with engine.kept_open():
+                _write(run, rows, plans.batches(links, plan, request.batch_size), len(plan), tally, lock)
             _tell_unproven(rows, tally)
             book.close(journals.FINISHED, f"{count(tally.changed, 'row')} repaired")
     if book is None:
@@ -579,7 +580,8 @@ def rollback(run: RepairRun, wanted: t.Optional[str] = None) -> Result:
             book.note("rollback", journals.ROLLING_BACK)
         else:
             book = Book.reopen(run, journal, journals.ROLLING_BACK, "rollback started")
-        tally = _take_back(run, _rows(book), lock)
+        with engine.kept_open():
+            tally = _take_back(run, _rows(book), lock)
         _tell_unproven(_rows(book), tally)
         book.close(journals.ROLLED_BACK, f"{count(tally.changed, 'row')} restored")
     return _taken_back(journal, tally, journals.ROLLED_BACK, "restored")

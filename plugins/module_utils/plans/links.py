@@ -164,8 +164,9 @@ def as_plan(operation_id: str, subject: str, rows: t.Iterable[Repair]) -> Plan:
 
 def to_journal(made: Repair) -> t.Dict[str, t.Any]:
     """Return a repair as the journal keeps it: all that taking it back needs."""
-    plain = to_plain(made)
-    return {name: plain[name] for name in ("code", "subject", "change", "why", "instance_uuid", "stamp")}
+    plain: t.Dict[str, t.Any] = {name: getattr(made, name) for name in ("code", "why", "instance_uuid", "stamp")}
+    # Values of columns are plain, and a million rows are not taken apart one by one for nothing.
+    return {**plain, "subject": dict(vars(made.subject)), "change": dict(vars(made.change))}
 
 
 def of_journal(plain: t.Mapping[str, t.Any]) -> Repair:

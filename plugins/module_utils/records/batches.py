@@ -47,7 +47,7 @@ def write(place: str, number: int, rows: t.Sequence[t.Any]) -> None:
         os.makedirs(place, mode=0o700, exist_ok=True)
     except OSError as error:
         raise journals.JournalError(f"{place}: {error}") from error
-    journals.write(place, {"schema": journals.SCHEMA, "kind": f"batch-{number:06}", "rows": list(rows)})
+    journals.write(place, {"schema": journals.SCHEMA, "kind": f"batch-{number:06}", "rows": list(rows)}, indent=None)
 
 
 def mark(place: str, number: int, state: str) -> None:

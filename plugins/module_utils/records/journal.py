@@ -93,18 +93,20 @@ def read(directory: str, kind: str) -> t.Optional[t.Dict[str, t.Any]]:
     return journal
 
 
-def write(directory: str, journal: t.Dict[str, t.Any]) -> None:
-    """Replace the journal, atomically and durably."""
-    _store(path_of(directory, journal["kind"]), journal, os.replace)
+def write(directory: str, journal: t.Dict[str, t.Any], indent: t.Optional[int] = 1) -> None:
+    """Replace the journal, atomically and durably. ``indent``: None for one of many rows; json indents in Python."""
+    _store(path_of(directory, journal["kind"]), journal, os.replace, indent)
 
 
-def _store(path: str, journal: t.Dict[str, t.Any], place: t.Callable[[str, str], None]) -> None:
+def _store(
+    path: str, journal: t.Dict[str, t.Any], place: t.Callable[[str, str], None], indent: t.Optional[int] = 1
+) -> None:
     temporary = f"{path}.{os.getpid()}.{threading.get_ident()}.tmp"
     try:
         descriptor = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            json.dump(journal, stream, indent=1, sort_keys=True)
-            stream.write("\n")
+            # In one piece: json.dump writes each word by itself.
+            stream.write(json.dumps(journal, indent=indent, sort_keys=True) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
         place(temporary, path)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import threading
 import time
 import traceback
 import typing as t
@@ -62,18 +63,58 @@ _POSTGRES_BUSY = ("40001", "40P01", "55P03")
 _PXC_PROHIBITED = 1105
 
 
-def engine(url: str) -> sa.Engine:
-    """Return an engine that opens one connection at a time and keeps none. Raises :class:`DatabaseError`."""
+class _Kept(threading.local):
+    """Of this thread, in :func:`kept_open`: engines by URL and what they are for."""
+
+    engines: t.Optional[t.Dict[t.Tuple[str, str], sa.Engine]] = None
+
+
+_KEPT = _Kept()
+_READS = "reads"
+_WRITES = "writes"
+
+
+@contextlib.contextmanager
+def kept_open() -> t.Iterator[None]:
+    """Within the block, snapshots of a database take turns on one connection, and write transactions on another.
+
+    For many short ones in a row: to connect takes longer than to write a thousand rows. Each sets its own bounds as on
+    a new connection; a write leaves its bound of silence behind, which is why reads have a connection of their own. One
+    that the server has closed meanwhile is opened anew before it is used. Of this thread only.
+    """
+    if _KEPT.engines is not None:
+        yield
+        return
+    _KEPT.engines = {}
+    try:
+        yield
+    finally:
+        engines, _KEPT.engines = _KEPT.engines, None
+        for one in engines.values():
+            one.dispose()
+
+
+def _engine_for(url: str, use: str) -> sa.Engine:
+    if _KEPT.engines is None:
+        return engine(url)
+    key = (urls.normalise(url), use)
+    if key not in _KEPT.engines:
+        _KEPT.engines[key] = engine(url, keep=True)
+    return _KEPT.engines[key]
+
+
+def engine(url: str, keep: bool = False) -> sa.Engine:
+    """Return an engine that opens one connection at a time. Raises :class:`DatabaseError`. ``keep``: and keeps it."""
     normal = urls.normalise(url)
     try:
-        return _engine(normal)
+        return _engine(normal, keep)
     except ImportError as error:
         raise DatabaseError(f"the driver of a {normal.partition(':')[0]} URL is not installed: {error}") from None
     except (exc.SQLAlchemyError, ValueError, TypeError) as error:
         raise DatabaseError(f"the URL of a database cannot be parsed: {urls.redact(str(error), url)}") from None
 
 
-def _engine(url: str) -> sa.Engine:
+def _engine(url: str, keep: bool) -> sa.Engine:
     parsed = sa.engine.make_url(url)
     arguments: t.Dict[str, t.Any] = {"connect_timeout": CONNECT_TIMEOUT}
     if parsed.get_backend_name() == "mysql":
@@ -83,7 +124,10 @@ def _engine(url: str) -> sa.Engine:
     else:
         arguments["application_name"] = "stackguard"
     # hide_parameters: values stay out of messages; NullPool: nothing stays open behind our back.
-    return sa.create_engine(parsed, poolclass=pool.NullPool, connect_args=arguments, hide_parameters=True)
+    how: t.Dict[str, t.Any] = {"poolclass": pool.NullPool}
+    if keep:
+        how = {"poolclass": pool.QueuePool, "pool_size": 1, "pool_pre_ping": True}
+    return sa.create_engine(parsed, connect_args=arguments, hide_parameters=True, **how)
 
 
 def reason(error: BaseException, *database_urls: t.Optional[str]) -> str:
@@ -126,7 +170,7 @@ def _errors(error: BaseException, url: str) -> t.NoReturn:
 def snapshot(url: str) -> t.Iterator[sa.Connection]:
     """A read-only transaction that sees one moment of the whole database. Raises :class:`DatabaseError`."""
     try:
-        with engine(url).connect() as plain, _read_only(plain) as connection:
+        with _engine_for(url, _READS).connect() as plain, _read_only(plain) as connection:
             yield connection
     except exc.SQLAlchemyError as error:
         _errors(error, url)
@@ -163,7 +207,7 @@ def transaction(url: str, limits: t.Optional[Limits] = None) -> t.Iterator[sa.Co
     limits = limits or Limits(LOCK_TIMEOUT, STATEMENT_TIMEOUT, IDLE_TIMEOUT)
     committing = False
     try:
-        with engine(url).connect() as plain:
+        with _engine_for(url, _WRITES).connect() as plain:
             connection = plain.execution_options(isolation_level="READ COMMITTED")
             begun = connection.begin()
             _timeouts(connection, limits.statement, limits.lock)
