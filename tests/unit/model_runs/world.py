@@ -323,10 +323,10 @@ def install(patch, defects):
     patch.setattr(journals.os, "fsync", lambda _descriptor: None)
     store = journals._store
 
-    def pointed(path, journal, place):
+    def pointed(path, journal, place, *how):
         if HERE.world.case.fine:
             HERE.actor.point("journal is written")
-        return store(path, journal, place)
+        return store(path, journal, place, *how)
 
     patch.setattr(journals, "_store", pointed)
     if defects.no_lock:
