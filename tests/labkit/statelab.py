@@ -160,9 +160,11 @@ _LOOK = """
 STATES = {1: "running", 2: "running", 3: "paused", 5: "shutoff", 4: "shutoff", 6: "shutoff", 7: "suspended"}
 log = read(LOG) + read(ERRORS)
 conn = libvirt.open("qemu:///system")
-domains = {}
+domains, starts = {}, {}
 for one in conn.listAllDomains():
     pid = f"/run/libvirt/qemu/{one.name()}.pid"
+    # Each start of its QEMU leaves a line: one that was started and ended between two looks is seen by that alone.
+    starts[one.UUIDString()] = read(f"/var/log/libvirt/qemu/{one.name()}.log").count(": starting up libvirt version")
     domains[one.UUIDString()] = [STATES[one.state()[0]], read(pid).strip() if one.isActive() else None]
 disks = pool()
 names = rbd.RBD().list(disks)
@@ -176,6 +178,7 @@ noted = [line for line in log.splitlines() if any(word in line for word in JOB["
 print(json.dumps({
     "unit": sh("systemctl", "is-active", "nova-compute").strip(),
     "domains": domains,
+    "starts": starts,
     "disks": sorted(name[:36] for name in names if name[36:] == "_disk" and name[:36] in JOB["guests"]),
     "snapshots": snapshots,
     "noted": noted[-400:],
@@ -605,6 +608,8 @@ class Before:
             return "rolled back to before its unfinished resize"
         if uuid in aborted and (was, pid) == (then, new):
             return "kept here, and its live migration aborted"
+        if then == "shutoff" and was in ("shutoff", "none") and self._starts(now, uuid) > self._starts(self.look, uuid):
+            return "started, and powered off again"
         if (was, pid) == (then, new):
             return None
         if then == "none":
@@ -617,6 +622,10 @@ class Before:
         if then == "running":
             return "unpaused" if pid == new else "started"
         return f"{was} {pid}, then {then} {new}"
+
+    @staticmethod
+    def _starts(look, uuid):
+        return look["starts"].get(uuid, 0)
 
     def told(self, now):
         """What a start did, for people and for a fixture: no host, no path, no time."""
