@@ -8,7 +8,8 @@
 On a private MariaDB, in memory. Told are ratios to the bare work: a SELECT of the same rows, a batched UPDATE. A repair
 looks at all links before and after it: these looks are told apart from the repair, and so is how long a transaction of
 it was open, which is the longest that its locks were held. "cpu" is processor time of this process and of the server
-together: on a machine that is busy otherwise, ratios of that say more than ratios of seconds. With NOVA_MANAGE=/environment/bin/nova-manage (of Nova 34)
+together: on a machine that is busy otherwise, ratios of that say more than ratios of seconds. With
+NOVA_MANAGE=/environment/bin/nova-manage (of Nova 34)
 its online data migration is timed over the same rows too.
 """
 

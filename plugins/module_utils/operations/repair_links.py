@@ -39,8 +39,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import link_rows
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.kept_rows import KeptRows
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova, schema
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import links as link_reads
 
 #: Findings of one code that a report lists, and repairs that a result lists; all are counted.
 LISTED = 1000

@@ -213,7 +213,9 @@ class _Ports:
             found = json.loads(text)
         except ValueError as error:
             raise FactsError(f"{self._file.path}: not JSON: {error}") from error
-        return [from_plain(ApiPort, item, f"{self._where}[{self._first + number}]") for number, item in enumerate(found)]
+        return [
+            from_plain(ApiPort, item, f"{self._where}[{self._first + number}]") for number, item in enumerate(found)
+        ]
 
 
 class _Text:

@@ -62,7 +62,7 @@ def spoiled(seed):
     hosts = {name: _host(dice, entry) for name, entry in bundle.hosts.items()}
     unreachable = {}
     if dice.random() < 0.3:
-        unreachable["lost\u00e9"] = "no route \U0001f4a5 \" \\ \n"
+        unreachable["lost\u00e9"] = 'no route \U0001f4a5 " \\ \n'
     cells = [_cell(dice, cell) for cell in bundle.databases.cells]
     cloud = dataclasses.replace(
         bundle.cloud,
@@ -173,7 +173,7 @@ def test_a_file_that_ends_in_the_middle_is_refused(seed, tmp_path, way):
         if text[:end] == text:
             continue
         path.write_text(text[:end], encoding="utf-8")
-        with pytest.raises(facts.FactsError, match="not JSON|expected a JSON object"):
+        with pytest.raises(facts.FactsError, match=r"not JSON|expected a JSON object"):
             evidence.load(str(path))
 
 
@@ -238,7 +238,10 @@ def test_what_is_nested_without_end_is_refused(tmp_path, way):
         evidence.load(str(path))
 
 
-@pytest.mark.parametrize("text", ["1.5", "-0.25e+10", "1e-3", "12", "true", "NaN", '"\\u20ac\\n"', "[1.5, 2.5e1]", "{}"])
+WHOLE = ["1.5", "-0.25e+10", "1e-3", "12", "true", "NaN", '"\\u20ac\\n"', "[1.5, 2.5e1]", "{}"]
+
+
+@pytest.mark.parametrize("text", WHOLE)
 def test_a_value_is_whole_wherever_a_piece_ends(text, monkeypatch):
     whole = f"[{text}, {text}, {text}]"
     for piece in range(1, len(whole) + 1):
