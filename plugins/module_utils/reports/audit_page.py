@@ -33,7 +33,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports import (
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.changes import NOTHING, Changes
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.evidence_words import natural
-from ansible_collections.stackguard.nova.plugins.module_utils.reports.page_parts import FIRST, NAMED, RANKS, anchor, bar
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.page_parts import (
+    FIRST,
+    NAMED,
+    RANKS,
+    anchor,
+    bar_parts,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import duration
 
 visible = audit.visible
@@ -254,7 +260,7 @@ def _forecast(found: audit.AuditResult, fleet: _Fleet) -> t.Dict[str, t.Any]:
     ]
     lost = sum(len(start.destroys) for start in found.starts)
     return {
-        "bar": bar([(name, outcomes[name]) for name in OUTCOMES]),
+        "bar": bar_parts([(name, outcomes[name]) for name in OUTCOMES]),
         "words": _sentence(outcomes, lost),
         "first": rows[:FIRST],
         "rest": rows[FIRST:],
@@ -296,7 +302,7 @@ def _capacity(found: audit.AuditResult, fleet: _Fleet) -> t.List[t.Dict[str, t.A
             {
                 "name": visible(zone.name),
                 "words": visible(zone_words(zone)),
-                "bar": bar([("short", len(short)), ("unread", len(unread)), ("fits", fits)]),
+                "bar": bar_parts([("short", len(short)), ("unread", len(unread)), ("fits", fits)]),
                 "first": rows[:FIRST],
                 "rest": rows[FIRST:],
             }

@@ -188,7 +188,7 @@ def page(shown: OperationRun, render: page_parts.Render, style: str, script: str
         remains=_remains(shown, steps, servers),
         steps=steps,
         notes=[visible(str(note)) for note in (shown.plan or {}).get("notes") or ()],
-        bar=page_parts.bar([(word, _in(steps, word)) for word in STEP_WORDS.values()]),
+        bar=page_parts.bar_parts([(word, _in(steps, word)) for word in STEP_WORDS.values()]),
         step_words=", ".join(f"{_in(steps, word)} {word}" for word in STEP_WORDS.values() if _in(steps, word)),
         proofs=proofs,
         fence_proof=any(proof["what"] == FENCE_PROOF for proof in proofs),
@@ -462,7 +462,7 @@ def _landed(shown: OperationRun, examined: t.Sequence[Json]) -> t.Dict[str, str]
 
 
 def _server_bar(servers: t.Sequence[Json]) -> t.List[t.Dict[str, t.Any]]:
-    return page_parts.bar(
+    return page_parts.bar_parts(
         [(state, _in(servers, state)) for state in (MOVED, DELETED, TRANSIT, WRONG, STAYS, journals.PENDING, PLANNED)]
     )
 

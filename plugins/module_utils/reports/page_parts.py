@@ -194,7 +194,7 @@ def cards(entries: t.Iterable[audit.TodoEntry], host_of: t.Callable[[str], Shown
 # --- bars -----------------------------------------------------------------------------------------------------
 
 
-def bar(parts: t.Sequence[t.Tuple[str, int]]) -> t.List[t.Dict[str, t.Any]]:
+def bar_parts(parts: t.Sequence[t.Tuple[str, int]]) -> t.List[t.Dict[str, t.Any]]:
     """Parts of a bar that is 1,000 wide. What is there at all is seen."""
     total = sum(number for _name, number in parts) or 1
     shown, at = [], 0.0
