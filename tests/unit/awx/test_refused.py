@@ -54,7 +54,7 @@ def assert_told(job, reports, template, words):
     assert job.status == "failed", job.stdout
     told = job.told
     assert words in " ".join(told["message"].split()), told
-    last = job.stdout.rpartition("TASK [stackguard.nova.refuse : Fail, nothing was changed]")[2]
+    last = job.stdout.rpartition("TASK [stackguard.nova.refuse : Fail with the reason]")[2]
     assert words.split()[0] in last, job.stdout
     assert (told["operation"], told["state"], told["verdict"]) == (operation, "refused", "block")
     assert (told["changed"], told["counts"], told["operation_id"]) == (False, {}, None)

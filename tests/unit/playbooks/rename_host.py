@@ -40,7 +40,7 @@ ENTRY = Entry(
         ),
         "not in the inventory": Refusal(
             "Nova: rename, status",
-            "0 inventory hosts answer to nobody or renamed1",
+            "0 inventory hosts have the Nova name nobody or renamed1",
             {"rename_from": "nobody", "rename_to": "renamed1"},
             more={"rename_from": "nobody", "rename_to": "renamed1"},
         ),
