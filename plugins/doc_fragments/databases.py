@@ -26,7 +26,7 @@ options:
         For all other cells the module uses C(cell_mappings).
   neutron_db_url:
     type: str
-    description: URL of neutron's database. Only the table C(agents) is used.
+    description: URL of neutron's database. The module uses only the table C(agents).
 requirements:
   - SQLAlchemy >= 2.0
   - PyMySQL >= 1.0 (for MySQL and MariaDB)

@@ -16,7 +16,7 @@ options:
     type: bool
     default: false
     description:
-      - Take over an operation of another controller. Only you know that it has ended there.
+      - Take over an operation of another controller. Set it only if you know that the run there has ended.
   state_dir:
     type: path
     default: /var/lib/stackguard

@@ -32,7 +32,7 @@ options:
   validate_certs:
     type: bool
     aliases: [verify]
-    description: Whether certificates of API servers are verified.
+    description: Whether to verify the certificates of API servers.
   ca_cert:
     type: str
     aliases: [cacert]
@@ -65,7 +65,7 @@ options:
     choices: [admin, internal, public]
     default: public
     aliases: [endpoint_type]
-    description: Which endpoint of the catalogue is used.
+    description: Which endpoint of the catalogue to use.
   sdk_log_path:
     type: str
     description: File for the log of openstacksdk. Without it, no log is written.
@@ -77,7 +77,7 @@ options:
 requirements:
   - openstacksdk >= 4.0
 notes:
-  - openstacksdk looks clouds up in C(clouds.yaml) of the current directory, of C(~/.config/openstack) and of
+  - openstacksdk looks for clouds in C(clouds.yaml) of the current directory, of C(~/.config/openstack) and of
     C(/etc/openstack), or in the file that C(OS_CLIENT_CONFIG_FILE) names.
   - With Nova's default policy the module needs an administrator.
 """

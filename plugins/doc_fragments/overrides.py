@@ -17,7 +17,7 @@ options:
     elements: dict
     default: []
     description:
-      - Findings to override. Each is named by its code and its object, and the reason is kept in the report.
+      - Findings to override. Name each by its code and its object. The report keeps the reason.
       - A finding whose page calls it absolute cannot be overridden.
     suboptions:
       code:
@@ -31,5 +31,5 @@ options:
       reason:
         type: str
         required: true
-        description: Why the finding is no reason against.
+        description: Why the finding does not matter in this case.
 """

@@ -32,7 +32,7 @@ positional: kind
 """
 
 EXAMPLES = r"""
-- name: Refuse an invalid name of a compute host
+- name: Validate the name of a compute host
   ansible.builtin.assert:
     that: problems | length == 0
     fail_msg: "{{ problems | join(' ') }}"

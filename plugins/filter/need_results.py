@@ -10,10 +10,10 @@ DOCUMENTATION = r"""
 name: need_results
 author: stackguard.nova contributors
 version_added: 0.2.0
-short_description: Return what a looped task registered, item by item
+short_description: Return the results of a looped task, item by item
 description:
-  - Returns the item of each turn of a loop with what the module returned under C(result), failures included. For the
-    answers that the roles of this collection give to their operations.
+  - Returns each item of a loop with the result of the module under C(result), failures included. The roles of this
+    collection pass these answers to their operations.
 options:
   _input:
     description: The registered result of a task with a loop.
@@ -50,7 +50,7 @@ _LEFT_OUT = ("invocation", "ansible_loop_var", "diff", "warnings", "deprecations
 def need_results(registered: t.Any, loop_var: str) -> t.List[t.Dict[str, t.Any]]:
     """Return each item with its result."""
     if not isinstance(registered, t.Mapping):
-        raise AnsibleFilterError("need_results takes what a task has registered")
+        raise AnsibleFilterError("need_results takes the registered result of a task")
     return [
         {
             **dict(entry.get(loop_var) or {}),

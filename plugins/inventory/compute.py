@@ -11,16 +11,16 @@ name: compute
 author:
   - stackguard.nova contributors (@stackguard)
 version_added: 0.1.0
-short_description: Make the group compute out of Nova's list of services
+short_description: Make the group compute from Nova's list of services
 description:
   - Every nova-compute service of a cloud is a host of the group C(compute) (O(group)), and of a group for its
-    availability zone. Its variable C(stackguard_nova_host) has the name that Nova knows it by, and C(nova_service) what
-    Nova says of it.
+    availability zone. The variable C(stackguard_nova_host) has the host's name in Nova, and C(nova_service) has Nova's
+    record of the service.
   - The file must be called C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
-  - A list that could not be read as a whole is an error, never an empty or a shorter inventory. Ansible itself makes a
-    warning of every error of an inventory plugin, and runs on with the hosts that it has. So this plugin ends
+  - If the plugin cannot read the whole list, this is an error, never an empty or a shorter inventory. Ansible turns
+    every error of an inventory plugin into a warning, and continues with the hosts that it has. So this plugin ends
     C(ansible-playbook) itself. See O(end_run).
-  - How a host is reached is not in Nova. Put it into C(group_vars/compute.yml), or use O(compose).
+  - Nova does not know how to connect to a host. Put that into C(group_vars/compute.yml), or use O(compose).
 extends_documentation_fragment:
   - stackguard.nova.openstack
   - constructed
@@ -30,52 +30,51 @@ options:
     type: str
     required: true
     choices: [stackguard.nova.compute]
-    description: Marks the file as one of this plugin.
+    description: Marks the file as a source for this plugin.
   inventory_name:
     type: str
     choices: [as_is, short]
     default: as_is
     description:
-      - Which name a host has in the inventory. V(as_is) is the service's host as Nova has it, V(short) is that up to
+      - Name of a host in the inventory. V(as_is) is the service's host name in Nova. V(short) is the part of it before
         the first dot.
-      - Two hosts that would have one name are an error.
+      - Two hosts with the same name are an error.
   group:
     type: str
     default: compute
-    description: The group of all hosts.
+    description: Group of all hosts.
   zone_groups:
     type: bool
     default: true
-    description: Whether each availability zone is a group.
+    description: Whether to make a group for each availability zone.
   zone_prefix:
     type: str
     default: zone_
     description:
-      - What the name of a zone's group begins with. Characters that Ansible does not take in a group's name are
-        underscores. Two zones that would have one group are an error.
+      - Prefix of the names of the zones' groups. The plugin replaces characters that Ansible does not accept in a
+        group's name by underscores. Two zones with the same group are an error.
   include_disabled:
     type: bool
     default: true
-    description: Whether hosts are included whose service is disabled.
+    description: Whether to include hosts whose service is disabled.
   include_down:
     type: bool
     default: true
-    description: Whether hosts are included whose service is down. A host that is evacuated is one of them.
+    description: Whether to include hosts whose service is down, such as a host during its evacuation.
   include_unread:
     type: bool
     default: false
     description:
-      - Whether hosts are included of which Nova has the name only, because their cell does not answer. They are in no
+      - Whether to include hosts of which Nova has only the name, because their cell does not answer. They are in no
         zone's group, and C(status) of C(nova_service) is V(UNKNOWN).
-      - With V(false) one of them is an error. With O(include_disabled=false) or O(include_down=false) they are an error
-        as well, since it is not known whether they are meant.
+      - With V(false) each such host is an error. With O(include_disabled=false) or O(include_down=false) each is an
+        error as well, since the plugin does not know whether to include it.
   end_run:
     type: bool
     default: true
     description:
-      - Whether an error ends Ansible with exit status 1. With V(false) it is an error of an inventory plugin like every
-        other. Ansible reports it as a warning then, unless C(any_unparsed_is_failed) is set in the section C(inventory)
-        of C(ansible.cfg).
+      - Whether an error ends Ansible with exit status 1. With V(false) Ansible reports the error as a warning, as for
+        every inventory plugin, unless C(any_unparsed_is_failed) is set in the section C(inventory) of C(ansible.cfg).
 """
 
 EXAMPLES = r"""

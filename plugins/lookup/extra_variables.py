@@ -11,14 +11,15 @@ name: extra_variables
 author:
   - stackguard.nova contributors (@stackguard)
 version_added: 0.1.0
-short_description: Names of the extra variables of this run
+short_description: Return the names of this run's extra variables
 description:
   - An extra variable replaces every other variable of its name, also one that a task has registered. Returns the names
     of all extra variables, so that a playbook can refuse those that only the playbook may set. The lookup returns no
     values.
 options:
   _terms:
-    description: Regular expressions. A name is returned where one of them matches its beginning. Without any, all are.
+    description: Regular expressions. The lookup returns a name if one of them matches its beginning. Without any, it
+      returns all.
     type: list
     elements: str
   internal:

@@ -13,7 +13,7 @@ author:
 version_added: 0.1.0
 short_description: Find variables of this collection that no role reads
 description:
-  - Ansible ignores a variable that no task reads, such as a misspelt one, and runs without it.
+  - Ansible ignores a variable that no task reads, such as a misspelt one.
   - Returns a sentence for each such variable, with the names that are nearest to it. The known names are those of the
     argument specifications of all roles of this collection. So one file of variables serves all playbooks.
   - An extra variable is returned if it begins like those of a role (C(rename_), C(stackguard_)) and is unknown, or if

@@ -14,8 +14,8 @@ version_added: 0.1.0
 short_description: Refuse a run that starts in the middle
 description:
   - For C(hosts) of the first play of a playbook that must run as a whole. Returns V(localhost).
-  - Fails where C(--start-at-task), C(--step), C(--skip-tags always) or C(--skip-tags tagged) would leave out the task
-    that refuses a part of the run. With a task that is not found, Ansible does nothing and exits with 0.
+  - Fails if C(--start-at-task), C(--step), C(--skip-tags always) or C(--skip-tags tagged) would skip the task that
+    refuses a partial run. If Ansible does not find the task of C(--start-at-task), it does nothing and exits with 0.
 options:
   _terms:
     description: Name of the playbook.
@@ -24,8 +24,8 @@ options:
     required: true
   limit:
     description:
-      - Whether the playbook takes C(--limit). If not, any limit fails.
-      - A playbook whose other plays report a limit says V(true).
+      - Whether the playbook accepts C(--limit). Otherwise the lookup fails with any limit.
+      - Set V(true) if other plays of the playbook report a limit.
     type: bool
     default: true
 """

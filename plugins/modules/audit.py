@@ -76,28 +76,31 @@ options:
     description:
       - V(blocker) fails on the verdict C(block), V(warning) on every verdict except C(pass). An undecided check
         prevents a C(pass).
-      - V(new_blocker) passes blockers that the last audit of the same scope had. It is V(blocker) where O(history_dir)
-        has no such audit, where not everything was read in both, or where a report there is damaged.
+      - V(new_blocker) fails only on blockers that the last audit of the same scope did not have. It means V(blocker) if
+        O(history_dir) has no such audit, if one of the two did not read everything, or if a report there is damaged.
   history:
     type: int
     default: 0
-    description: Earlier reports that are kept in O(history_dir). With V(0) none is kept or compared with.
+    description: Number of earlier reports to keep in O(history_dir). With V(0) the module keeps none and compares
+      nothing.
   history_dir:
     type: path
     description:
-      - Lasting directory of earlier reports. By default C(history) in O(report_dir). Nothing is added in check mode.
+      - Lasting directory of earlier reports. By default C(history) in O(report_dir). In check mode the module adds
+        nothing.
   cloud_name:
     type: str
     default: ""
-    description: What the report calls the cloud. It is kept with the evidence.
+    description: Name of the cloud in the report. The evidence keeps it.
   region:
     type: str
     default: ""
-    description: The region of the cloud. It is kept with the evidence.
+    description: Region of the cloud. The evidence keeps it.
   links_listed:
     type: int
     default: 1000
-    description: Wrong links of one code that are listed one by one. The rest is counted, and reported as undecided.
+    description: Number of wrong links of one code to list one by one. The module counts the others and reports them as
+      undecided.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -198,22 +201,23 @@ changes:
   type: dict
   contains:
     since:
-      description: When that audit's evidence was collected; null where there is none.
+      description: When the evidence of that audit was collected; V(null) without an earlier audit.
       type: str
     comparable:
-      description: Whether both are of one scope and everything was read in both.
+      description: Whether both audits have the same scope and both read everything.
       type: bool
     new:
-      description: Findings that it did not have.
+      description: Findings that the last audit did not have.
       type: int
     gone:
-      description: Findings of it that are not here. Where the two are not comparable they may only be unread.
+      description: Findings of the last audit that this one does not have. If the two are not comparable, this audit may
+        not have read them.
       type: int
     known:
-      description: Findings of both.
+      description: Findings that both audits have.
       type: int
     new_blockers:
-      description: Blockers that stand and did not stand then; null where there is nothing to compare with.
+      description: Blockers that the last audit did not have; V(null) if there is no audit to compare with.
       type: int
   sample: {since: "2026-11-20T02:10:44+00:00", comparable: true, new: 1, gone: 0, known: 3, new_blockers: 0}
 summary:

@@ -163,7 +163,7 @@ refused:
       description: Whether the database user may do it.
       type: bool
     error:
-      description: The database's answer where not.
+      description: The database's answer if the user may not.
       type: str
   sample: [{database: "cell:cell1", table: services, columns: [host], action: update, allowed: false,
     error: "UPDATE command denied to user 'reader'@'10.0.0.1' for table `nova`.`services` (1142)"}]
@@ -186,11 +186,11 @@ databases:
       description: When it was read.
       type: str
     api:
-      description: What the API database holds. Among it are host mappings and hosts of aggregates. It has C(location),
+      description: The content of the API database, such as host mappings and hosts of aggregates. It has C(location),
         C(revision), C(scope), C(host_mappings), C(aggregate_hosts), C(unread) and C(name_rows).
       type: dict
     cells:
-      description: What each cell holds. Among it are services, compute nodes, instances and migrations. Each has
+      description: The content of each cell, such as services, compute nodes, instances and migrations. Each has
         C(name), C(uuid), C(location), C(revision), C(has_compute_id), C(scope), C(services), C(compute_nodes),
         C(instances), C(migrations), C(unread), C(dialect), C(collations) and C(name_rows).
       type: list
@@ -220,10 +220,10 @@ databases:
           description: Whether the database user may do it.
           type: bool
         error:
-          description: The database's answer where not.
+          description: The database's answer if the user may not.
           type: str
     unread:
-      description: What could not be read.
+      description: Parts that could not be read.
       type: list
       elements: dict
       contains:
@@ -234,7 +234,7 @@ databases:
           description: Why it could not be read.
           type: str
     lock:
-      description: With O(probe_rename=true), the runs that a database lock keeps out. Keys are C(scope), C(reason).
+      description: With O(probe_rename=true), the runs that a database lock excludes. Keys are C(scope), C(reason).
       type: dict
   sample: {read_at: "2026-11-21T07:29:47+00:00", api: {}, cells: [], neutron: null, grants: null, unread: []}
 """

@@ -11,10 +11,10 @@ short_description: Choose the hosts that read Ceph, one for each cluster and poo
 version_added: 0.1.0
 description:
   - Internal, no stability promise. The roles of this collection call it.
-  - Decides from the evidence directory which hosts look into Ceph. The hosts said there which cluster (fsid) and pool
-    they reach, which M(stackguard.nova.compute_host_info) with O(stackguard.nova.compute_host_info#module:rbd) reads.
-    A host is never chosen by its name, since the first host that answers may be of another cluster.
-  - Runs on the controller. Nothing is changed.
+  - Decides from the evidence directory which hosts read Ceph. M(stackguard.nova.compute_host_info) with
+    O(stackguard.nova.compute_host_info#module:rbd) wrote there which cluster (fsid) and pool each host reaches. The
+    module never chooses a host by its name, since the first host that answers may use another cluster.
+  - Runs on the controller. Changes nothing.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -30,7 +30,7 @@ options:
     type: list
     elements: str
     default: []
-    description: Inventory names of hosts to exclude, such as one whose clients Ceph may refuse.
+    description: Inventory names of hosts to exclude, such as a host whose clients Ceph may refuse.
 seealso:
   - module: stackguard.nova.compute_host_info
 """
@@ -64,7 +64,7 @@ readers:
       fsid: 1c0b1b8e-6a43-4c8e-9d8c-4f7a53a0f4ab
       pool: vms
 names:
-  description: Their inventory names.
+  description: Inventory names of these hosts.
   returned: success
   type: list
   elements: str

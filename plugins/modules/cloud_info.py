@@ -151,7 +151,7 @@ cloud:
       description: When it was read.
       type: str
     scope:
-      description: The host names that it was narrowed to. It is empty where everything was read.
+      description: The host names in O(hosts). Empty if everything was read.
       type: list
       elements: str
     compute_max_microversion:
@@ -206,7 +206,7 @@ cloud:
       type: list
       elements: dict
     unread:
-      description: What could not be read, or was not asked for.
+      description: Parts that could not be read, or were not requested.
       type: list
       elements: dict
       contains:
@@ -217,15 +217,15 @@ cloud:
           description: Why it could not be read.
           type: str
     port_devices:
-      description: Where it was narrowed, the servers whose ports were asked for.
+      description: With O(hosts), the servers whose ports were requested.
       type: list
       elements: str
     routed_subnets:
-      description: Where it was narrowed, subnets of the ports that belong to a segment.
+      description: With O(hosts), subnets of the ports that belong to a segment.
       type: list
       elements: str
     ha_hosts:
-      description: Where it was narrowed, hosts of Masakari of these names. Each has C(id), C(name) and C(segment).
+      description: With O(hosts), hosts of Masakari with these names. Each has C(id), C(name) and C(segment).
       type: list
       elements: dict
   sample: {read_at: "2026-11-21T07:29:48+00:00", scope: [compute1], compute_max_microversion: "2.104", services: []}

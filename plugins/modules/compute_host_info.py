@@ -162,7 +162,7 @@ options:
     type: bool
     default: false
     description:
-      - Whether to look for what else on the host goes by its name, which a rename does not change. These are other
+      - Whether to look for what else on the host uses its name and is not changed by a rename. These are other
         services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), options of nova-compute, cloud-init, and the
         certificates of libvirt, QEMU and nova-compute. Of options only the names leave the host, and of certificate
         files only the first certificate.
@@ -189,16 +189,16 @@ EXAMPLES = r"""
 RETURN = r"""
 host:
   description:
-    - All that was read. The names are those of Nova and libvirt.
+    - All facts of the host. The names are those of Nova and libvirt.
     - Kernel, static and canonical host name, addresses, machine-id, DMI uuid, C(compute_id_files), C(nova_conf),
       C(libvirt), C(domains), C(memory), C(hugepages), C(units), C(resolutions), C(etc_hosts), C(ovs_external_ids),
-      C(open_operations), C(nova_version), C(neutron_host), C(name_spaces), C(rbd) and C(name_users) where they are
-      asked for, and what stayed C(unread).
+      C(open_operations), C(nova_version), C(neutron_host), C(name_spaces), C(rbd) and C(name_users) if they were
+      requested, and the C(unread) parts.
   returned: when O(evidence_dir) is not given
   type: dict
   contains:
     inventory_name:
-      description: What the host is called in the evidence.
+      description: Name of the host in the evidence.
       type: str
     read_at:
       description: When it was read, by the host's clock.
@@ -220,7 +220,7 @@ host:
       description: The C(machine-id).
       type: str
     dmi_uuid:
-      description: Uuid of the firmware. It is empty where the machine has none.
+      description: Uuid of the firmware. Empty if the machine has none.
       type: str
     compute_id_files:
       description: Every C(compute_id) file. Each has C(path), C(read_by_nova), C(exists), C(uuid), C(owner), C(group),
@@ -237,7 +237,7 @@ host:
         C(update_resources_interval).
       type: dict
     libvirt:
-      description: What libvirt says of itself. It has C(uri), C(version), C(hostname) and C(host_uuid).
+      description: What libvirt reports about itself. It has C(uri), C(version), C(hostname) and C(host_uuid).
       type: dict
     domains:
       description: Every domain. Each has C(uuid), C(name), C(state), C(persistent), C(pid), C(pid_start),
@@ -312,16 +312,16 @@ host:
       description: The kernel's id of this boot.
       type: str
     name_spaces:
-      description: By whose host name nova-compute, libvirt and the agents go. Each has C(service), C(what), C(own),
+      description: Host names that nova-compute, libvirt and the agents use. Each has C(service), C(what), C(own),
         C(hostname) and C(reason).
       type: list
       elements: dict
     name_users:
-      description: What else goes by the host's name, with O(name_users=true). It has C(residents), C(options),
+      description: What else uses the host's name, with O(name_users=true). It has C(residents), C(options),
         C(cloud_init), C(certificates) and C(unread).
       type: dict
     rehearsal:
-      description: Always V(null) here. A rename fills it in. It has C(name), C(hostname), C(reason), C(unresolved),
+      description: Always V(null) here. A rename sets it. It has C(name), C(hostname), C(reason), C(unresolved),
         C(now) and C(undecided).
       type: dict
   sample:
@@ -366,7 +366,7 @@ domain_uuids:
   elements: str
   sample: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
 volumes:
-  description: Volumes in Ceph that the domains have, by their definitions, as C(uuids), and the C(pools) they are in.
+  description: Volumes in Ceph that the definitions of the domains name, as C(uuids), and their C(pools).
   returned: when O(evidence_dir) is given
   type: dict
   contains:

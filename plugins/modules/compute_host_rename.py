@@ -34,7 +34,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: The whole plan is made and shown; nothing is changed.
+    description: Makes and shows the whole plan; changes nothing.
   diff_mode:
     support: full
     description: Shows every row, name and line before and after.
@@ -78,8 +78,8 @@ options:
     elements: str
     default: []
     description:
-      - Inventory names of the other compute hosts that should be in the evidence. One of which nothing is there counts
-        as a host that did not answer, so that the report says that nothing was compared with it.
+      - Inventory names of the other compute hosts that should be in the evidence. The module counts a host without
+        evidence as a host that did not answer, and reports that it was not compared.
   strategy:
     type: str
     default: in_place

@@ -11,11 +11,11 @@ short_description: Execute steps of a plan on a compute host
 version_added: 0.1.0
 description:
   - Internal, no stability promise. The operations of this collection call it.
-  - Carries out on a compute host what M(stackguard.nova.compute_host_rename) has planned, and keeps its journal there.
-  - It takes the plan that they journaled; nothing checks here whether a step makes sense. Do not call it from a
-    playbook.
-  - Every request can be repeated. A request whose guard does not hold (a line, a name or a unit that is not what the
-    plan says) fails, and those after it are not begun.
+  - Executes on a compute host the steps that M(stackguard.nova.compute_host_rename) planned, and keeps the journal
+    there.
+  - The module does not check whether a step makes sense. Do not call it from a playbook.
+  - Every request can be repeated. A request fails if a line, a name or a unit is not what the plan says. The module
+    then does not begin the requests after it.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -23,10 +23,10 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Requests that would change something are skipped.
+    description: Skips requests that would change something.
   diff_mode:
     support: none
-    description: What a plan changes is shown by the module that makes the plan.
+    description: The module that makes the plan shows what the plan changes.
   idempotent:
     support: full
     description: A request that was executed before changes nothing more.
@@ -78,7 +78,7 @@ results:
   elements: dict
   contains:
     ok:
-      description: Whether the request was carried out.
+      description: Whether the request was executed.
       type: bool
     journals:
       description: Of C(journal_list), the journals on this host. Each has C(kind), C(operation_id) and C(state).

@@ -31,7 +31,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Everything is read and judged; nothing is changed.
+    description: Reads and judges everything; changes nothing.
   diff_mode:
     support: full
     description: Shows each row, its old and new value, and the proof.
@@ -61,12 +61,12 @@ options:
   batch_size:
     type: int
     default: 1000
-    description: Rows in one transaction. At most 10 where it locks rows of C(services), since heartbeats wait for them.
+    description: Rows in one transaction. At most 10 if it locks rows of C(services), since heartbeats wait for them.
   max_rows:
     type: int
     aliases: [limit]
     default: 1000
-    description: Refuse where more rows than this would change.
+    description: Refuse if the repair would change more rows than this.
   operation_id:
     type: str
     aliases: [operation]
@@ -74,8 +74,8 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the controller with what M(stackguard.nova.compute_host_info) and M(stackguard.nova.cloud_info)
-        read. Without it nothing is proven by hosts, and SG203 and SG214 stay.
+      - Directory on the controller with the results of M(stackguard.nova.compute_host_info) and
+        M(stackguard.nova.cloud_info). Without it no host proves a link, and SG203 and SG214 stay.
   fail_when_left:
     type: bool
     default: true
@@ -163,13 +163,13 @@ counts:
       description: Rows that were right already.
       type: int
     gone:
-      description: Rows that were deleted meanwhile.
+      description: Rows that others deleted since they were read.
       type: int
     skipped:
-      description: Rows that changed meanwhile.
+      description: Rows that others changed since they were read.
       type: int
     unproven:
-      description: Rows of which it is not known whether they were repaired.
+      description: Rows for which it is not known whether they were repaired.
       type: int
     doubtful:
       description: Rows whose service or node changed at the same time.
@@ -205,7 +205,7 @@ remaining:
       description: Links that could not be judged now.
       type: int
     not_looked_at:
-      description: What could not be read and may hold links of O(codes).
+      description: Sources that could not be read and may hold links of O(codes).
       type: list
       elements: str
   sample: {asked: 1, other: 0, accepted: 0, in_flight: 0, not_looked_at: []}
@@ -220,7 +220,7 @@ repairs:
       description: Code of the finding.
       type: str
     object:
-      description: What the row is of.
+      description: The object that the row belongs to.
       type: dict
       contains:
         kind:
@@ -239,16 +239,16 @@ repairs:
       description: Cell, table and id.
       type: str
     before:
-      description: By column, what was there.
+      description: By column, the value before the repair.
       type: dict
     after:
-      description: By column, what is written.
+      description: By column, the value that the repair writes.
       type: dict
     why:
-      description: Why that is certain.
+      description: Why this value is certain.
       type: str
     outcome:
-      description: What became of it.
+      description: The outcome of the change.
       type: str
   sample:
     - code: SG211

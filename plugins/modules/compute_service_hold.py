@@ -14,7 +14,7 @@ description:
     P(stackguard.nova.return_host#role) call it.
   - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
     and no other operation uses the host. The module refuses a service that another operation holds.
-  - Fence the host first. This marks it as dead in Nova; it does not power it off.
+  - Fence the host first. The module marks it as dead in Nova; it does not power it off.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)

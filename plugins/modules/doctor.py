@@ -10,13 +10,14 @@ module: doctor
 short_description: Report whether a cloud, its hosts and its databases are ready for the operations of this collection
 version_added: 0.1.0
 description:
-  - Asks the APIs and the databases, takes what M(stackguard.nova.doctor_host) has kept of the hosts, and reports each
-    part of each of them as ok, failed or not checked. What failed comes with the command that fixes it. All is reported
-    at once, on the terminal and in C(doctor.json).
-  - Nothing is changed. Rights in the APIs are found out by requests that read and that administrators alone may make,
-    rights in databases by the very statements, on no row and rolled back.
-  - What could not be read is not checked, and never ok. The task fails unless everything is ok, or not checked in a
-    part of O(accept_unchecked).
+  - Checks the APIs and the databases, and the answers that M(stackguard.nova.doctor_host) kept of the hosts. Reports
+    each part as ok, failed or not checked, all at once, on the terminal and in C(doctor.json). A failed part has the
+    command that fixes it.
+  - The module changes nothing. It tests the rights in the APIs with requests that only read and that only
+    administrators may make. It tests the rights in databases with the statements of the operations, on no row and
+    rolled back.
+  - A part that could not be read is not checked, and never ok. The task fails unless each part is ok, or is not checked
+    and listed in O(accept_unchecked).
   - It serves the playbook C(stackguard.nova.doctor). Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -33,20 +34,20 @@ options:
     elements: str
     choices: [api, databases, hosts, journals]
     default: [api, databases, hosts, journals]
-    description: What is looked at.
+    description: Sources to check.
   operations:
     type: list
     elements: str
     choices: [audit, rename_host, evacuate_host, return_host, drain_host, migrate_server, resize_server, repair_links]
     default: [audit, rename_host, evacuate_host, return_host, drain_host, migrate_server, resize_server, repair_links]
-    description: The operations that all is to be ready for. Rights in the databases and in Ceph follow from them.
+    description: Operations that you plan to run. They decide which rights in databases and in Ceph the module checks.
   accept_unchecked:
     type: list
     elements: str
     choices: [credentials, compute_api, placement_api, network_api, api_clock, database, database_rights, database_lock,
       database_clock, reached, python, root, nova_conf, libvirt, rbd, ceph_caps, host_journals, host_clock, journals]
     default: []
-    description: Parts that may be not checked. None of them may have failed.
+    description: Parts that may remain V(not checked). A failed part is never accepted.
   clock_tolerance:
     type: float
     default: 10
@@ -54,18 +55,18 @@ options:
   free_mb:
     type: int
     default: 100
-    description: MiB that must be free where journals are.
+    description: MiB that must be free in the directories of journals.
   hosts:
     type: list
     elements: str
     default: []
-    description: Inventory names of the hosts that were asked. One that left no answer has failed.
+    description: Inventory names of the hosts that the playbook read. A host without an answer has failed.
   journal_host:
     type: str
     description: Inventory name of the host that keeps the journals of operations.
   evidence_dir:
     type: path
-    description: Where M(stackguard.nova.doctor_host) has kept the answers.
+    description: Directory with the answers that M(stackguard.nova.doctor_host) kept.
   report_dir:
     type: path
     required: true
@@ -102,7 +103,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: V(pass) where all that was asked for is ok or accepted, else V(block).
+  description: V(pass) if each requested part is ok or accepted, otherwise V(block).
   returned: always
   type: str
   sample: block
@@ -112,17 +113,17 @@ counts:
   type: dict
   contains:
     ok:
-      description: Parts that are as the operations need them.
+      description: Parts that meet the needs of the operations.
       type: int
     failed:
-      description: Parts that are not.
+      description: Parts that do not meet them.
       type: int
     not_checked:
       description: Parts that could not be read.
       type: int
   sample: {ok: 17, failed: 1, not_checked: 1}
 results:
-  description: What is said of each part.
+  description: The result of each part.
   returned: always
   type: list
   elements: dict
@@ -138,7 +139,7 @@ results:
       type: str
       sample: compute1
     part:
-      description: What was looked at, as in O(accept_unchecked).
+      description: The part, as in O(accept_unchecked).
       returned: always
       type: str
       sample: libvirt
@@ -148,7 +149,7 @@ results:
       type: str
       sample: failed
     seen:
-      description: What was seen, or why nothing was.
+      description: What the check found, or why it found nothing.
       returned: always
       type: str
       sample: python3-libvirt is missing
@@ -158,18 +159,18 @@ results:
       type: str
       sample: apt-get install python3-libvirt
 summary:
-  description: The first 40 lines of what was shown.
+  description: The first 40 lines of the output.
   returned: always
   type: list
   elements: str
   sample: ["19 checks: 17 ok, 1 failed, 1 not checked"]
 report_dir:
-  description: Where C(doctor.json) is.
+  description: Directory of C(doctor.json).
   returned: always
   type: str
   sample: /home/operator/stackguard-reports
 succeeded:
-  description: Whether the task would fail.
+  description: Whether all requested parts are ok or accepted.
   returned: always
   type: bool
   sample: false

@@ -11,8 +11,8 @@ short_description: Read whether a host is ready for the operations of this colle
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the playbook C(stackguard.nova.doctor).
-  - Reads, on a compute host, its Python and user, nova.conf, whether libvirt answers and the bindings are there, the
-    caps of its Ceph user, the directory of journals, and its clock. It changes nothing and tries nothing.
+  - Reads facts of a compute host. These are its Python and user, nova.conf, libvirt and the Python bindings, the caps
+    of its Ceph user, the directory of journals, and its clock. The module changes nothing.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -25,15 +25,15 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the controller in which the answer is kept for M(stackguard.nova.doctor). A host that does not
-        answer is noted there as well. When left out, the answer is returned under RV(state).
+      - Directory on the controller that keeps the answer for M(stackguard.nova.doctor), also for a host that does not
+        answer. Without it, the module returns the answer under RV(state).
   inventory_name:
     type: str
-    description: What the host is called. The default is C(inventory_hostname).
+    description: Name of the host in the evidence. The default is C(inventory_hostname).
   only_journals:
     type: bool
     default: false
-    description: Whether the host keeps journals only, so that nothing of nova-compute is read.
+    description: Whether the host only keeps journals. The module then reads nothing of nova-compute.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -42,26 +42,26 @@ options:
     type: list
     elements: str
     default: []
-    description: The configuration files of nova-compute in their order, where they cannot be found.
+    description: The configuration files of nova-compute in their order, if the module cannot find them.
   libvirt_uri:
     type: str
     default: qemu:///system
-    description: Where libvirt is reached. The connection is read-only.
+    description: libvirt URI. The connection is read-only.
   compute_units:
     type: list
     elements: str
     default: [nova-compute, openstack-nova-compute, devstack@n-cpu]
-    description: Names that the unit of nova-compute may have.
+    description: Possible names of nova-compute's unit.
   caps:
     type: bool
     default: true
-    description: Whether the caps of the Ceph user are read (C(ceph auth get)). Its key is never kept.
+    description: Whether to read the caps of the Ceph user (C(ceph auth get)). The module never keeps the user's key.
   ceph_user:
     type: str
-    description: Ceph user whose caps are read, without C(client.), instead of nova.conf's.
+    description: Ceph user whose caps to read, without C(client.), instead of nova.conf's.
   ceph_reader:
     type: str
-    description: Ceph user that reads them. By default the user itself, who seldom may.
+    description: Ceph user that reads the caps. By default the user itself, which usually may not.
   ceph_conf:
     type: path
     description: Ceph configuration file, instead of the one that nova.conf names.
@@ -69,13 +69,13 @@ options:
     type: list
     elements: str
     default: []
-    description: Words to put before C(ceph) where it is in a container, such as C(docker), C(exec), C(nova_compute).
+    description: Words to put before C(ceph) if it runs in a container, such as C(docker), C(exec), C(nova_compute).
 seealso:
   - module: stackguard.nova.doctor
 """
 
 EXAMPLES = r"""
-- name: See what a host answers
+- name: Show the answer of a host
   stackguard.nova.doctor_host:
   register: answer
 """
@@ -87,7 +87,7 @@ state:
   type: dict
   sample: {inventory_name: compute1, python: 3.11.2, own_uid: 0, images_type: rbd, unread: []}
 inventory_name:
-  description: What the host is called.
+  description: Name of the host.
   returned: when O(evidence_dir) is given
   type: str
   sample: compute1

@@ -24,7 +24,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - In check mode everything is read and compared, and nothing is recorded.
+      - In check mode the module reads and compares everything, and records nothing.
   diff_mode:
     support: none
   idempotent:
@@ -123,17 +123,18 @@ guests:
       description: The guest's uuid.
       type: str
     name:
-      description: libvirt's name of it.
+      description: Its name in libvirt.
       type: str
     read_at:
       description: When it was read.
       type: str
     live:
-      description: What runs; V(null) where it does not run. It has C(sha256), C(machine_type), C(cpu) and C(devices).
+      description: The running definition; V(null) if the guest does not run. It has C(sha256), C(machine_type), C(cpu)
+        and C(devices).
       type: dict
     inactive:
-      description: What its next start would take; V(null) where it is transient. It has C(sha256), C(machine_type),
-        C(cpu) and C(devices).
+      description: The definition of the next start; V(null) if the guest is transient. It has C(sha256),
+        C(machine_type), C(cpu) and C(devices).
       type: dict
   sample: [{uuid: 0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, name: instance-00000001, live: {}, inactive: {}}]
 definitions:

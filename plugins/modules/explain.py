@@ -10,8 +10,8 @@ module: explain
 short_description: Print the page of a finding's code
 version_added: 0.1.0
 description:
-  - Prints what C(docs/codes) of this collection says of a code, or lists all codes with a line each.
-  - Reaches no system and writes no file. Runs on the controller.
+  - Prints the page of a code from C(docs/codes) of this collection, or lists all codes with a line each.
+  - Connects to no system and writes no file. Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -23,8 +23,8 @@ options:
     type: str
     default: ""
     description:
-      - The code, such as V(SG113), V(sg113) or V(113), or its name, such as V(restart-would-destroy). Where it is
-        empty, all codes are listed.
+      - The code, such as V(SG113), V(sg113) or V(113), or its name, such as V(restart-would-destroy). If it is
+        empty, the module lists all codes.
 seealso:
   - module: stackguard.nova.audit
 """
@@ -45,12 +45,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 code:
-  description: The code; V(null) where all were listed.
+  description: The code; V(null) for the list of all codes.
   returned: success
   type: str
   sample: SG113
 text:
-  description: What was printed.
+  description: The printed text.
   returned: success
   type: str
   sample: "# SG113 restart-would-destroy"

@@ -13,7 +13,7 @@ description:
   - Internal, no stability promise. The roles of this collection call it.
   - Begins, resumes, undoes or reports on an operation whose whole plan is made before its first step.
   - Each role documents its operation's options as its own variables.
-  - A run that was killed is resumed by the same task, or undone by O(action=rollback). The journal is on
+  - Run the same task again to resume a run that was killed, or undo it with O(action=rollback). The journal is on
     the host that the task runs on (or is delegated to), which receives no credentials.
   - Runs on the controller.
 author:
@@ -29,7 +29,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Everything is read and judged, the plan is shown, and nothing is changed.
+    description: Reads and judges everything, shows the plan, and changes nothing.
   diff_mode:
     support: full
     description: Shows each value that changes, before and after.

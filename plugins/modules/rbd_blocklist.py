@@ -122,7 +122,7 @@ EXAMPLES = r"""
     addresses: [192.0.2.11]
     fsid: da0d2b0c-0824-5eed-b650-1f58a483491c
 
-- name: Take the addresses off when no QEMU of the host runs any more
+- name: Remove the addresses when no QEMU of the host runs any more
   stackguard.nova.rbd_blocklist:
     state: absent
     addresses: [192.0.2.11]
@@ -144,14 +144,14 @@ entries:
       description: The entry of the list that refuses it.
       type: str
     until:
-      description: When Ceph takes the entry off.
+      description: When Ceph removes the entry.
       type: str
     changed:
-      description: Whether it was added or removed now.
+      description: Whether this task added or removed it.
       type: bool
   sample: [{address: 192.0.2.11, entry: "192.0.2.11:0/0", until: "2031-11-21T14:37:15.000000+0000", changed: true}]
 listed:
-  description: Those of the addresses that were on the list afterwards.
+  description: The addresses that were on the list afterwards.
   returned: success
   type: list
   elements: str
@@ -171,10 +171,10 @@ covered:
       description: The entry of the list that refuses it.
       type: str
     until:
-      description: When Ceph takes the entry off.
+      description: When Ceph removes the entry.
       type: str
     changed:
-      description: Whether it was added or removed now.
+      description: Whether this task added or removed it.
       type: bool
   sample: []
 changed_entries:

@@ -130,13 +130,13 @@ images:
       description: Name of the image.
       type: str
     id:
-      description: Ceph's own id of it.
+      description: Its id in Ceph.
       type: str
     changed:
-      description: Whether its snapshot was made or removed now.
+      description: Whether this task made or removed its snapshot.
       type: bool
     guarded:
-      description: Whether the snapshot was there when the image was read back.
+      description: Whether the snapshot existed when the image was read back.
       type: bool
   sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true, guarded: true}]
 without:

@@ -11,14 +11,14 @@ short_description: Evacuate the servers of a dead compute host, call by call
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
-  - Carries out the evacuation of one dead compute host. One call does what it can with the facts of the hosts, and
-    returns RV(needs), what only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides that
+  - Evacuates one dead compute host. One call does what it can with the facts of the hosts, and returns RV(needs). These
+    are the things that only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides that
     and calls again, until RV(needs) is empty.
-  - The operation keeps its journal in O(state_dir) on the host of the task, and runs the APIs from the controller.
+  - The operation keeps its journal in O(state_dir) on the host of the task, and calls the APIs from the controller.
   - A server is sent only while a fence is proven, each of its images has its guard snapshot, and no other client has
     one of them open. It goes to a named host that the scheduler checks, with a microversion that keeps its power state
     (2.68) or leaves it stopped (2.95), and never with C(force).
-  - A call that ends the operation leaves the report and publishes the outcome for workflows.
+  - A call that ends the operation writes the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -238,22 +238,22 @@ needs:
   elements: dict
   contains:
     kind:
-      description: What is needed, such as V(read_hosts). What else the entry holds depends on it.
+      description: The kind of need, such as V(read_hosts). The other keys of the entry depend on it.
       type: str
     hosts:
       description: With V(read_hosts), inventory names of the hosts to read; V(null) for all.
       type: list
       elements: str
     instances:
-      description: With V(read_hosts), servers whose images are looked at.
+      description: With V(read_hosts), servers whose images to read.
       type: list
       elements: str
     readers:
-      description: With V(read_hosts), hosts that look into Ceph.
+      description: With V(read_hosts), hosts that read Ceph.
       type: list
       elements: str
     volumes:
-      description: With V(read_hosts), volumes whose images are looked for.
+      description: With V(read_hosts), volumes whose images to find.
       type: list
       elements: str
   sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: []}]
@@ -283,17 +283,17 @@ arrived:
       description: Its name.
       type: str
     host:
-      description: Where it is.
+      description: Its current host.
       type: str
     status:
       description: Its status in Nova.
       type: str
     state:
-      description: Where the operation stands with it.
+      description: Its state in the operation.
       type: str
   sample: [{uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, host: compute3, status: ACTIVE, state: verified}]
 left:
-  description: By uuid, the servers that stay on the dead host, and what keeps each there.
+  description: By uuid, the servers that stay on the dead host, each with its reason.
   returned: when the run has ended
   type: dict
   sample: {}
@@ -308,7 +308,7 @@ report_file:
   type: str
   sample: /home/operator/stackguard-reports/report.json
 placements:
-  description: By uuid, where each server goes and why; or what speaks against every host.
+  description: By uuid, the destination of each server with the reason; or the reasons against every host.
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:

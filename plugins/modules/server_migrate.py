@@ -37,7 +37,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Everything is read and judged, the plan is shown, and nothing is changed.
+    description: Reads and judges everything, shows the plan, and changes nothing.
   diff_mode:
     support: full
     description: Shows the host of each server, and the status of an emptied host, before and after.

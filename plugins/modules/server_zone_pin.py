@@ -146,16 +146,16 @@ changes:
       description: The zone in its request spec; V(null) for none.
       type: str
     after:
-      description: The zone that is written.
+      description: The zone that the module writes.
       type: str
     method:
       description: V(pin_api) or V(pin_db).
       type: str
     outcome:
-      description: What became of it.
+      description: The outcome of the change.
       type: str
     reason:
-      description: Why it was not changed.
+      description: Why the pin was not changed.
       type: str
   sample:
     - {server: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, before: null, after: az1, method: pin_api,
