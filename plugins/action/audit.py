@@ -61,7 +61,7 @@ class ActionModule(ActionBase):
         if addresses.NETADDR_ERROR is not None:
             return {"failed": True, "changed": False, "msg": addresses.MISSING}
         if not args["evidence_dir"] and not args["evidence"]:
-            return {"failed": True, "changed": False, "msg": "one of evidence_dir and evidence is required"}
+            return {"failed": True, "changed": False, "msg": "set evidence_dir or evidence"}
         if args["history"] < 0:
             return {"failed": True, "changed": False, "msg": f"history must be 0 or more, not {args['history']}"}
         try:

@@ -58,6 +58,6 @@ class ActionModule(ActionBase):
         if decision.unseen:
             unseen = ", ".join(decision.unseen)
             result.setdefault("warnings", []).append(
-                f"not read, so a copy of the uuid there would not be noticed: {unseen}"
+                f"these hosts were not read, so a copy of the uuid there would not be noticed: {unseen}"
             )
         return result

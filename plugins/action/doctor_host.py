@@ -81,8 +81,8 @@ class _Keeper:
         try:
             state = facts.from_plain(HostState, result["state"], MODULE)
         except (facts.FactsError, KeyError) as error:
-            self.silent("failed", f"its answer is not understood: {error}")
-            return {"failed": True, "changed": False, "msg": f"the host's answer is not understood: {error}"}
+            self.silent("failed", f"the answer of the host cannot be parsed: {error}")
+            return {"failed": True, "changed": False, "msg": f"the host's answer cannot be parsed: {error}"}
         answer = DoctorHost(self._name, state, ClockOffset.between(before, state.began, state.ended, after))
         answers.save(self._directory, self._folder, answer)
         return {"changed": False, "inventory_name": self._name, "unread": [item.part for item in state.unread]}

@@ -38,7 +38,7 @@ class ActionModule(ActionBase):
         return {"changed": False, "code": code, "text": text, "msg": text.splitlines()[0].lstrip("# ") if code else ALL}
 
 
-ALL = "all codes were listed"
+ALL = "listed all codes"
 
 
 def _page(code: str) -> str:

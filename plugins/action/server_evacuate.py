@@ -99,7 +99,7 @@ class ActionModule(ActionBase):
                 return from_plain(evacuate.Scratch, json.load(stream), "scratch")
         except (OSError, ValueError) as error:
             raise StackguardError(
-                f"{path}: this run has not begun, or its evidence directory is gone: {error}"
+                f"{path}: this run has not begun, or its evidence directory no longer exists: {error}"
             ) from error
 
     def _answer(self, args: Result, outcome: evacuate.CallResult) -> Result:

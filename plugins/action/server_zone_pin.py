@@ -111,7 +111,9 @@ def _restore(given: t.Optional[t.List[t.Dict[str, t.Any]]]) -> t.Optional[t.Dict
     # What was not changed then is not given back now.
     rows = [entry for entry in given if entry.get("outcome", "changed") == "changed"]
     if any(not {"server", "before", "after"} <= set(entry) for entry in rows):
-        raise StackguardError("restore: expected the changes that an earlier run returned: server, before and after")
+        raise StackguardError(
+            "restore: expected the changes that an earlier run returned, each with server, before and after"
+        )
     return {str(entry["server"]): (entry["before"], entry["after"]) for entry in rows}
 
 

@@ -145,7 +145,8 @@ def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str
         raise ApiError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
     if before != after and params["state"] == "released" and found != params["reason"]:
         raise ApiError(
-            f"{params['host']} is not held as {params['reason']} but {found or 'not at all'}: left unchanged"
+            f"{params['host']} is not held with the reason {params['reason']}, but has {found or 'no reason'}: "
+            "it is left unchanged"
         )
     if before != after and not check:
         if params["state"] == "held":

@@ -222,7 +222,7 @@ def test_a_host_opens_to_everything_about_it(shown, found):
     text = " ".join(shown.run("document.getElementById('host-compute5').textContent").split())
     assert "guest1 is destroyed" in text
     assert "would move" in text
-    assert "SG509 must be settled" not in text
+    assert "resolve SG509" not in text
     assert "Not yet: SG509" in text
     assert shown.run("document.querySelectorAll('#host-compute5 tr.finding').length") == of_host(found, "compute5")
 

@@ -57,13 +57,15 @@ def judge(
     """Return a result for each part that was asked for. ``None``: what gives it was not read, which is no pass."""
     found: t.List[Result] = []
     if "api" in asked.sources:
-        found += _cloud(asked, cloud or CloudState(problem="it was not asked"))
+        found += _cloud(asked, cloud or CloudState(problem="the cloud was not checked"))
     if "databases" in asked.sources:
-        found += _databases(asked, databases or DatabasesState(problem="they were not asked"), cloud)
+        found += _databases(asked, databases or DatabasesState(problem="the databases were not checked"), cloud)
     if "hosts" in asked.sources:
         found += [result for host in hosts for result in _host(asked, host)] or [_no_host()]
     if "journals" in asked.sources:
-        found += _state_host(asked, journals or DoctorHost("stackguard_state_host", kind="failed", reason="not asked"))
+        found += _state_host(
+            asked, journals or DoctorHost("stackguard_state_host", kind="failed", reason="the host was not checked")
+        )
     return found
 
 
@@ -91,16 +93,16 @@ def _cloud(asked: Asked, cloud: CloudState) -> t.List[Result]:
 def _rights(part: str, probes: t.Sequence[RightsProbe], cloud: CloudState) -> Result:
     failed = [probe for probe in probes if probe.found is None]
     if not probes:
-        return Result("api", "cloud", part, NOT_CHECKED, "nothing was asked")
+        return Result("api", "cloud", part, NOT_CHECKED, "no request was sent")
     if failed:
         refused = [probe for probe in failed if probe.status in _REFUSED]
         fix = f"give the user an administrator's rights: openstack role add --project {_shell(cloud.project)} --user "
         fix += f"{_shell(cloud.user)} admin"
         if not refused:
-            fix = "let the API answer, at the endpoint of the catalogue: openstack catalog list"
+            fix = "check that the API answers at its endpoint in the catalogue: openstack catalog list"
         return Result("api", "cloud", part, FAILED, "; ".join(probe.reason for probe in failed), fix)
     if part == "network_api" and not any(probe.found for probe in probes):
-        seen = "neutron shows no agent. It hides them from a user who is no administrator, so this proves nothing"
+        seen = "neutron shows no agent. This proves nothing: neutron hides them from users that are no administrators"
         return Result("api", "cloud", part, NOT_CHECKED, seen, "openstack network agent list")
     if part == "compute_api" and not probes[0].found:
         fix = "run nova-compute on a host, and map it: nova-manage cell_v2 discover_hosts"
@@ -127,7 +129,7 @@ def _clock(
     if clock.most < -limit or clock.least > limit:
         fix = f"on {where}, or on the controller if all of them differ: chronyc makestep, or timedatectl set-ntp true"
         return result(part, FAILED, f"{about}, and {limit:g} s are accepted", fix)
-    return result(part, NOT_CHECKED, f"{about}: the answer took too long to know more. Run it again")
+    return result(part, NOT_CHECKED, f"{about}: the answer took too long for a verdict. Run the doctor again")
 
 
 # --- databases ------------------------------------------------------------------------------------------------
@@ -140,18 +142,20 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
         reason = read.problem or facts.NO_API_DATABASE
         fix = "put the URL into the variables: nova_api_db_url: mysql+pymysql://stackguard:PASSWORD@HOST/nova_api"
         found.append(Result("databases", "api", "database", FAILED, reason, fix))
-        found += _unreached("api", "its URL is not known")
+        found += _unreached("api", "the URL of the database is not known")
     for database in read.databases:
         found += _database(asked, database)
     if read.problem is not None and "api" in names:
         fix = "let the user read cell_mappings (docs/database-grants.md), or name the cells in nova_cell_db_urls"
         found.append(Result("databases", "cells", "database", FAILED, read.problem, fix))
-        found += _unreached("cells", "which cells there are is not known")
+        found += _unreached("cells", "the cells are not known")
     elif "api" in names and not any(name.startswith("cell:") for name in names):
         # The database of another cloud, or an empty one, answers as well.
         fix = "correct nova_api_db_url, or map the cell: nova-manage cell_v2 list_cells"
-        found.append(Result("databases", "cells", "database", FAILED, "cell_mappings has no cell besides cell0", fix))
-        found += _unreached("cells", "there is no cell to ask")
+        found.append(
+            Result("databases", "cells", "database", FAILED, "cell_mappings has no cell other than cell0", fix)
+        )
+        found += _unreached("cells", "there is no cell to check")
     found.append(_lock(asked, read))
     if not read.neutron and "rename_host" in asked.operations:
         found.append(_neutron(cloud))
@@ -169,7 +173,10 @@ def _database(asked: Asked, database: DatabaseState) -> t.List[Result]:
     if database.problem is not None:
         url = {"api": "nova_api_db_url", "neutron": "neutron_db_url"}.get(database.name, "nova_cell_db_urls")
         fix = f"correct {url}, or let the controller reach {database.location or 'the server'} and log in"
-        return [result("database", FAILED, database.problem, fix), *_unreached(database.name, "it was not reached")]
+        return [
+            result("database", FAILED, database.problem, fix),
+            *_unreached(database.name, "the database was not reached"),
+        ]
     where = f"{database.location} as {database.user}"
     return [
         result("database", OK, where),
@@ -180,11 +187,11 @@ def _database(asked: Asked, database: DatabaseState) -> t.List[Result]:
 
 def _grants(result: t.Callable[..., Result], database: DatabaseState) -> Result:
     if database.grants is None:
-        return result("database_rights", NOT_CHECKED, "they were not probed")
+        return result("database_rights", NOT_CHECKED, "the rights were not tested")
     missing = [grant for grant in database.grants if not grant.allowed]
     if not missing:
-        return result("database_rights", OK, f"all {len(database.grants)} that the operations need")
-    seen = f"{len(missing)} of {len(database.grants)} are missing: " + "; ".join(
+        return result("database_rights", OK, f"the user has all {len(database.grants)} rights that the operations need")
+    seen = f"{len(missing)} of {len(database.grants)} rights are missing: " + "; ".join(
         f"{grant.action} {grant.table}: {grant.error}" for grant in missing
     )
     return result("database_rights", FAILED, seen, "\n".join(grant_statements(database, missing)))
@@ -234,15 +241,17 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
         return Result("databases", "api", "database_lock", state, seen, fix)
 
     if read.lock is None:
-        return result(NOT_CHECKED, read.lock_reason or "it was not probed")
+        return result(NOT_CHECKED, read.lock_reason or "the lock was not tested")
     if read.lock.scope == facts.LOCK_EXCLUSIVE:
-        return result(OK, "it keeps a second run out")
+        return result(OK, "the lock prevents a second run")
     if read.lock.scope == facts.LOCK_LOCAL:
-        return result(OK, "it keeps out whoever asks this node of Galera (SG712): give every run the URL of one node")
+        return result(
+            OK, "the lock excludes only runs that use this Galera node (SG712): give every run the URL of the same node"
+        )
     seen = f"the database has no such lock (SG712): {read.lock.reason or 'no reason was given'}"
     if "repair_links" not in asked.operations:
-        return result(OK, f"{seen}. The operations that were asked for do without it")
-    return result(FAILED, seen, "for the time of a repair of links: SET GLOBAL pxc_strict_mode = 'PERMISSIVE';")
+        return result(OK, f"{seen}. The requested operations do not need it")
+    return result(FAILED, seen, "during a repair of links only: SET GLOBAL pxc_strict_mode = 'PERMISSIVE';")
 
 
 def _neutron(cloud: t.Optional[CloudState]) -> Result:
@@ -264,8 +273,8 @@ def _neutron(cloud: t.Optional[CloudState]) -> Result:
 
 
 def _no_host() -> Result:
-    fix = "put the compute hosts into the group compute of the inventory, or name them by doctor_hosts"
-    return Result("hosts", "compute", "reached", FAILED, "there is no host to ask", fix)
+    fix = "put the compute hosts into the group compute of the inventory, or name them with doctor_hosts"
+    return Result("hosts", "compute", "reached", FAILED, "there is no host to check", fix)
 
 
 def _host(asked: Asked, host: DoctorHost) -> t.List[Result]:
@@ -276,7 +285,7 @@ def _host(asked: Asked, host: DoctorHost) -> t.List[Result]:
     if state is None:
         return _silent(result, host, PARTS["hosts"])
     return [
-        result("reached", OK, "it answers Ansible"),
+        result("reached", OK, "the host answers Ansible"),
         result("python", OK, f"{state.python} ({state.python_path})"),
         _root(result, state),
         _nova_conf(result, state),
@@ -290,17 +299,17 @@ def _host(asked: Asked, host: DoctorHost) -> t.List[Result]:
 
 def _silent(result: t.Callable[..., Result], host: DoctorHost, parts: t.Sequence[str]) -> t.List[Result]:
     if host.kind == "unreachable":
-        fix = f"let Ansible reach it: ansible {host.name} -i INVENTORY -m ansible.builtin.ping -vvv"
+        fix = f"make the host reachable for Ansible: ansible {host.name} -i INVENTORY -m ansible.builtin.ping -vvv"
         first = [result("reached", FAILED, f"{host.name} does not answer Ansible: {host.reason}", fix)]
     elif host.python is not None and _version(host.python) < OLDEST_PYTHON:
-        fix = "install Python 3.9 or newer there, and set ansible_python_interpreter to it in the inventory"
+        fix = "install Python 3.9 or newer on the host, and set ansible_python_interpreter to it in the inventory"
         first = [
-            result("reached", OK, "it answers Ansible"),
+            result("reached", OK, "the host answers Ansible"),
             result("python", FAILED, f"{host.python}: {host.reason}", fix),
         ]
     else:
-        fix = f"see what the module says: ansible {host.name} -i INVENTORY -m stackguard.nova.doctor_host -vvv"
-        first = [result("reached", FAILED, f"it answers, and the module failed: {host.reason}", fix)]
+        fix = f"run the module alone: ansible {host.name} -i INVENTORY -m stackguard.nova.doctor_host -vvv"
+        first = [result("reached", FAILED, f"the host answers, but the module failed: {host.reason}", fix)]
     known = {item.part for item in first}
     return first + [result(part, NOT_CHECKED, "the host was not read") for part in parts if part not in known]
 
@@ -312,7 +321,7 @@ def _version(text: str) -> t.Tuple[int, ...]:
 def _root(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.own_uid == 0:
         return result("root", OK, "the modules run as root")
-    fix = "set ansible_become: true for the group compute, for a user who may become root"
+    fix = "set ansible_become: true for the group compute, for a user that may become root"
     return result("root", FAILED, f"the modules run as user id {state.own_uid}", fix)
 
 
@@ -340,11 +349,11 @@ def _libvirt(result: t.Callable[..., Result], state: HostState) -> Result:
 
 def _rbd(result: t.Callable[..., Result], state: HostState) -> Result:
     if state.images_type is None:
-        return result("rbd", NOT_CHECKED, "nova.conf was not read, so it is not known where the images are")
+        return result("rbd", NOT_CHECKED, "nova.conf was not read, so the place of the images is not known")
     if state.images_type != "rbd":
         return result("rbd", OK, f"not needed: images_type is {state.images_type}")
     if state.ceph_by_command:
-        return result("rbd", OK, "not needed: Ceph is reached by commands in a container")
+        return result("rbd", OK, "not needed: commands in a container reach Ceph")
     if not state.rbd_binding:
         return result("rbd", FAILED, "python3-rbd or python3-rados is missing", _install(state, "rbd"))
     return result("rbd", OK, "python3-rbd and python3-rados")
@@ -359,7 +368,7 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
     if state.caps is None:
         why = "nova.conf was not read" if state.images_type is None else state.why("ceph_caps")
         user = f"client.{state.ceph_user}" if state.ceph_user else "client.USER"
-        fix = f"name a user who may read it (doctor_ceph_reader), or read it on a node of Ceph: ceph auth get {user}"
+        fix = f"name a user that may read caps (doctor_ceph_reader), or read them on a Ceph node: ceph auth get {user}"
         return result("ceph_caps", NOT_CHECKED, why, fix)
     may = ceph_caps.blocklisting(state.caps.mon)._asdict()
     seen = f"{state.caps.entity}: mon '{state.caps.mon}'"
@@ -367,7 +376,7 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
         lacking = " and ".join(action for action in wanted if may[action] is False)
         return result("ceph_caps", FAILED, f"{seen} may not {lacking} entries of the OSD blocklist", _caps_fix(state))
     if any(may[action] is None for action in wanted):
-        return result("ceph_caps", NOT_CHECKED, f"{seen} is not understood: what it allows is not known")
+        return result("ceph_caps", NOT_CHECKED, f"{seen} cannot be parsed: what it allows is not known")
     return result("ceph_caps", OK, f"{seen} may {' and '.join(wanted)} entries of the OSD blocklist")
 
 
@@ -381,7 +390,7 @@ def _caps_fix(state: HostState) -> str:
         own.append("profile rbd")
     mon = ", ".join([*own, 'allow command "osd blocklist" with blocklistop=rm'])
     more = "".join(f" {name} '{value}'" for name, value in (("osd", caps.osd), ("mgr", caps.mgr)) if value)
-    return f"on a node of Ceph: ceph auth caps {caps.entity} mon '{mon}'{more}"
+    return f"on a Ceph node: ceph auth caps {caps.entity} mon '{mon}'{more}"
 
 
 # --- journals -------------------------------------------------------------------------------------------------
@@ -407,7 +416,9 @@ def _directory(result: t.Callable[..., Result], part: str, asked: Asked, state: 
     if found.exists:
         return result(part, OK, f"{found.path}, {found.free_mb} MiB free")
     return result(
-        part, OK, f"{found.path} will be made in {found.nearest} by the first operation, {found.free_mb} MiB free"
+        part,
+        OK,
+        f"{found.path} does not exist yet, the first operation creates it in {found.nearest}, {found.free_mb} MiB free",
     )
 
 
@@ -415,7 +426,7 @@ def _directory_problem(found: Directory, least_mb: int) -> t.Tuple[str, str]:
     place = found.nearest
     make = f"install -d -m 0700 -o {found.own_uid} {found.path}"
     if not found.is_directory:
-        return f"{place} is no directory", f"remove it, then {make}"
+        return f"{place} is not a directory", f"remove it, then {make}"
     if found.read_only:
         return f"the file system of {place} is read-only", f"mount -o remount,rw {place}, or set another directory"
     if not found.writable:
@@ -426,7 +437,7 @@ def _directory_problem(found: Directory, least_mb: int) -> t.Tuple[str, str]:
         return f"others may read {place} (mode {found.mode:04o})", f"chmod 0700 {place}"
     if found.free_mb < least_mb:
         return (
-            f"{place} has {found.free_mb} MiB free, and {least_mb} are needed",
-            f"df -h {place}, then make room there",
+            f"{place} has {found.free_mb} MiB free, but {least_mb} MiB are needed",
+            f"df -h {place}, then free space there",
         )
     return "", ""

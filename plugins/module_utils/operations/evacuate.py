@@ -719,7 +719,7 @@ class Evacuation:
                 found = [*found, needs.fence(blocklist.FENCE.name, True, clusters, extra=True)]
             else:
                 self._warn(
-                    "no address of the host is known as a client of Ceph: no blocklist entry in addition to the fence"
+                    "no address of the host is known as a client of Ceph: the run adds no blocklist entry to the fence"
                 )
         return found
 
@@ -856,7 +856,7 @@ class Evacuation:
             target = FenceTarget(self.host, self.scratch.operation_id, self.options, tuple(self._clusters()))
             fence_proof.prove(blocklist.FENCE.name, target, extra, _read_at(extra))
         except ProofError as error:
-            self._warn(f"the blocklist entry in addition to the fence could not be made: {error}")
+            self._warn(f"the run could not add a blocklist entry to the fence: {error}")
 
     def _warn(self, said: str) -> None:
         self.run.say(f"warning: {said}")
@@ -1055,7 +1055,7 @@ class Evacuation:
                 Subject("instance", entry.uuid, entry.name, self.host),
                 {
                     "images": sorted(entry.images),
-                    "guard": "could not be verified on each",
+                    "guard": "could not be verified on each image",
                     "said": self.scratch.warned[-3:],
                 },
                 "Make the server's pool reachable from a host that is read, then run the same command again. The run "
@@ -1455,7 +1455,7 @@ class Evacuation:
             )
         else:
             self._release()
-            said = f"nothing was sent: {self.host} is as before, except for what the fence switched off"
+            said = f"no server was sent: {self.host} is as before, except for what the fence switched off"
             if kept:
                 said += f"; the blocklist keeps the entries that it had before: {json.dumps(kept, sort_keys=True)}"
         self.book.close(journals.ROLLED_BACK, said)
@@ -1486,8 +1486,11 @@ class Evacuation:
             verified = {entry["uuid"] for entry in self.scratch.arrived}
             away = verified | set(self.scratch.landed)
             if away - verified:
-                self._warn(f"arrived, but not verified there: {self._named(away - verified)}")
-            why = f"the run ended before its {'arrival' if self.scratch.rounds else 'first round'}"
+                self._warn(
+                    f"these servers arrived, but the run did not verify them on their new hosts: "
+                    f"{self._named(away - verified)}"
+                )
+            why = f"the run ended before {'the server arrived' if self.scratch.rounds else 'its first round'}"
             stay = {uuid: why for uuid in sorted(self.scratch.names) if uuid not in away}
             self.scratch.left = {**stay, **self.scratch.left}
         return self._ended()

@@ -135,7 +135,7 @@ def check_numbers(args: t.Mapping[str, t.Any], least: t.Mapping[str, int]) -> No
         if args[name] < smallest:
             raise OptionError(f"{name}: {args[name]} is less than {smallest}")
     if not 0 < args["overcommit"] <= 10:
-        raise OptionError(f"overcommit: {args['overcommit']} is no factor between 0 and 10")
+        raise OptionError(f"overcommit: {args['overcommit']} is not a factor between 0 and 10")
 
 
 def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "this host") -> t.Optional[t.List[str]]:
@@ -193,4 +193,4 @@ def _search(option: str, expression: str, data: t.Any) -> t.Any:
     except jmespath.exceptions.JMESPathError as error:
         # The library says the expression again, as it is: not to a terminal.
         reason = str(error).partition("\n")[0].encode("unicode_escape").decode()
-        raise OptionError(f"{option}: {expression!r} is no JMESPath expression: {reason}") from error
+        raise OptionError(f"{option}: {expression!r} is not a JMESPath expression: {reason}") from error

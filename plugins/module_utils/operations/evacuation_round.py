@@ -167,7 +167,9 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     """Carry out one round. Raises :class:`ApiError` where Nova does not answer: then nothing is known; run it again."""
     known = {uuid: dict(hosts) for uuid, hosts in given.tried.items()}
     if bundle.cloud is None or bundle.cloud.servers is None:
-        raise ApiError("the servers of the dead host could not be read: which servers are still there is not known")
+        raise ApiError(
+            "the servers of the dead host could not be read: the run does not know which servers are still there"
+        )
     here = {server.id: server for server in bundle.cloud.servers}
     # One that has used up its time is not waited for again: it would keep all the others where they are.
     waited = [entry for entry in given.planned if STUCK not in known.get(entry.uuid, {})]
@@ -456,8 +458,8 @@ def _left_images(bundle: Bundle, entry: PlannedServer) -> t.Iterator[Finding]:
                     "SG508",
                     Subject("image", f"{place.pool}/{name}"),
                     {"instance": "deleted by its owner during the evacuation", "server": entry.name},
-                    f"Save what is needed of the disk, then: rbd rm {place.pool}/{name}. Nova could not delete the "
-                    "disk under its guard",
+                    f"Save the data that you need from the disk, then run: rbd rm {place.pool}/{name}. Nova could "
+                    "not delete the disk while its guard snapshot existed",
                 )
 
 
@@ -519,7 +521,11 @@ def _ports(connection: t.Any, source: str, uuids: t.Sequence[str]) -> t.List[Fin
         left = network.ports_left(connection, source, uuids)
     except ApiError as error:
         evidence_ = {"ports": error.message}
-        return [finding("SG709", Subject("host", source), evidence_, "Make neutron answer, then check the ports.")]
+        return [
+            finding(
+                "SG709", Subject("host", source), evidence_, "Restore the connection to neutron, then check the ports."
+            )
+        ]
     return [
         finding(
             "SG511",

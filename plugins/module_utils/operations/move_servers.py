@@ -386,7 +386,7 @@ def _forward(run: ServerRun, book: Book, request: MigrationRequest) -> Result:
     missing = _missing(journal)
     if missing:
         outcome.stayed.update(missing)
-        msg = f"{msg}. Requested, but not found or on no host: {', '.join(missing)}"
+        msg = f"{msg}. These requested servers were not found, or are on no host: {', '.join(missing)}"
         ended = {"changed": True, "failed": True, "again": False, "state": "incomplete", "msg": msg}
         return {**ended, **_seen(run, outcome)}
     if request.drain_host is not None:

@@ -168,9 +168,11 @@ class PinRun(lifecycle.Run):
         told = {**answer, "changes": facts.to_plain(done), "operation_id": book.operation_id}
         given = sum(1 for entry in done if entry.outcome == "changed")
         if left:
-            msg = f"{count(given, 'pin')} restored, {len(left)} not: {', '.join(left)}. Run action=rollback again"
+            names = ", ".join(left)
+            msg = f"{count(given, 'pin')} restored, {len(left)} not restored: {names}. Run action=rollback again"
             return {**told, "changed": bool(given), "failed": True, "msg": msg}
-        msg = f"{count(given, 'pin')} restored, {len(plan.already)} already as before or changed since by others"
+        unchanged = f"{len(plan.already)} left unchanged (already as before, or changed by others since)"
+        msg = f"{count(given, 'pin')} restored, {unchanged}"
         book.close(journals.ROLLED_BACK, msg)
         return {**told, "changed": bool(given), "msg": msg}
 

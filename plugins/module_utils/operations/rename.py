@@ -118,11 +118,11 @@ class Rename(planned.Planned):
         """Return which run has the operation."""
         run = (journal or {}).get("run") or {}
         if not run.get("token"):
-            return "Which run has it is not known: an earlier version began it"
+            return "The run of the operation is not known: an earlier version began it"
         ended = True if run.get("ended") else run_owner.has_ended(run)
-        words = "it has ended" if ended else "it is at work"
-        words = "whether it goes on is not known here" if ended is None else words
-        return f"Last taken up by {journals.run_text(run)}: {words}"
+        words = "that run has ended" if ended else "that run is active"
+        words = "it is not known here whether that run is active" if ended is None else words
+        return f"Last resumed by {journals.run_text(run)}: {words}"
 
     def finished(self, journal: Result) -> str:
         """Return what a run says that has brought it to its end."""
@@ -147,7 +147,7 @@ class Rename(planned.Planned):
             head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
             raise Refused(f"{head}: resume it or roll it back first, with its own names")
         if action != lifecycle.ROLLBACK and lifecycle.goes_back(journal):
-            raise Refused(f"operation {journal['operation_id']} is {journal['state']}: only a rollback can resume it")
+            raise Refused(f"operation {journal['operation_id']} is {journal['state']}: only a rollback can end it")
 
     def would(self, journal: Result, action: str) -> Result:
         """Return what check mode says of an open operation."""
@@ -169,20 +169,24 @@ class Rename(planned.Planned):
             # The host's present name decides whether the rename is over. The code does not guess it.
             why = next((entry.reason for entry in facts.unread if entry.part == "nova_conf"), "no reason was given")
             raise Refused(
-                f"{nothing}: there is nothing to {verb}. Whether it is "
+                f"{nothing}: there is nothing to {verb}. Whether the host is "
                 f"{self._args['rename_from']} or {self._args['rename_to']} is not known, since nova.conf was not read "
                 f"({why}): name its files with rename_nova_conf_files, and run the same command again"
             )
         if current == self._args["rename_from" if action == lifecycle.ROLLBACK else "rename_to"]:
-            return {"changed": False, "state": "none", "msg": f"nothing to {verb}: the host is {current}"}
-        raise Refused(f"{nothing}, and it calls itself {current}: there is nothing to {verb}")
+            return {
+                "changed": False,
+                "state": "none",
+                "msg": f"there is nothing to {verb}: the name of the host is {current}",
+            }
+        raise Refused(f"{nothing}, and the name of the host is {current}: there is nothing to {verb}")
 
     # --- a new one
 
     def prepare(self) -> planned.Prepared:
         """Judge by the evidence, and plan. Raises Refused with every reason why not."""
         if not self._args["evidence_dir"]:
-            raise StackguardError("evidence_dir is needed to begin a rename: the evidence that decides is read from it")
+            raise StackguardError("evidence_dir is required to begin a rename: the module reads its evidence there")
         bundle = evidence.with_unread(evidence.load_dir(self._args["evidence_dir"]), self._args["peers"])
         request = self._request()
         bundle = self._rehearsed(bundle, request)
@@ -272,11 +276,12 @@ class Rename(planned.Planned):
         checked = identity.check(bundle) + name_checks.check(bundle)
         report = self._report_of(bundle, checked, [], request)
         if report["verdict"] == "block":
-            msg = f"the host is {request.rename_to} already, but not cleanly:\n{terminal.findings_text(checked)}"
+            head = f"the host already has the name {request.rename_to}, but these findings block:"
+            msg = f"{head}\n{terminal.findings_text(checked)}"
             raise Refused(msg, report=report, state="failed")
         empty = Plan(rename_plan.KIND, "none", f"{request.rename_from} -> {request.rename_to}", [])
         told = {"report": report, "state": journals.FINISHED}
-        msg = f"the host is {request.rename_to} already"
+        msg = f"the host already has the name {request.rename_to}"
         return planned.Prepared(empty, {}, self._asked(empty, request), told, msg)
 
     def _asked(self, plan: Plan, request: RenameRequest) -> t.Dict[str, t.Any]:
@@ -322,10 +327,10 @@ class Rename(planned.Planned):
 
     def _refuse_without_its_systems(self, about: t.Mapping[str, t.Any], back: bool) -> None:
         if about.get("has_neutron_db") and not self._args["neutron_db_url"]:
-            raise steps.StepError("neutron_db_url: this operation began with it and needs it to resume")
+            raise steps.StepError("neutron_db_url: the operation began with this URL and needs it to resume")
         # A rollback only tidies with it, and says what it left.
         if about.get("has_broker") and not back and not self._args["rabbit_url"]:
-            raise steps.StepError("rename_rabbit_url: this operation began with it and needs it to resume")
+            raise steps.StepError("rename_rabbit_url: the operation began with this URL and needs it to resume")
 
     def of_ended(self, journal: Result) -> Result:
         """Return the report of the run that ends the operation, whichever run began it."""
@@ -501,7 +506,7 @@ class Rename(planned.Planned):
         if self._operation_id is None:
             return {}
         report = self._report or findings.report(findings.Checked(), self.run.clock.now(), 1, 0)
-        reason = "the rename did not come to its end: " + str(error).partition("\n")[0]
+        reason = "the rename did not finish: " + str(error).partition("\n")[0]
         ended = findings.Unchecked("SG706", self.run.inventory_name, reason)
         checked = findings.merged(
             [

@@ -151,7 +151,7 @@ def status(run: RepairRun) -> Result:
     if journal is None:
         return {"changed": False, "state": "none", "msg": lifecycle.nothing_open(_WHAT)}
     states = collections.Counter(lifecycle.kept_rows(run, journal, plans.KIND).states().values())
-    written = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "none was begun"
+    written = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "none begun"
     msg = lifecycle.status_line(run, journal, f"Batches: {written}", "restore its rows")
     return {
         "changed": False,
@@ -393,7 +393,7 @@ def refuse_nonsense(request: plans.LinkRequest) -> None:
     strange = sorted(set(request.codes) - set(REPAIRABLE))
     if strange:
         raise StackguardError(
-            f"repair_codes: {', '.join(strange)} cannot be repaired; these can: {', '.join(REPAIRABLE)}"
+            f"repair_codes: {', '.join(strange)} cannot be repaired; the run can repair {', '.join(REPAIRABLE)}"
         )
     if request.batch_size < 1 or request.limit < 0:
         raise StackguardError("repair_batch_size must be at least 1, and repair_limit not negative")

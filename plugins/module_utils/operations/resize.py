@@ -88,7 +88,7 @@ class Resize(Planned):
     def now(self, journal: t.Optional[Result]) -> str:
         """Return how the server is."""
         now = self._as_it_is()
-        return f"It is {now}" if journal is None else f"{journal['subject']} is {now}"
+        return f"The server is {now}" if journal is None else f"{journal['subject']} is {now}"
 
     def _as_it_is(self) -> str:
         server = server_records.whole_server(self.cloud, self.identity)
@@ -201,7 +201,7 @@ class Resize(Planned):
 
     def undone(self, journal: Result, why: str) -> str:
         """Return why it is not resized."""
-        return f"{journal['subject']} was not resized as requested: {why}. It is {self._as_it_is()}"
+        return f"{journal['subject']} was not resized as requested: {why}. The server is {self._as_it_is()}"
 
     def rollback(self) -> Result:
         """Take back what an open operation did. What is confirmed cannot be."""

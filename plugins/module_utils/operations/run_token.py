@@ -126,8 +126,8 @@ class JournalHost:
         age = self._clock() - self._answered
         if age > FRESH:
             raise runner.StepError(
-                f"this run paused for {int(age)} s, in which another run may have taken the operation over: nothing "
-                "was written. Run the same command again"
+                f"this run paused for {int(age)} s, so another run may have taken the operation over. "
+                "Nothing was written. Run the same command again"
             )
 
     def release(self) -> None:

@@ -83,7 +83,7 @@ class _File:
         except OSError as error:
             raise FactsError(f"{self.path}: {error.strerror}") from error
         if not same or len(data) != length:
-            raise FactsError(f"{self.path}: it was changed while it was read")
+            raise FactsError(f"{self.path}: the file changed while it was read")
         return data
 
     def remembered(self, start: int, make: t.Callable[[], t.Any]) -> t.Any:
@@ -360,9 +360,9 @@ class _Reader:
         values: t.Dict[str, t.Any] = {}
         for name in self._text.members():
             if name not in hints:
-                raise FactsError(f"{where}: unknown field {name!r}: is it of a newer version of this collection?")
+                raise FactsError(f"{where}: unknown field {name!r}: did a newer version of this collection write it?")
             if name in values:
-                raise FactsError(f"{where}.{name}: it is there twice: is the file made of several?")
+                raise FactsError(f"{where}.{name}: it appears twice: was the file put together from several files?")
             values[name] = self._read(hints[name], f"{where}.{name}")
         for field in dataclasses.fields(cls):
             no_default = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -395,7 +395,7 @@ class _Reader:
             found: t.Dict[str, t.Any] = {}
             for key in self._text.members():
                 if key in found:
-                    raise FactsError(f"{where}.{key}: it is there twice: is the file made of several?")
+                    raise FactsError(f"{where}.{key}: it appears twice: was the file put together from several files?")
                 found[self._one(key)] = self._read(item, f"{where}.{key}")
             return found
         if hint in DEEP:

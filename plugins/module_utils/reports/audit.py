@@ -54,9 +54,9 @@ FAIL_ON: t.Mapping[str, t.Tuple[str, ...]] = {
     "warning": ("block", "warn"),
 }
 VERDICTS = {
-    "pass": "Everything was read, and nothing was found.",
-    "warn": "No blocker stands. Look at the warnings, and at what could not be decided.",
-    "block": "Do not begin a maintenance before these blockers are gone.",
+    "pass": "Everything was read, and there are no findings.",
+    "warn": "There is no blocker. Check the warnings and the undecided checks.",
+    "block": "Resolve these blockers before you begin a maintenance.",
 }
 #: Entries of "what to do now", and objects that one names.
 TO_DO, NAMED = 12, 5
@@ -291,7 +291,7 @@ def _way(way: remedies.HostRemedies) -> Way:
 
 
 def _when(entry: remedies.PutOff) -> str:
-    parts = [f"{' and '.join(entry.until)} must be settled first"] if entry.until else []
+    parts = [f"resolve {' and '.join(entry.until)} first"] if entry.until else []
     return visible("; ".join([*parts, *([entry.because] if entry.because else [])]))
 
 
@@ -323,7 +323,7 @@ def table(found: AuditResult, against: t.Optional[changes.Changes] = None) -> st
     """Return the outcome as a short table for a terminal."""
     lines = [f"verdict {found.verdict}: {VERDICTS[found.verdict]}", _counted(found)]
     if against is not None and against.since is not None:
-        gone = "gone" if against.comparable else "not seen (not compared wholly: see changes.json)"
+        gone = "gone" if against.comparable else "not seen (incomplete comparison: see changes.json)"
         lines.append(
             f"since    {against.since}: {len(against.new)} new, {against.known} known, {len(against.gone)} {gone}"
         )

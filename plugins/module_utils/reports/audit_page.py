@@ -275,7 +275,7 @@ def _sentence(outcomes: t.Mapping[str, int], lost: int) -> str:
         TOUCHES: lambda n: f"{n} would change guests",
         REFUSES: lambda n: f"{n} would refuse to start",
         DESTROYS: lambda n: f"{n} would destroy {count(lost, 'guest')}",
-        "unknown": lambda n: f"of {n} it is not known",
+        "unknown": lambda n: f"for {n} this is not known",
     }
     return ", ".join(words[name](outcomes[name]) for name in reversed(OUTCOMES) if outcomes[name])
 
@@ -328,7 +328,7 @@ def zone_words(zone: capacity_outlook.Zone) -> str:
     else:
         words = f"{zone.name} survives the loss of any host except {named}{more}"
     return (
-        f"{words}. Not known of {count(len(unread), 'host')} that {'was' if len(unread) == 1 else 'were'} not read"
+        f"{words}. Not known for {count(len(unread), 'host')} that {'was' if len(unread) == 1 else 'were'} not read"
         if unread
         else words
     )
@@ -369,19 +369,19 @@ def room_words(host: capacity_outlook.HostOutlook) -> str:
 _FIXES: t.Sequence[t.Tuple[str, str]] = (
     (
         r"not (asked|requested)|no earlier record was asked",
-        "It was left out on purpose. To read it, request it: audit_sources, audit_definitions, audit_ceph.",
+        "The request of this run left it out. To read it, set audit_sources, audit_definitions or audit_ceph.",
     ),
     (r"definitions", "Run with audit_definitions: true, and let Ansible become root on the hosts."),
     (
         r"the host was not read|not compared with the other hosts|compute host was read|no host that was read",
-        "Reach these hosts with Ansible (SG114 has the reason of each), and name all of them in audit_hosts.",
+        "Make these hosts reachable for Ansible (SG114 has the reason of each), and name all of them in audit_hosts.",
     ),
     (
         r"OSD blocklist|looked into Ceph|watchers|snapshots",
         "Let one host of each cluster read Ceph: audit_ceph: true, and a user that may list images and the blocklist.",
     ),
     (r"journals", "Make the journal directory readable: stackguard_state_dir on stackguard_state_host."),
-    (r"listed|counted", "Correct what is listed and run again, or raise audit_links_listed."),
+    (r"listed|counted", "Repair the listed links and run the audit again, or raise audit_links_listed."),
     (
         r"link|cell|database|migrations|instances|mapping",
         "Read the databases: nova_api_db_url, the grants of docs/database-grants.md, databases in audit_sources.",
@@ -395,7 +395,7 @@ _FIXES: t.Sequence[t.Tuple[str, str]] = (
         "Let Ansible become root on these hosts, with python3-libvirt installed; SG114 names what was not read.",
     ),
 )
-_LOOK = "See the page of the code: it says what has to be read."
+_LOOK = "See the page of the code: it names the sources that the check needs."
 
 
 def _coverage(found: audit.AuditResult) -> t.List[t.Dict[str, t.Any]]:

@@ -247,9 +247,9 @@ def _against(then: Earlier, now: Earlier) -> t.List[str]:
         if then.scope[name] != now.scope[name]
     ]
     if COUNTED not in then.scope:
-        reasons.append("the earlier report does not say what was only counted: another version wrote it")
+        reasons.append("another version wrote the earlier report, which does not record what was only counted")
     if now.scope["cloud"] is None and not now.scope["stores"]:
-        reasons.append("it is not known which cloud this is: neither its name nor its databases")
+        reasons.append("the cloud is not known: the evidence has neither its name nor its databases")
     for entry, which in ((now, "this time"), (then, "then")):
         if _gaps(entry):
             reasons.append(f"not everything was read {which}")

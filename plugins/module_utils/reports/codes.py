@@ -27,7 +27,7 @@ def code_of(typed: str) -> str:
     code = f"SG{match.group(1)}" if match else _by_name().get(text.casefold(), text.upper())
     if code not in CATALOGUE:
         shown = ascii(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
-        raise NoCodeError(f"{shown} is no code of a finding. {_nearest(text, code)}")
+        raise NoCodeError(f"{shown} is not a finding code. {_nearest(text, code)}")
     return code
 
 
@@ -44,7 +44,7 @@ def _nearest(typed: str, code: str) -> str:
         near = difflib.get_close_matches(code, CATALOGUE, 3, 0.7)
     near += [names[name] for name in difflib.get_close_matches(typed.casefold(), names, 3, 0.7)]
     if not near:
-        return "Without a code all of them are listed."
+        return "Without a code, the run lists all codes."
     return "The nearest are " + ", ".join(f"{item} ({CATALOGUE[item].slug})" for item in dict.fromkeys(near)) + "."
 
 

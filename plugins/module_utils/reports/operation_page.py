@@ -64,12 +64,12 @@ STATES: t.Mapping[str, Ended] = {
     journals.FINISHED: Ended("done", None, "The operation is finished, and its journal is closed."),
     "evacuated": Ended("done", None, "The evacuation is finished, and its journal is closed."),
     journals.ROLLED_BACK: Ended("rolled back", WARN, "The operation was undone, and its journal is closed."),
-    "aborted": Ended("aborted", WARN, "The operation was ended without the rest, and its journal is closed."),
+    "aborted": Ended("aborted", WARN, "The operation was ended before everything was done, and its journal is closed."),
     journals.OPEN: Ended("open", BLOCK, "The operation is not finished. Its journal is open: resume it, or end it."),
     journals.ROLLING_BACK: Ended("open", BLOCK, "The rollback is not finished. Its journal is open: end it."),
     PLANNED: Ended("planned", None, "Check mode: nothing was changed. This is the whole plan."),
     "resumed": Ended("open", WARN, "Check mode: nothing was changed. An open operation would be resumed."),
-    "refused": Ended("refused", BLOCK, "Nothing was changed. The blockers below are all reasons."),
+    "refused": Ended("refused", BLOCK, "Nothing was changed. The blockers below are all the reasons."),
     "incomplete": Ended("incomplete", BLOCK, "The operation has ended, and some servers did not move."),
     "none": Ended("nothing to do", None, "Nothing was changed."),
     "clear": Ended("nothing to do", None, "Nothing was changed: no server is on the host."),
@@ -331,8 +331,8 @@ def _events(shown: OperationRun) -> t.List[t.Dict[str, str]]:
 #: By action: what its step has proven once it is done. What it said itself comes after it.
 PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "service_status": ("operation lock", "The compute service has the status and the reason of this operation."),
-    "lock_guests": ("guests locked", "Owners' requests are refused by Nova while the host is renamed."),
-    "settle": ("no task in flight", "No guest of the host had a task when the run went on."),
+    "lock_guests": ("guests locked", "Nova refuses the owners' requests while the host is renamed."),
+    "settle": ("no task in flight", "No guest of the host had a task when the run continued."),
     "drain_queues": ("no request waiting", "RabbitMQ held no request for the old name."),
     "stop_units": ("service stopped", "The units were read as stopped and masked."),
     "cell_rows": ("cell database", "Each row held the value that was read, and was read back with the new one."),
@@ -397,9 +397,9 @@ def _fence_proofs(shown: OperationRun) -> t.Iterator[t.Dict[str, str]]:
     listed = {fsid: found for fsid, found in (shown.about.get("blocklisted") or {}).items() if found}
     if listed:
         words = "; ".join(f"Ceph {fsid}: {in_words({'addresses': found})}" for fsid, found in sorted(listed.items()))
-        yield _proof("OSD blocklist", f"These entries of this operation stand. {words}", "")
+        yield _proof("OSD blocklist", f"The blocklist has these entries of this operation. {words}", "")
     if shown.about.get("machine_id"):
-        yield _proof("machine", f"The operation is of the machine {shown.about['machine_id']}.", "")
+        yield _proof("machine", f"The operation is for the machine {shown.about['machine_id']}.", "")
 
 
 def _proof(what: str, words: str, at: str) -> t.Dict[str, str]:
@@ -496,13 +496,17 @@ def _ways(shown: OperationRun, steps: t.Sequence[Json]) -> t.Iterator[t.Dict[str
         named = "; ".join(str(step["title"]) for step in left[:NAMED])
         more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
         said = (
-            f"{count(len(left), 'step')} of {len(steps)} not done: {named}{more}." if left else "Only its end is left."
+            f"{count(len(left), 'step')} of {len(steps)} not done: {named}{more}."
+            if left
+            else "All steps are done; only the end of the operation is left."
         )
         goes_back = (shown.journal or {}).get("state") in (journals.ROLLING_BACK, journals.ROLLED_BACK)
         if not goes_back:
             yield _row(f"{said} To resume it, {_OTHERS}:", _command(shown, action="resume"))
         if shown.back:
-            begin = f"{said} The rollback has begun; to finish it" if goes_back else "Or to end it without the rest"
+            begin = (
+                f"{said} The rollback has begun; to finish it" if goes_back else "To end it without the remaining steps"
+            )
             yield _row(f"{begin}, {_OTHERS}:", _command(shown, action=shown.back))
     elif shown.state == PLANNED:
         value = shown.result.get("plan_sha256")
@@ -511,7 +515,7 @@ def _ways(shown: OperationRun, steps: t.Sequence[Json]) -> t.Iterator[t.Dict[str
             _command(shown, expect_plan=value) if value else _command(shown),
         )
     elif shown.state in ("refused", "failed", *PUT_BACK):
-        first = "Settle what is listed below, then check again" if shown.state not in PUT_BACK else "To try again"
+        first = "Resolve the findings below. Then check again" if shown.state not in PUT_BACK else "To try again"
         yield _row(f"{first}, {_OTHERS}:", _command(shown, check=True))
     elif shown.state == "unknown":
         yield _row(f"To see its state, {_OTHERS}:", _command(shown, action="status"))

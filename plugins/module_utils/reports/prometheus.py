@@ -34,7 +34,7 @@ def text(found: AuditResult, version: t.Optional[str] = None, new_blockers: t.Op
     name = found.scope.name
     metrics = _Metrics({key: str(value) for key, value in (("cloud", name.cloud), ("region", name.region)) if value})
     if version:
-        metrics.gauge("info", "The version of stackguard.nova that judged.", [({"version": version}, 1)])
+        metrics.gauge("info", "Version of stackguard.nova that made the report.", [({"version": version}, 1)])
     _whole(metrics, found)
     if new_blockers is not None:
         metrics.gauge("new_blockers", "Blockers that the last audit did not have.", [({}, new_blockers)])
@@ -66,15 +66,13 @@ def _findings(metrics: _Metrics, found: AuditResult) -> None:
         ({"code": code, "slug": CATALOGUE[code].slug, "severity": level}, counted[code, level])
         for code, level in sorted({*decided, *counted}, key=lambda key: (key[0], SEVERITIES.index(key[1])))
     ]
-    metrics.gauge("findings", "Findings, by code and severity. None of a code that could not be decided.", values)
+    metrics.gauge("findings", "Findings, by code and severity. A code that could not be decided has none.", values)
     totals = [({"severity": level}, found.report["counts"][level]) for level in SEVERITIES]
     metrics.gauge("findings_by_severity", "All findings, by severity.", totals)
     passed = found.report["counts"]["overridden"]
-    metrics.gauge("findings_overridden", "Findings that an override passes.", [({}, passed)])
+    metrics.gauge("findings_overridden", "Overridden findings.", [({}, passed)])
     codes = sorted({*checks.AUDITED, *undecided})
-    metrics.gauge(
-        "unchecked", "What could not be decided, by code.", [({"code": code}, undecided[code]) for code in codes]
-    )
+    metrics.gauge("unchecked", "Undecided checks, by code.", [({"code": code}, undecided[code]) for code in codes])
 
 
 def _forecast(metrics: _Metrics, found: AuditResult) -> None:
@@ -88,7 +86,7 @@ def _forecast(metrics: _Metrics, found: AuditResult) -> None:
     metrics.gauge("forecast_guests_destroyed", "Guests that starts of nova-compute would destroy.", [({}, lost)])
     metrics.gauge(
         "host_forecast",
-        "What nova-compute of a host would do if it started now: 1 of the outcome that is forecast.",
+        "What nova-compute of a host would do if it started now: 1 for the forecast outcome.",
         [
             ({"host": start.inventory_name, "outcome": name}, int(start.outcome == name))
             for start in found.starts

@@ -251,7 +251,7 @@ def _why_no_start(names: t.Sequence[str], said: t.Mapping[str, t.Optional[str]])
         return None  # it is about no host
     mine = [said[name.casefold()] for name in names if name.casefold() in said]
     if not mine:
-        return "the host was not read: what a start of nova-compute would do is not known"
+        return "the host was not read, so the effect of a start of nova-compute is not known"
     return next((why for why in mine if why is not None), None)
 
 

@@ -77,7 +77,7 @@ class ProbeError(AgainError):
     """Before anybody is sent, the source hosts are to try whether they reach the destinations."""
 
     def __init__(self, bundle: Bundle, probes: t.Sequence[reachability.Probe]) -> None:
-        super().__init__(f"{count(len(probes), 'connection')} to destinations tested first")
+        super().__init__(f"the run first tests {count(len(probes), 'connection')} to destinations")
         self.bundle = bundle
         self.probes = tuple(probes)
 
@@ -130,7 +130,9 @@ class RoundHistory:
         self.tried.setdefault(uuid, {})[host] = why
         self.failures[host] = self.failures.get(host, 0) + 1
         if self.failures[host] >= FAILURES:
-            self.closed.setdefault(host, f"{count(self.failures[host], 'server')} failed there, the last one by: {why}")
+            self.closed.setdefault(
+                host, f"{count(self.failures[host], 'server')} failed there, the last one with: {why}"
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -388,7 +390,7 @@ class ZoneMover(Mover):
         guest = _zoned(guest)
         if server.get("OS-EXT-SRV-ATTR:host") is None:
             self.gone.append(guest.name)
-            self.systems.remark(f"{guest.name}: {server['status']}, on no host: its owner did that during the run")
+            self.systems.remark(f"{guest.name}: {server['status']}, on no host: its owner changed it during the run")
             return True
         looked_at = guest.uuid in self.past.doubtful or self.past.settled.get(guest.uuid) == host
         if server["status"] == "ERROR" and guest.begun and not looked_at:
@@ -427,7 +429,7 @@ class ZoneMover(Mover):
             migration = migration_records.last_migration(self.systems.cloud, guest.uuid) or {}
         if migration.get("migration_type") != "migration":
             return False
-        self.systems.remark(f"{guest.name}: {guest.lost}: reverting, not confirming")
+        self.systems.remark(f"{guest.name}: {guest.lost}: the run reverts the move")
         try:
             server_actions.revert(self.systems.cloud, guest.uuid)
         except ApiError as error:
@@ -639,9 +641,11 @@ class MoveServers:
         late = [server.name for server in found if server.id not in seen]
         if late and self.context.approved:
             way = f"Resume without {self.context.request.option('expect_plan')} to move these servers"
-            raise StayError(f"arrived on {params['host']} and not in the approved plan: {', '.join(late)}. {way}")
+            raise StayError(
+                f"these servers arrived on {params['host']} and are not in the approved plan: {', '.join(late)}. {way}"
+            )
         if late:
-            raise AgainError(f"arrived on {params['host']} during the run: {', '.join(late)}")
+            raise AgainError(f"these servers arrived on {params['host']} during the run: {', '.join(late)}")
 
     def _none_hidden(self, params: Params, mover: ZoneMover) -> None:
         """Ask placement, too: a cell that does not answer lists no server."""

@@ -200,12 +200,12 @@ class ServiceStatus:
         # It may be enabled already, by a run that was killed before it saw the proof: only a change from disabled to
         # enabled makes the API tell nova-compute (compute/api.py, HostAPI.service_update), so that is made anew.
         self._put(params, wanted=leaving, leaving=wanted)
-        before = self._wait(params, "on it while the service is disabled", lambda now: DISABLED in now.traits)
+        before = self._wait(params, "sets while the service is disabled", lambda now: DISABLED in now.traits)
         self._put(params, wanted, leaving)
         try:
             after = self._wait(
                 params,
-                "off it, its generation moving",
+                "removes while it updates the inventory",
                 lambda now: DISABLED not in now.traits and now.generation > before.generation,
             )
         except StepError:
@@ -235,7 +235,7 @@ class ServiceStatus:
                 seen[:] = [resource_providers.get_provider_traits(self.systems.cloud, params["provider"])]
             return "seen" if enough(seen[0]) else None
 
-        told = f"resource provider {params['provider']}: nova-compute puts {DISABLED} {what}"
+        told = f"trait {DISABLED} of resource provider {params['provider']}, which nova-compute {what}"
         self.systems.wait(lambda: told, params["timeout"], look)
         return seen[0]
 
@@ -671,7 +671,8 @@ class ComputeUp:
         def lacks() -> str:
             said = f"; nova-compute said: {self._transient}" if self._transient else ""
             if self._transient and quiet >= params["timeout"]:
-                said += f"; its passes are {interval} s apart: set rename_start_timeout above {int(quiet)}"
+                said += f"; nova-compute updates its resources every {interval} s: "
+                said += f"set rename_start_timeout above {int(quiet)}"
             return f"verification of nova-compute (so far: {', '.join(proofs.values()) or 'none'}{said})"
 
         return Done(self.systems.wait(lacks, params["timeout"], seen))
@@ -700,16 +701,19 @@ class ComputeUp:
             # that fails comes again each minute.
             self._transient = passing["found"][self.TRANSIENT]
             if (params.get("pass_interval") or 0) < 0:
-                raise StepError(f"nova-compute says: {self._transient} (update_resources_interval: no further pass)")
+                raise StepError(
+                    f"nova-compute says: {self._transient} "
+                    "(update_resources_interval: nova-compute does not update again)"
+                )
             self._quiet_from, self._quiet_since = now["mark"], self.systems.monotonic()
-            self.systems.remark(f"nova-compute says: {self._transient}: waiting for a pass without it")
+            self.systems.remark(f"nova-compute says: {self._transient}: waiting for an update without this error")
         for needle in self.REFUSALS:
             if needle in found:
                 raise StepError(f"nova-compute says: {found[needle]}")
         if verified in found:
             proofs["log"] = "log: verified its compute node"
         elif determined in found:
-            proofs["log"] = "log: determined its compute node, refused nothing"
+            proofs["log"] = "log: determined its compute node, no refusal"
 
 
 class Audit:

@@ -180,9 +180,9 @@ class Mover:
 
     def _cannot(self, guest: MoveInTransit, status: str) -> bool:
         if not self.lenient or guest.reasons:
-            return self._fail(guest, f"is {status}, which cannot be moved")
+            return self._fail(guest, f"is {status}, and Nova cannot move it in this state")
         self.left.append(guest.name)
-        self.systems.remark(f"{guest.name}: is {status}, which cannot be moved: it stays on its host")
+        self.systems.remark(f"{guest.name}: Nova cannot move a guest in state {status}: it stays on its host")
         return True
 
     def _arrived(self, guest: MoveInTransit, server: Json, host: str, number: str) -> bool:
@@ -236,7 +236,7 @@ class Mover:
         with as_step_error():
             said = instance_actions.why(self.systems.cloud, server)
         self.note_refusal(guest, str(guest.target), said)
-        self.systems.remark(f"{guest.name}: not to {guest.target}: {said}")
+        self.systems.remark(f"{guest.name}: did not move to {guest.target}: {said}")
         if guest.candidates[:1] == [guest.target]:
             # The scheduler may not know yet that this host is enabled.
             guest.not_before = self.systems.monotonic() + AGAIN
@@ -343,7 +343,7 @@ def _come_home(systems: Systems, params: Params) -> Mover:
     mover.move([MoveInTransit(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
     if mover.left:
         raise StepError(
-            f"{count(len(mover.moved), 'guest')} on {host}; left elsewhere, in a state that cannot be moved: "
+            f"{count(len(mover.moved), 'guest')} on {host}; left elsewhere, in a state that Nova cannot move: "
             f"{', '.join(mover.left)}"
         )
     return mover
@@ -461,7 +461,7 @@ class HostEmpty:
 
         def seen() -> t.Optional[str]:
             left[:] = _left(self.systems, params)
-            return None if left else "no server, no row, no domain"
+            return None if left else "no server, no instance row and no domain is left"
 
         return Done(
             self.systems.wait(lambda: f"an empty host; it still has {', '.join(left[:5])}", params["timeout"], seen)
@@ -499,14 +499,17 @@ class DeleteService:
         if self._exists(params):
             left = _left(self.systems, params)
             if left:
-                raise StepError(f"not deleted, the host is not empty: {', '.join(left[:5])}")
+                raise StepError(
+                    f"the compute service was not deleted, because the host is not empty: {', '.join(left[:5])}"
+                )
             with as_step_error():
                 others = neutron_agents.other_nodes_of_service(
                     self.systems.url(f"cell:{params['cell']}"), params["service"], params["host"]
                 )
             if others:
                 raise StepError(
-                    f"not deleted, the deletion would also delete compute nodes of others: {', '.join(others)}"
+                    "the compute service was not deleted, because that would also delete compute nodes of others: "
+                    f"{', '.join(others)}"
                 )
             # Reading may have taken long, and nothing brings the service back.
             self.systems.still_ours()

@@ -136,7 +136,7 @@ class Runner:
             # Killed between the last write and the journal's way to the closed ones: nothing is left to do.
             return self._close(journal, journals.FINISHED)
         if journal["state"] != journals.OPEN:
-            raise StepError(f"operation {plan.operation_id} is {journal['state']}: only a rollback can continue it")
+            raise StepError(f"operation {plan.operation_id} is {journal['state']}: only a rollback can end it")
         for number, step in enumerate(plan.steps, 1):
             if journal["steps"].get(step.name) == journals.DONE:
                 continue
@@ -144,11 +144,12 @@ class Runner:
                 journal = self._apply(journal, step, number, len(plan.steps))
             except StepError as error:
                 if error.changed_meanwhile and _only_quiet_steps(plan, journal):
-                    self.voice.end("changed since it was read")
-                    self.voice.remark("nothing was renamed yet: the run restores everything")
+                    self.voice.end("a value has changed since it was read")
+                    self.voice.remark("only preparations were done: the run undoes them")
                     self.backward(journal)
                     raise StepError(
-                        f"{error}. Nothing was renamed; everything is as before. Run the same command again."
+                        f"{error}. Only preparations were done, and the run has undone them: everything is as before. "
+                        "Run the same command again."
                     ) from error
                 raise
         return self._close(journal, journals.FINISHED)

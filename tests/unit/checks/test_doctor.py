@@ -243,7 +243,7 @@ def test_missing_rights_come_with_the_statement_that_grants_them():
     ]
     found = judged(databases=dataclasses.replace(DATABASES, databases=[database(grants=missing)]))
     result = found["api", "database_rights"]
-    assert (result.state, "4 of 5 are missing" in result.seen) == (FAILED, True)
+    assert (result.state, "4 of 5 rights are missing" in result.seen) == (FAILED, True)
     assert result.fix.splitlines() == [
         "GRANT SELECT (id, `key`) ON nova_api.aggregate_metadata TO 'stackguard'@'10.0.0.%';",
         "GRANT SELECT (id, `binary`), UPDATE (host) ON nova_api.services TO 'stackguard'@'10.0.0.%';",
@@ -339,7 +339,7 @@ def test_caps_that_do_not_let_entries_be_removed_are_completed_and_nothing_is_lo
     found = host_part("ceph_caps", caps=CephCaps("client.nova", "profile rbd", "profile rbd pool=vms", "profile rbd"))
     assert found.state == FAILED and "may not remove entries" in found.seen
     assert found.fix == (
-        'on a node of Ceph: ceph auth caps client.nova mon \'profile rbd, allow command "osd blocklist" with '
+        'on a Ceph node: ceph auth caps client.nova mon \'profile rbd, allow command "osd blocklist" with '
         "blocklistop=rm' osd 'profile rbd pool=vms' mgr 'profile rbd'"
     )
 
@@ -353,7 +353,7 @@ def test_caps_are_asked_for_only_by_operations_that_fence_by_the_blocklist():
 @pytest.mark.parametrize(
     ("changes", "words", "fix"),
     [
-        ({"is_directory": False}, "is no directory", "install -d -m 0700"),
+        ({"is_directory": False}, "is not a directory", "install -d -m 0700"),
         ({"read_only": True, "writable": False}, "is read-only", "remount,rw"),
         ({"writable": False, "own_uid": 1000}, "may not write", "as root: install -d -m 0700 -o 1000"),
         ({"uid": 1000}, "belongs to user id 1000", "chown"),

@@ -219,8 +219,12 @@ UNREAD = {"nova_conf": None, "unread": [Unread("nova_conf", "/etc/nova/nova.conf
 @pytest.mark.parametrize(
     ("asked", "names", "msg"),
     [
-        ("rollback", {}, "nothing to roll back: the host is compute1"),
-        ("resume", {"rename_from": "compute9", "rename_to": "compute1"}, "nothing to resume: the host is compute1"),
+        ("rollback", {}, "there is nothing to roll back: the name of the host is compute1"),
+        (
+            "resume",
+            {"rename_from": "compute9", "rename_to": "compute1"},
+            "there is nothing to resume: the name of the host is compute1",
+        ),
     ],
 )
 def test_where_nothing_is_open_the_name_that_was_asked_for_is_well(begin, asked, names, msg):
@@ -232,7 +236,8 @@ def test_where_nothing_is_open_the_name_that_was_asked_for_is_well(begin, asked,
 def test_another_name_is_told(begin, asked, words):
     answer = begin(fleet().cloud, action=asked, **BETWEEN)
     assert (answer["failed"], answer["state"]) == (True, "none")
-    assert answer["msg"] == f"no rename is open on this host, and it calls itself compute1: there is nothing {words}"
+    head = "no rename is open on this host, and the name of the host is compute1"
+    assert answer["msg"] == f"{head}: there is nothing {words}"
 
 
 @pytest.mark.parametrize(("asked", "words"), [("rollback", "to roll back"), ("resume", "to resume")])

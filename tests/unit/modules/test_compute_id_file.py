@@ -143,7 +143,9 @@ def plugin(tmp_path):
 def test_the_evidence_decides_and_not_the_task(plugin):
     result = plugin.act()
     assert result["changed"]
-    assert result["warnings"] == ["not read, so a copy of the uuid there would not be noticed: compute3"]
+    assert result["warnings"] == [
+        "these hosts were not read, so a copy of the uuid there would not be noticed: compute3"
+    ]
     (info, asked), (module, given) = plugin.calls
     assert (info, asked) == ("compute_host_info", {"inventory_name": "compute1", "libvirt_uri": "test:///x"})
     assert module == "compute_id_file"

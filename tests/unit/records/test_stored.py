@@ -197,12 +197,12 @@ def test_a_file_made_of_two_is_refused(tmp_path, way):
     plain = json.loads(one)
     for twice in (f', "hosts": {json.dumps(plain["hosts"])}', f', "databases": {json.dumps(plain["databases"])}'):
         path.write_text(one[:-1] + twice + "}", encoding="utf-8")
-        with pytest.raises(facts.FactsError, match="there twice"):
+        with pytest.raises(facts.FactsError, match="appears twice"):
             evidence.load(str(path))
     name, host = next(iter(plain["hosts"].items()))
     again = one.replace('"hosts": {"compute', f'"hosts": {{{json.dumps(name)}: {json.dumps(host)}, "compute')
     path.write_text(again, encoding="utf-8")
-    with pytest.raises(facts.FactsError, match=f"hosts.{name}: it is there twice"):
+    with pytest.raises(facts.FactsError, match=f"hosts.{name}: it appears twice"):
         evidence.load(str(path))
 
 

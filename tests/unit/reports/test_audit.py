@@ -361,7 +361,7 @@ def test_a_zone_says_which_losses_it_survives():
     alone = capacity_outlook.zones(healthy(hosts=2, guests=1).bundle)
     assert audit_page.zone_words(alone[0]) == "az1 survives the loss of no host (compute1: 192 MiB do not fit)"
     silent = capacity_outlook.zones(healthy(hosts=4).unreachable("compute1").bundle)
-    assert "Not known of 1 host that was not read" in audit_page.zone_words(silent[0])
+    assert "Not known for 1 host that was not read" in audit_page.zone_words(silent[0])
 
 
 # --- words, order, commands -----------------------------------------------------------------------------------

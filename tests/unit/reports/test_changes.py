@@ -180,7 +180,7 @@ def test_a_report_that_does_not_say_what_was_only_counted_excuses_nothing():
     then, now = audit.as_earlier(judged(lost(1))), audit.as_earlier(judged(lost(1), LATER))
     older = {key: value for key, value in then.scope.items() if key != changes.COUNTED}
     found = changes.changes(now, changes.History((dataclasses.replace(then, scope=older),)))
-    assert found.because == ("the earlier report does not say what was only counted: another version wrote it",)
+    assert found.because == ("another version wrote the earlier report, which does not record what was only counted",)
     assert found.new_blockers == 0
     assert audit.fails("block", "new_blocker", found)
 

@@ -24,7 +24,7 @@ def test_a_code_is_found_however_it_is_typed(typed):
     [
         ("SG1113", "SG113 (restart-would-destroy)"),
         ("sg999", f"The nearest are {max(CATALOGUE)}"),
-        ("114x", "Without a code all of them are listed"),
+        ("114x", "Without a code, the run lists all codes"),
         ("restart-would-destory", "SG113 (restart-would-destroy)"),
         ("mising-domain", "SG109 (missing-domain)"),
     ],
@@ -32,7 +32,7 @@ def test_a_code_is_found_however_it_is_typed(typed):
 def test_a_code_that_does_not_exist_is_an_error_with_the_nearest(typed, near):
     with pytest.raises(codes.NoCodeError) as error:
         codes.code_of(typed)
-    assert "is no code of a finding" in str(error.value)
+    assert "is not a finding code" in str(error.value)
     assert near in str(error.value)
 
 

@@ -197,7 +197,7 @@ def test_the_audit_says_one_thing_of_a_host_in_every_form():
     assert all(entry["objects"] for entry in [*plain["steps"], *plain["put_off"]])
     html = page(found)
     assert html.index("Do not start or restart nova-compute") < html.index("Not yet: ")
-    assert "SG113 must be settled first" in html.replace("SG108 and SG113 must be", "SG113 must be")
+    assert "resolve SG113 first" in html.replace("resolve SG108 and SG113", "resolve SG113")
     (line,) = [line for line in audit.table(found).splitlines() if line.startswith("order")]
     assert "keep nova-compute stopped" in line and "not yet: " in line and "SG509" in line.partition("not yet")[2]
 

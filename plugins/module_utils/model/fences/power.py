@@ -76,7 +76,7 @@ def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -
         try:
             found = jmespath.search(query, dict(result))
         except jmespath.exceptions.JMESPathError as error:
-            raise ProofError(f"{query!r} is no JMESPath expression") from error
+            raise ProofError(f"{query!r} is not a JMESPath expression") from error
         states = [str(item) for item in (found if isinstance(found, list) else [found]) if item is not None]
     else:
         states = list(_states(result))

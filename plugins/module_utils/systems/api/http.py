@@ -115,7 +115,7 @@ def date(connection: t.Any, service: str) -> float:
     try:
         return email.utils.parsedate_to_datetime(response.headers["Date"]).timestamp()
     except (KeyError, TypeError, ValueError):
-        raise ApiError(f"GET {service} /: the answer says no time", service=service) from None
+        raise ApiError(f"GET {service} /: the answer has no valid Date header", service=service) from None
 
 
 def _json(response: t.Any, what: str) -> t.Dict[str, t.Any]:

@@ -148,7 +148,7 @@ def guard(
     snapshot = f"{PREFIX}{operation_id}"
     named = images or {}
     if not instances and not named:
-        raise CephError("no server and no image is named: name those to guard")
+        raise CephError("no server and no image is named: name the servers or images to guard")
     before = _images(ceph, instances, named)
     _refuse_unexpected(before, named)
     missing = [image for image in before if not _has(image, snapshot)]
@@ -188,13 +188,13 @@ def _made(
     for image in before:
         seen = after.get(image.name)
         if seen is None:
-            problems.setdefault(image.name, "it no longer exists: some software deletes disks")
+            problems.setdefault(image.name, "it no longer exists: other software deletes disks")
         elif image.id is not None and seen.id is not None and seen.id != image.id:
-            problems.setdefault(image.name, "it was replaced since it was read: some software deletes disks")
+            problems.setdefault(image.name, "it was replaced since it was read: other software deletes disks")
         elif not _has(seen, snapshot):
             problems.setdefault(image.name, "it does not exist after it was made")
     if problems:
-        raise CephError(f"no guard on {_told(problems)}")
+        raise CephError(f"no guard was made on {_told(problems)}")
     _refuse_unexpected(list(after.values()), named)
     return [after[image.name] for image in before]
 
@@ -271,7 +271,7 @@ def _each(ceph: Ceph, images: t.Sequence[RbdImage], work: t.Callable[[RbdImage],
         try:
             work(image)
         except GoneError as error:
-            return image.name, f"{error}: some software deletes disks"
+            return image.name, f"{error}: other software deletes disks"
         except CephError as error:
             return image.name, str(error)
         return image.name, None

@@ -270,7 +270,7 @@ def _managers(ceph: Ceph) -> t.List[str]:
     # The dump names a standby without its address.
     known = {str(entry["name"]): entry for entry in _list(ceph.ask("mgr metadata"), "mgr metadata")}
     if standbys - set(known):
-        raise CephError(f"mgr metadata: nothing of {', '.join(sorted(standbys - set(known)))}")
+        raise CephError(f"mgr metadata: no entry of {', '.join(sorted(standbys - set(known)))}")
     return addresses + [found for entry in known.values() for found in ceph_addresses.all_of(entry, ("addr", "addrs"))]
 
 
@@ -438,7 +438,7 @@ class _Monitors:
                 raise
             self._word = word
             return answer
-        raise first or CephError("the blocklist has no name")
+        raise first or CephError("the cluster knows neither blocklist nor blacklist commands")
 
     def rights(self) -> CephRights:
         """Ask for what cannot be done: the monitors look at the rights first, and at the address afterwards.

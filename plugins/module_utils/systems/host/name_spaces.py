@@ -76,7 +76,7 @@ def _host_namespace(proc: str) -> str:
         raise ReadError(f"{error.filename}: {error.strerror}") from None
     if first != ours:
         raise ReadError(
-            "Ansible gets another host name here than process 1 has: check that it does not connect to a container"
+            "Ansible sees another host name than process 1 has: check that Ansible does not connect to a container"
         )
     return first
 

@@ -89,7 +89,9 @@ def _ask(name: t.Optional[str], binds: t.Sequence[t.Tuple[str, str]]) -> t.Mappi
         answer = dict(json.loads(done.stdout))
     except (ValueError, TypeError):
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise ReadError(f"the rehearsal ended without an answer: {said[-1] if said else done.returncode}") from None
+        raise ReadError(
+            f"the test of the new name ended without an answer: {said[-1] if said else done.returncode}"
+        ) from None
     if "error" in answer:
         raise ReadError(str(answer["error"]))
     return answer

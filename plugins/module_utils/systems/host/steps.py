@@ -101,7 +101,11 @@ class _UnitAction:
         if _commands(params):
             left = _left(params)
             seconds = units.seconds_since("command", self.state_dir)
-            return {"stopped": not left, "seconds": seconds, "state": _left_text(left) if left else "no process left"}
+            return {
+                "stopped": not left,
+                "seconds": seconds,
+                "state": _left_text(left) if left else "no process is left",
+            }
         names = _names(params)
         shown = dict(zip(names, self.systemctl.show(names)))
         pending = [name for name in names if not units.is_stopped(shown[name])]
@@ -128,7 +132,7 @@ class _UnitAction:
             left = _left(params)
             if left:
                 raise HostStepError(_left_text(left))
-            return {"remark": "no process left"}
+            return {"remark": "no process is left"}
         names = _names(params)
         for name, shown in zip(names, self.systemctl.show(names)):
             if not units.is_blocked(name, shown, self.state_dir):
@@ -442,7 +446,10 @@ class GuestsUnchanged:
         if differences and params.get("strict", True):
             raise HostStepError("guests have changed: " + "; ".join(differences))
         if differences:
-            return {"remark": "changed since nova-compute runs: " + "; ".join(differences), "differences": differences}
+            return {
+                "remark": "changed since nova-compute started: " + "; ".join(differences),
+                "differences": differences,
+            }
         return {"remark": f"{count(len(params['domains']), 'guest')} unchanged", "differences": []}
 
     def undo(self, params: Params) -> Result:

@@ -81,7 +81,7 @@ def _ask(run: t.Optional[Run], path: str, interface: str, *properties: str) -> t
     try:
         answers = [json.loads(line)["data"] for line in done.stdout.decode("utf-8").splitlines() if line.strip()]
     except (ValueError, KeyError, TypeError):
-        raise ReadError("busctl get-property: its answer is not understood") from None
+        raise ReadError("busctl get-property: the answer cannot be parsed") from None
     if len(answers) != len(properties) or not all(isinstance(answer, list) for answer in answers):
         raise ReadError(f"busctl get-property: asked for {', '.join(properties)}, the answer has other properties")
     return answers

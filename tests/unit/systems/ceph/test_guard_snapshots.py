@@ -156,7 +156,7 @@ def test_a_server_without_images_is_told():
 def test_an_image_without_its_guard_is_an_error_and_the_others_are_guarded(how):
     there = pool()
     getattr(there, how).add(f"{ONE}_disk")
-    with pytest.raises(CephError, match=f"no guard on {ONE}_disk:"):
+    with pytest.raises(CephError, match=f"no guard was made on {ONE}_disk:"):
         guard_snapshots.guard(there, "op1", [ONE, TWO])
     assert there.snapshots[f"{TWO}_disk"] == ["stackguard-op1"]
 
