@@ -128,7 +128,7 @@ def test_a_cloud_that_nothing_names_is_not_compared():
     requested = {"requested": ["hosts", "api"]}
     then, now = (audit.audited(dataclasses.replace(healthy().without("databases").bundle, collected_at=at, **requested))
                  for at in ("2026-11-21T06:00:00+00:00", LATER))  # fmt: skip
-    assert any("which cloud" in why for why in compared(now, then).because)
+    assert any("the cloud is not known" in why for why in compared(now, then).because)
 
 
 def test_an_override_that_is_withdrawn_leaves_a_new_blocker():

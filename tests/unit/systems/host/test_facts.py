@@ -387,7 +387,7 @@ def test_what_cannot_be_read_of_a_units_environment_is_not_none(tmp_path, monkey
     for run, word in (
         (refused, "Access denied"),
         (missing, "not installed"),
-        (lambda argv, _timeout: subprocess.CompletedProcess(argv, 0, b"as 0\n", b""), "not understood"),
+        (lambda argv, _timeout: subprocess.CompletedProcess(argv, 0, b"as 0\n", b""), "the answer cannot be parsed"),
         (lambda argv, _timeout: subprocess.CompletedProcess(argv, 0, b"", b""), "the answer has other properties"),
     ):
         with pytest.raises(units.HostError, match=word):
