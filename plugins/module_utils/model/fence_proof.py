@@ -58,7 +58,7 @@ class FenceProof:
         if self.kind not in PROVABLE:
             raise ProofError(f"{self.kind!r} cannot be read back")
         if of_addresses(self.kind) != bool(self.clusters):
-            raise ProofError(f"a proof of kind {self.kind} with clusters {sorted(self.clusters)}")
+            raise ProofError(f"the clusters {sorted(self.clusters)} do not fit a proof of kind {self.kind}")
         if not all(fsid and addresses and all(addresses) for fsid, addresses in self.clusters.items()):
             raise ProofError("a cluster without an address is not fenced")
 
@@ -119,7 +119,7 @@ def kept(plain: t.Mapping[str, t.Any]) -> FenceProof:
     """
     names = {field.name for field in dataclasses.fields(FenceProof)}
     if set(plain) != names:
-        raise ProofError(f"a proof has {', '.join(sorted(names))}")
+        raise ProofError(f"a proof must have the fields {', '.join(sorted(names))}")
     clusters = {str(fsid): [str(entry) for entry in found] for fsid, found in plain["clusters"].items()}
     words = {name: str(plain[name]) for name in names - {"clusters"}}
     return FenceProof(clusters=clusters, **words)
@@ -144,18 +144,18 @@ def refusal(
     if fence is None:
         return "the host is not fenced"
     if kind is not None and fence.kind != kind:
-        return f"the fence is of kind {fence.kind}, this run requests {kind}"
+        return f"the fence is of kind {fence.kind}, but this run requests {kind}"
     if fence.host != host:
-        return f"the fence is of {fence.host}"
+        return f"the fence is of another host: {fence.host}"
     if isinstance(fence, Attestation):
         return None
     if fence.operation_id != operation_id:
-        return f"the proof is of operation {fence.operation_id}"
+        return f"the proof is of another operation: {fence.operation_id}"
     seconds = age(fence, now)
     if seconds is None or seconds < -SKEW:
-        return f"the proof has the time {fence.at}, which is not before now ({now})"
+        return f"the time of the proof ({fence.at}) is not before now ({now})"
     if seconds > max_age:
-        return f"the proof is {int(seconds)} s old, more than {int(max_age)} s"
+        return f"the proof is {int(seconds)} s old; the limit is {int(max_age)} s"
     return None
 
 

@@ -109,7 +109,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG108",
         "foreign-domain",
         BLOCKER,
-        "A domain runs here that the database has on another host.",
+        "A domain runs here, but the database has its instance on another host.",
         absolute=True,
         from_hosts=True,
     ),
@@ -131,23 +131,34 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         absolute=True,
         from_hosts=True,
     ),
-    Code("SG114", "host-unreadable", BLOCKER, "The host did not answer, or a part of it could not be read."),
+    Code("SG114", "host-unreadable", BLOCKER, "The host did not answer, or some of its facts could not be read."),
     Code(
         "SG115",
         "unsupported-driver",
         BLOCKER,
-        "Not a libvirt compute host (ironic, or another driver).",
+        "The host is not a libvirt compute host (ironic, or another driver).",
         from_hosts=True,
     ),
     Code("SG116", "service-without-node", BLOCKER, "A compute service has no compute node."),
     Code("SG117", "unmapped-host", BLOCKER, "The host has no host mapping: the API cannot find it."),
     Code("SG118", "name-invalid", BLOCKER, "The name is not a valid host name, or Nova cannot use it."),
-    Code("SG119", "host-not-found", BLOCKER, "No database has this host, or no compute service of it."),
+    Code("SG119", "host-not-found", BLOCKER, "No database has this host, or its compute service is missing."),
     Code("SG120", "guest-changed", BLOCKER, "A guest has changed since the operation began."),
     Code("SG121", "request-lost", WARNING, "Nova accepted a request that no nova-compute executes."),
     Code("SG122", "guest-unlocked", WARNING, "A guest that the operation locked was unlocked during the operation."),
-    Code("SG123", "frozen-host-name", BLOCKER, "A service has its own host name, and keeps it.", absolute=True),
-    Code("SG124", "rehearsal-failed", BLOCKER, "libvirt would use another host name, or its answer is not known."),
+    Code(
+        "SG123",
+        "frozen-host-name",
+        BLOCKER,
+        "A service has a host name of its own, which a rename does not change.",
+        absolute=True,
+    ),
+    Code(
+        "SG124",
+        "rehearsal-failed",
+        BLOCKER,
+        "libvirt would use another host name, or the name it would use is not known.",
+    ),
     Code("SG125", "guest-elsewhere", BLOCKER, "A guest that the rollback would return lives on another host."),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL.", repairable=True),
@@ -160,8 +171,18 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         repairable=True,
     ),
     Code("SG204", "node-without-service", BLOCKER, "A compute node's host has no compute service."),
-    Code("SG205", "duplicate-nodes", BLOCKER, "Several live compute nodes for one host or one hypervisor host name."),
-    Code("SG206", "node-identity-broken", BLOCKER, "A compute node has no uuid, or no provider of that uuid and name."),
+    Code(
+        "SG205",
+        "duplicate-nodes",
+        BLOCKER,
+        "Several live compute nodes have the same host or the same hypervisor host name.",
+    ),
+    Code(
+        "SG206",
+        "node-identity-broken",
+        BLOCKER,
+        "A compute node has no uuid, or no resource provider has its uuid and name.",
+    ),
     Code(
         "SG207",
         "deleted-node-in-use",
@@ -274,9 +295,9 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         of_destination=True,
     ),
     Code("SG506", "source-not-fenced", BLOCKER, "No proof shows that the source host is fenced.", of_server=True),
-    Code("SG507", "double-writer", BLOCKER, "Two clients can write one disk.", absolute=True, from_hosts=True),
+    Code("SG507", "double-writer", BLOCKER, "Two clients can write to the same disk.", absolute=True, from_hosts=True),
     Code("SG508", "guard-snapshot-leaked", WARNING, "A guard snapshot was left behind.", from_hosts=True),
-    Code("SG509", "evacuation-not-reaped", BLOCKER, "The host has not cleared an evacuation of its servers."),
+    Code("SG509", "evacuation-not-reaped", BLOCKER, "The host has an evacuation record that is still open."),
     Code("SG510", "service-not-down", BLOCKER, "The compute service is not down."),
     Code("SG511", "port-binding-left-behind", BLOCKER, "A port is still bound to the source."),
     Code("SG512", "no-candidate-host", BLOCKER, "No host can take the server.", of_server=True),
@@ -293,16 +314,14 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG515",
         "blocklist-entry-left",
         WARNING,
-        "No open operation needs an entry on Ceph's OSD blocklist.",
+        "Ceph's OSD blocklist has an entry that no open operation needs.",
         from_hosts=True,
     ),
-    Code("SG516", "hold-left", WARNING, "An operation that is not open holds a compute service."),
-    Code("SG517", "disk-not-open", BLOCKER, "No client of its host has a running domain's disk open."),
+    Code("SG516", "hold-left", WARNING, "An operation that is no longer open still holds a compute service."),
+    Code("SG517", "disk-not-open", BLOCKER, "A domain runs, but no client of its host has its disk open."),
     Code("SG518", "ceph-rights", BLOCKER, "The Ceph user may not change the OSD blocklist."),
-    Code("SG519", "state-lost", WARNING, "An evacuation costs the server some of its state."),
-    Code(
-        "SG520", "server-of-a-service", WARNING, "A service of the cloud created this server, and replaces it itself."
-    ),
+    Code("SG519", "state-lost", WARNING, "The server loses some of its state in an evacuation."),
+    Code("SG520", "server-of-a-service", WARNING, "A cloud service created this server and replaces it on its own."),
     # SG6xx definition
     Code("SG601", "address-drift", WARNING, "Device addresses changed."),
     Code("SG602", "disk-order-drift", WARNING, "The order of disks changed."),
@@ -434,7 +453,7 @@ def overrides_of_text(text: t.Any) -> t.List[t.Dict[str, str]]:
     Raises :class:`OverrideError`, also for codes and entries that :func:`parse_overrides` refuses.
     """
     if not isinstance(text, str):
-        raise OverrideError(f"overrides: text was expected, not {type(text).__name__}")
+        raise OverrideError(f"overrides: expected text, not {type(text).__name__}")
     if text.lstrip()[:1] in ("[", "{"):
         found = _overrides_of_json(text)
     else:
@@ -447,9 +466,9 @@ def _overrides_of_json(text: str) -> t.Any:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise OverrideError(f"overrides: the text begins like JSON, but does not parse: {error}") from None
+        raise OverrideError(f"overrides: the text begins like JSON, but cannot be parsed: {error}") from None
     if not isinstance(found, list):
-        raise OverrideError("overrides: a JSON list of {code, object, reason} was expected")
+        raise OverrideError("overrides: expected a JSON list of {code, object, reason}")
     for index, item in enumerate(found):
         if isinstance(item, dict) and not all(isinstance(value, str) for value in item.values()):
             raise OverrideError(f"overrides[{index}]: code, object and reason must be text")
@@ -461,8 +480,8 @@ def _override_of_line(line: str, number: int) -> t.Dict[str, str]:
     subject, colon, reason = rest.partition(": ")
     if not colon or not line.isprintable():
         raise OverrideError(
-            f"overrides, line {number}: CODE OBJECT: REASON was expected, such as "
-            "SG110 guest1: a domain of the backup team"
+            f"overrides, line {number}: expected CODE OBJECT: REASON, for example SG110 guest1: a domain of the "
+            "backup team"
         )
     return {"code": code, "object": subject, "reason": reason}
 

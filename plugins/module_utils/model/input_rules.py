@@ -23,11 +23,11 @@ _HOST = _FIRST | frozenset("._-")
 _SHOWN = 60
 ACCEPTED = {
     "host": (
-        f"a name of a compute host is 1 to {NAME_MAX} letters, digits, dots, hyphens and underscores, "
-        "of which the first is a letter or a digit"
+        f"a compute host name of 1 to {NAME_MAX} letters, digits, dots, hyphens and underscores that begins with a "
+        "letter or a digit"
     ),
-    "name": f"a name or an id is 1 to {NAME_MAX} characters on one line",
-    "text": "text on one line is expected",
+    "name": f"a name or an id of 1 to {NAME_MAX} characters on one line",
+    "text": "text on one line",
 }
 #: What may be a list of names.
 ACCEPTED["hosts"] = ACCEPTED["host"]
@@ -58,7 +58,7 @@ def unknown_variables(
     for name in sorted(set(inventory) - given - set(known)):
         typo = _misspelt(name, known)
         if typo:
-            found.append(f"There is no variable {name}, which the inventory sets: did you mean {typo}?")
+            found.append(f"The inventory sets {name}, but there is no such variable: did you mean {typo}?")
     return found
 
 
@@ -105,7 +105,9 @@ def problems(variables: t.Mapping[str, t.Any], kind: str) -> t.List[str]:
         for one in names:
             wrong = _wrong(one, kind)
             if wrong:
-                found.append(f"{variable} is {_shown(one)}, which {', and '.join(wrong)}: {ACCEPTED[kind]}.")
+                found.append(
+                    f"{variable} is not valid: {_shown(one)} {', and '.join(wrong)}. Expected: {ACCEPTED[kind]}."
+                )
     return found
 
 
@@ -126,7 +128,7 @@ def _wrong(value: t.Any, kind: str) -> t.List[str]:
         if value[0] in _HOST - _FIRST:
             found.append(f"begins with {_shown(value[0])}")
     if strange:
-        found.append(f"has {' '.join(_shown(character) for character in strange[:8])} in it")
+        found.append(f"contains {' '.join(_shown(character) for character in strange[:8])}")
     return found
 
 

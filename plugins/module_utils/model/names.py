@@ -87,12 +87,12 @@ def rename(
     old_host = conf_host(facts)
     if old_host is None:
         why = refused_host(facts)
-        raise NamesError(f"nova-compute refuses its own host: {why}" if why else "nova.conf was not read")
+        raise NamesError(f"nova-compute refuses its configured host name: {why}" if why else "nova.conf was not read")
     old_os = facts.static_hostname or facts.kernel_hostname
     new_os = _new_os_name(old_os, old_host, new_host)
     configured = facts.nova_conf is not None and facts.nova_conf.host is not None
     if not configured and new_os != new_host:
-        raise NamesError(f"[DEFAULT] host is unset, so Nova would take the kernel's host name, not {new_host}")
+        raise NamesError(f"[DEFAULT] host is not set, so Nova would use the kernel's host name, not {new_host}")
     new_hypervisor = new_hypervisor_hostname or _new_hypervisor_name(
         old_hypervisor_hostname, old_host, old_os, new_host, new_os
     )
@@ -126,7 +126,7 @@ def _new_hypervisor_name(
     if short(old_hypervisor) == short(old_os) and domain(old_hypervisor):
         return f"{new_os}.{domain(old_hypervisor)}"
     raise NamesError(
-        f"libvirt's host name {old_hypervisor} follows from neither {old_os} nor {old_host}: set "
+        f"libvirt's host name {old_hypervisor} is derived from neither {old_os} nor {old_host}: set "
         "rename_hypervisor_hostname"
     )
 

@@ -48,14 +48,14 @@ def _span(text: str) -> t.Tuple[int, int]:
     except (ValueError, IndexError) as error:
         raise SpecError(f"not a stored request spec: {error}") from None
     if name != "RequestSpec":
-        raise SpecError(f"it is a {name}, not a RequestSpec")
+        raise SpecError(f"the object is a {name}, not a RequestSpec")
     return _one(data, _ZONE)
 
 
 def _one(members: t.Sequence[t.Tuple[str, int, int]], key: str) -> t.Tuple[int, int]:
     found = [(begin, end) for name, begin, end in members if name == key]
     if len(found) != 1:
-        raise SpecError(f"{len(found)} keys {key!r}, where one is expected")
+        raise SpecError(f"the request spec has {len(found)} keys {key!r}; exactly one is expected")
     return found[0]
 
 

@@ -76,9 +76,11 @@ def why_unknown(cell: CellFacts, column: str, stored: str, wanted: str) -> str:
     """Say what is not known where :func:`found_as` is None, and what was not read."""
     collation = (cell.collations or {}).get(column)
     if cell.dialect is None:
-        what = "which database this is"
+        what = "the kind of the database"
     elif collation is None:
         what = f"the collation of {column}"
     else:
-        return f"whether cell {cell.name} takes {stored!r} for {wanted!r} is not known: {column} is {collation}"
-    return f"not read: {what} in cell {cell.name}, by which {stored!r} is {wanted!r} or is not"
+        return (
+            f"cell {cell.name} may treat {stored!r} and {wanted!r} as the same name: {column} has collation {collation}"
+        )
+    return f"{what} in cell {cell.name} was not read, so {stored!r} and {wanted!r} may be the same name there"

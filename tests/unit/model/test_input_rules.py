@@ -66,7 +66,7 @@ def test_a_name_is_a_name(kind, name):
 def test_what_no_host_can_be_called_is_refused(what):
     (told,) = input_rules.problems({"rename_to": BAD[what]}, "host")
     assert told.startswith("rename_to is ")
-    assert "a name of a compute host is 1 to 255 letters, digits, dots, hyphens and underscores" in told
+    assert "a compute host name of 1 to 255 letters, digits, dots, hyphens and underscores" in told
     assert told.isascii() and told.isprintable() and len(told) < 500
 
 
@@ -243,7 +243,7 @@ def unknown(extra=(), inventory=()):
 )
 def test_a_misspelt_variable_is_named_with_the_one_that_was_meant(name, meant):
     assert unknown([name]) == [f"There is no variable {name}: did you mean {meant}?"]
-    assert unknown([], [name]) == [f"There is no variable {name}, which the inventory sets: did you mean {meant}?"]
+    assert unknown([], [name]) == [f"The inventory sets {name}, but there is no such variable: did you mean {meant}?"]
     # Extra variables are variables of every host as well.
     assert unknown([name], [name]) == unknown([name])
 

@@ -114,8 +114,8 @@ def test_the_two_readings_are_some_seconds_apart():
 @pytest.mark.parametrize(
     ("states", "said"),
     [
-        (["Off"], "read 1 times, two are needed"),
-        ([], "read 0 times, two are needed"),
+        (["Off"], "read 1 times; two readings are needed"),
+        ([], "read 0 times; two readings are needed"),
         (["Off", "On"], "read as Off, On"),
         (["On", "Off"], "read as On, Off"),
         (["PoweringOff", "PoweringOff"], "read as PoweringOff"),
@@ -140,7 +140,7 @@ def two_systems(**states):
 def test_the_off_of_another_node_of_the_same_enclosure_is_no_proof():
     """D7: node2 was off, node1 (ours) was on: proof."""
     answer = two_systems(node1="On", node2="Off")
-    with pytest.raises(ProofError, match="the answer has 2 power states, exactly one is needed"):
+    with pytest.raises(ProofError, match="the answer has 2 power states, but exactly one is needed"):
         power(answer, answer)
 
 
@@ -158,7 +158,7 @@ def test_the_machine_is_named_by_a_jmespath_expression():
     [
         ("nothing.here", "0 power states"),
         ("redfish_facts.system.entries[*][1].PowerState", "2 power states"),
-        ("][", "is not a JMESPath expression"),
+        ("][", "not a JMESPath expression"),
     ],
 )
 def test_an_expression_that_does_not_name_one_machine_is_no_proof(query, said):

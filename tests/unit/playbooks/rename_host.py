@@ -53,7 +53,7 @@ ENTRY = Entry(
         ),
         "override typed badly": Refusal(
             NAME,
-            "overrides, line 2: CODE OBJECT: REASON was expected",
+            "overrides, line 2: expected CODE OBJECT: REASON",
             {**BOTH, "stackguard_awx_overrides": "SG110 guest1: a domain of the backup team\nSG110 guest2"},
         ),
         "override that cannot be": Refusal(

@@ -16,7 +16,7 @@ class Attested(FenceKind):
     text = FenceText(
         "none. A person states by name that the host is dead, with a reason",
         "what the person states",
-        "you have the machine in your hands: unplugged, burnt, scrapped",
+        "the machine is in your hands: unplugged, burnt or scrapped",
     )
     covers = MACHINE
     readings = 0

@@ -25,7 +25,7 @@ class Command(FenceKind):
     name = "command"
     text = FenceText(
         "your confirming command exits with 0",
-        "depends on your command: what it proves",
+        "what your command proves",
         "your own tool switches machines or ports off",
     )
     covers = MACHINE

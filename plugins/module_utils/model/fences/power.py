@@ -42,7 +42,7 @@ class Power(FenceKind):
     text = FenceText(
         "your module reads the machine's power state as off, twice, some seconds apart",
         "the machine: every disk and every volume of any backend",
-        "the BMC answers. First choice",
+        "the BMC answers; this is the first choice",
     )
     covers = MACHINE
     readings = 2
@@ -60,7 +60,7 @@ class Power(FenceKind):
                 raise ProofError(f"{_unread(read, target.options)}{first}")
             states.append(power_state(t.cast(Json, read), target.options))
         if len(states) < self.readings:
-            raise ProofError(f"the power state was read {len(states)} times, two are needed")
+            raise ProofError(f"the power state was read {len(states)} times; two readings are needed")
         off = re.compile(target.options.get("power_off") or OFF)
         if not all(off.fullmatch(state) for state in states):
             raise ProofError(f"the power state was read as {', '.join(states)}")
@@ -85,8 +85,8 @@ def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -
             states = [match.group(0) for match in re.finditer(pattern, str(result.get("stdout", "")))]
     if len(states) != 1:
         raise ProofError(
-            f"the answer has {len(states)} power states, exactly one is needed: select this machine's with a JMESPath "
-            "expression (power_state_query)"
+            f"the answer has {len(states)} power states, but exactly one is needed: select this machine's state "
+            "with a JMESPath expression (power_state_query)"
         )
     return states[0]
 
