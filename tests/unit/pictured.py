@@ -110,8 +110,8 @@ def evacuated(state="open", name="web1"):
     names = [name, "web2", "web3"]
     uuids = [guest(1, number) for number in (1, 2, 3)]
     steps = [
-        Step("fence", "fence compute1 by power, with proof", CONTROLLER, "fence", {"fence": "power"}),
-        Step("hold_down", "force the compute service down and hold it disabled", CONTROLLER, "hold_down", {}),
+        Step("fence", "fence compute1 by power, and prove the fence", CONTROLLER, "fence", {"fence": "power"}),
+        Step("hold_down", "force the compute service down and keep it disabled", CONTROLLER, "hold_down", {}),
         Step("guard", "guard 2 images against deletion", CONTROLLER, "guard", {}),
         Step(
             "evacuate",

@@ -183,7 +183,7 @@ def _ephemerals(uuid: str, flavor: ServerFlavor, present: t.Mapping[str, RbdImag
     if names == [f"{uuid}_disk.local"]:
         wanted = (f"{uuid}_disk.local",)
     if None in sizes or whole < flavor.ephemeral * GIB:
-        seen = f"ephemeral disks of {whole // GIB} GiB are there, the flavor allows {flavor.ephemeral} GiB"
+        seen = f"the server has ephemeral disks of {whole // GIB} GiB, and the flavor allows {flavor.ephemeral} GiB"
         return SpawnImages(tuple(sorted({*wanted, *names})), f"{seen}: one may be missing")
     return SpawnImages(wanted)
 
@@ -234,7 +234,7 @@ def room(
         "available": available,
         "headroom": headroom,
         "untouched by running guests": untouched,
-        "on their way": way,
+        "servers in transit": way,
         "room": available - headroom - untouched - way,
     }
 
@@ -538,7 +538,7 @@ def _guest_problems(
     for text in server_state.refusals(server, about):
         yield Reason("SG710", text)
     if expected is None:
-        yield Reason("SG709", "the image or flavor was not read: which disks the server has is not known")
+        yield Reason("SG709", "the image or flavor was not read: the server's disks are not known")
     elif expected.doubt:
         yield Reason("SG504", expected.doubt)
 
@@ -552,9 +552,11 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
         way = f": {option} resets it once the host is proven dead" if missing else ", which no option resets"
         yield Reason("SG701", f"a task is in progress: {server.task_state}{way}")
     if server.status == "VERIFY_RESIZE":
-        yield Reason("SG710", "its resize waits for the owner: the server stays until the owner confirms or reverts it")
+        yield Reason(
+            "SG710", "its resize waits for the owner: the server stays until the owner confirms or reverts the resize"
+        )
     elif server.status not in (*STATUSES, *server_state.LOST_STATES):
-        yield Reason("SG710", f"it is {server.status}: Nova evacuates {', '.join(STATUSES)} only")
+        yield Reason("SG710", f"it is {server.status}: Nova evacuates only servers that are {', '.join(STATUSES)}")
     elif server.status in server_state.LOST_STATES and (reset is None or set(missing) - {"task"}):
         word, loss = server_state.LOST_STATES[server.status]
         yield Reason(
@@ -570,11 +572,11 @@ def _unread_of(
     server: ApiServer, zone: t.Optional[str], cells: t.Optional[t.Sequence[NumaCell]], about: EvacuationFacts
 ) -> t.Iterator[Reason]:
     if server.flavor is None:
-        yield Reason("SG709", "the flavor was not read: how much memory the server needs is not known")
+        yield Reason("SG709", "the flavor was not read: the memory that the server needs is not known")
     if zone is None:
         yield Reason("SG709", "the zone of its host was not read")
     if cells is None:
-        yield Reason("SG709", "the NUMA topology was not read: which pages the server needs is not known")
+        yield Reason("SG709", "the NUMA topology was not read: the page sizes that the server needs are not known")
     if about.groups is None or about.member_hosts is None:
         yield Reason("SG709", "server groups were not read")
     if about.offers is None or server.id not in about.offers:

@@ -139,21 +139,21 @@ class _Board:
         if guest.offers is not None and there.provider not in guest.offers:
             yield Reason(
                 "SG512",
-                "placement does not offer the host for what the server needs, or still has it as disabled (up to a "
-                "minute after it was enabled)",
+                "placement does not offer the host for the resources that the server needs, or still has the host "
+                "as disabled (up to a minute after someone enables it)",
             )
             return
         free = self.free[there.host]
         short = {name: amount for name, amount in guest.needs.items() if free.get(name, 0) < amount}
         for name, amount in sorted(short.items()):
-            yield Reason("SG512", f"placement has {free.get(name, 0)} {name} left, {amount} are needed")
+            yield Reason("SG512", f"placement has {free.get(name, 0)} {name} left; {amount} are needed")
 
     def _memory(self, guest: Guest, host: str) -> t.Iterator[Reason]:
         room = self.room[host]
         wanted = demand_mib(guest.memory_mib, self.request)
         # A host whose memory is unread says so among its problems.
         if room is not None and room < wanted:
-            yield Reason("SG501", f"{room} MiB of real memory left, {wanted} MiB are needed")
+            yield Reason("SG501", f"{room} MiB of real memory are left; {wanted} MiB are needed")
 
     def _pages(self, guest: Guest, host: str) -> t.Iterator[Reason]:
         if not guest.cells:
@@ -163,7 +163,7 @@ class _Board:
             yield Reason("SG709", "its huge pages were not read")
         elif take_pages(pages, guest.cells) is None:
             wanted = ", ".join(f"{cell.memory_mib} MiB of {cell.page_kib} KiB pages" for cell in guest.cells)
-            yield Reason("SG503", f"no NUMA node with enough free huge pages: {wanted} are needed")
+            yield Reason("SG503", f"no NUMA node has enough free huge pages: {wanted} are needed")
 
     def assign(self, guest: Guest, host: str) -> Assignment:
         """Take off what the guest takes."""
@@ -178,7 +178,7 @@ class _Board:
         self.where[guest.uuid] = host
         wave = 1 + self.count[host] // max(1, self.request.parallel)
         self.count[host] += 1
-        why = f"{room} MiB of real memory before it, {left} MiB after it"
+        why = f"{room} MiB of real memory before this server, {left} MiB after it"
         if host in guest.avoided:
             why += f"; no better host is available: {guest.avoided[host]}"
         return Assignment(guest.uuid, guest.name, host, wave, guest.size, why)
@@ -189,17 +189,17 @@ def _affinity(group: ServerGroup, others: t.Sequence[str], source: str) -> str:
     elsewhere = sorted(set(others) - {source})
     if elsewhere:
         return f"affinity: the other members of group {group.id} are on {', '.join(elsewhere)}"
-    return f"affinity: group {group.id} has members only on its own host, and Nova would accept no other host"
+    return f"affinity: group {group.id} has members only on the server's own host, and Nova would accept no other host"
 
 
 def _own(guest: Guest, there: Destination) -> t.Iterator[Reason]:
     if guest.source == there.host:
-        yield Reason("SG512", "the server is on it")
+        yield Reason("SG512", "the server is on this host")
 
 
 def _zone(guest: Guest, there: Destination) -> t.Iterator[Reason]:
     if guest.zone is not None and there.zone != guest.zone:
-        yield Reason("SG512", f"it is in zone {there.zone}, the server must stay in {guest.zone}")
+        yield Reason("SG512", f"the host is in zone {there.zone}, but the server must stay in zone {guest.zone}")
 
 
 def _aggregates(guest: Guest, there: Destination) -> t.Iterator[Reason]:
@@ -253,7 +253,7 @@ def assign(
             continue
         against = {host: board.against(guest, host, waived) for host in board.hosts}
         for host, why in failed.items():
-            against.setdefault(host, []).append(Reason("SG512", f"the server failed there in this run: {why}"))
+            against.setdefault(host, []).append(Reason("SG512", f"the server failed on this host in this run: {why}"))
         unassigned.append(Unassigned(guest.uuid, guest.name, _telling(problems, against), against, problems))
     return Assignments(assigned, unassigned)
 
@@ -307,7 +307,7 @@ def why_not(assignments: Assignments, uuid: str, host: str) -> str:
         if guest.uuid == uuid:
             reasons = [*guest.problems, *guest.reasons.get(host, [])]
             return "; ".join(reason.text for reason in reasons) or f"{host} is not a compute host of this cloud"
-    return "the server is not one of those to evacuate"
+    return "the server is not among the servers to evacuate"
 
 
 def waves(assigned: t.Sequence[Assignment]) -> t.List[t.List[Assignment]]:

@@ -29,8 +29,8 @@ class AggregateHosts(NamePlace):
     text = Text(
         "API database, `aggregate_hosts.host`",
         "API database and compute API",
-        "every row of the host, in one transaction; then the schedulers get each aggregate again",
-        "the same rows, and the aggregates again",
+        "every row of the host, in one transaction; the run then updates each aggregate again for the schedulers",
+        "the same rows, and the same update of the aggregates",
     )
     codes = ("SG303", "SG310")
     steps = ("api_database",)
@@ -111,7 +111,7 @@ def _differ(index: Index, rows: t.Sequence[AggregateHostRow], shown: t.Sequence[
                 "SG303",
                 subject,
                 evidence,
-                "Run again; if they still differ, check that database and API belong to the same cloud.",
+                "Run again. If they still differ, check that the database and the API belong to the same cloud.",
             )
 
 
@@ -120,9 +120,9 @@ def _stale_member(index: Index, host: t.Optional[str], key: str, name: t.Optiona
     return finding(
         "SG303",
         Subject("aggregate", key, name, host),
-        {"member": host, "services called alike": alike},
-        "Remove the stale name from the aggregate. If its host was renamed, the aggregate's zone and filters do not "
-        "apply to it now.",
+        {"member": host, "similar service names": alike},
+        "Remove the stale name from the aggregate. If its host was renamed, the aggregate's zone and filters do "
+        "not apply to the host now.",
     )
 
 

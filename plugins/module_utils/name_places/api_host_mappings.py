@@ -77,7 +77,7 @@ class HostMappings(NamePlace):
             if row.host == old
         ]
         if len(rows) != 1:
-            raise PlanError(f"{len(rows)} host mappings of {old}, expected 1")
+            raise PlanError(f"{old} has {len(rows)} host mappings; exactly 1 is expected")
         return rows
 
 
@@ -88,10 +88,10 @@ def _mappings(index: Index) -> t.Optional[t.List[HostMappingRow]]:
 
 def _stale(index: Index, row: HostMappingRow) -> Item:
     alike = sorted(str(name) for name in index.services_by_host if same_name(name, row.host))
-    evidence = {"host mapping": row.host, "cell": row.cell_name, "services called alike": alike}
+    evidence = {"host mapping": row.host, "cell": row.cell_name, "similar service names": alike}
     remedy = (
-        f"Delete the mapping if no such host exists: nova-manage cell_v2 delete_host --host {row.host}. "
-        "Otherwise a rename did not finish."
+        f"Delete the mapping if no such host exists: nova-manage cell_v2 delete_host --host {row.host}. If the host "
+        "exists, a rename did not finish."
     )
     return finding("SG302", Subject("host", row.host, host=row.host), evidence, remedy, BLOCKER if alike else WARNING)
 

@@ -111,7 +111,7 @@ def instance_names(index: Index, cell: CellFacts, row: InstanceRow) -> Items:
         if not index.in_scope(row.host):
             return
         alike = sorted({str(name) for name in index.node_rows_by_host if same_name(name, row.host)})
-        seen["hosts called alike"] = alike
+        seen["similar host names"] = alike
     yield finding("SG301", instance_subject(row), seen, HALF)
 
 

@@ -75,7 +75,7 @@ def _row(bundle: Bundle, host: str, node: str) -> t.Tuple[CellFacts, ComputeNode
     own = [(cell, row) for cell, row in rows if row.host == host]
     related = [(cell, row) for cell, row in rows if _alike(row.host, host) or _alike(row.hypervisor_hostname, node)]
     if not own:
-        hint = f"; rows with a like name: {_list(related)}" if related else ""
+        hint = f"; rows with similar names: {_list(related)}" if related else ""
         raise IdentityError(f"no cell has a live compute node of host {host}{hint}")
     if any(row.hypervisor_type == "ironic" for _cell, row in own):
         raise IdentityError(f"host {host} has ironic nodes: no compute_id file holds their uuids")

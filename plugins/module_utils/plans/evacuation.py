@@ -34,7 +34,7 @@ def plan(
     steps = [
         Step(
             "fence",
-            f"fence {request.host} by {fence}, with proof",
+            f"fence {request.host} by {fence}, and prove the fence",
             CONTROLLER,
             "fence",
             {"fence": fence},
@@ -46,7 +46,7 @@ def plan(
         ),
         Step(
             "hold_down",
-            "force the compute service down and hold it disabled",
+            "force the compute service down and keep it disabled",
             CONTROLLER,
             "hold_down",
             {"host": request.host, "reason": reason},

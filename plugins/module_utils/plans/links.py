@@ -137,7 +137,7 @@ def _home(made: Repair) -> t.Tuple[str, str]:
 
 def reversed_repair(made: Repair) -> Repair:
     """Return the change that takes a repair back. What it leads to need not be right: it is what was there."""
-    return dataclasses.replace(made, change=made.change.reversed(), why="as it was before the repair", premise=None)
+    return dataclasses.replace(made, change=made.change.reversed(), why="the value before the repair", premise=None)
 
 
 def as_plan(operation_id: str, subject: str, rows: t.Iterable[Repair]) -> Plan:

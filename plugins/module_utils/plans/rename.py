@@ -81,7 +81,7 @@ class PlanContext:
     def __init__(self, bundle: Bundle, request: RenameRequest) -> None:
         self.request = request
         self.host = needed(bundle.hosts.get(request.inventory_name), f"facts of host {request.inventory_name}")
-        own = needed(naming.conf_host(self.host), "nova.conf, which says what the host calls itself")
+        own = needed(naming.conf_host(self.host), "nova.conf (the host's own name)")
         if own != request.rename_from:
             raise PlanError(f"the host calls itself {own}, not {request.rename_from}")
         self.databases: DatabaseFacts = needed(bundle.databases, "the databases")
@@ -177,7 +177,7 @@ def _lost_requests(context: PlanContext) -> Step:
         "queues": [] if _looks_into_queues(context) else [context.before.host],
         "timeout": context.request.settle_timeout,
     }
-    title = "find requests sent since the plan, and wait for them to end"
+    title = "find requests sent since the plan, and wait until they end"
     return Step("lost_requests", title, CONTROLLER, "lost_requests", params)
 
 
@@ -365,7 +365,7 @@ def _cell_database(context: PlanContext) -> Step:
         "old": {"host": old.host, "node": old.hypervisor_hostname},
         "new": {"host": new.host, "node": new.hypervisor_hostname},
     }
-    title = f"cell database {context.cell.name}: {counted}"
+    title = f"update cell database {context.cell.name}: {counted}"
     return Step("cell_database", title, CONTROLLER, "cell_rows", params, row_changes(rows))
 
 
@@ -384,13 +384,15 @@ def _api_database(context: PlanContext) -> Step:
         "new": context.after.host,
         "aggregates": sorted({row.before["aggregate_id"] for row in rows if "aggregate_id" in row.before}),
     }
-    return Step("api_database", f"API database: {counted}", CONTROLLER, "api_rows", params, row_changes(rows))
+    return Step(
+        "api_database", f"update the API database: {counted}", CONTROLLER, "api_rows", params, row_changes(rows)
+    )
 
 
 def _placement(context: PlanContext) -> Step:
     place = placement_providers.PLACE
     providers = [row._asdict() for row in place.renamed(context.renaming)]
-    title = f"placement: {count(len(providers), place.noun)}"
+    title = f"rename in placement: {count(len(providers), place.noun)}"
     return Step("placement", title, CONTROLLER, "providers", {"providers": providers}, place.changes(context.renaming))
 
 
@@ -408,7 +410,7 @@ def _neutron(context: PlanContext) -> t.Optional[Step]:
         "ports": [{"id": port.id, "vif_type": port.binding_vif_type} for port in ports],
     }
     changes = [*neutron_agents.PLACE.changes(context.renaming), *neutron_ports.PLACE.changes(context.renaming)]
-    title = f"neutron: {count(len(agents), 'agent')}, {count(len(ports), 'port')}"
+    title = f"update in neutron: {count(len(agents), 'agent')}, {count(len(ports), 'port')}"
     return Step("neutron", title, CONTROLLER, "neutron", params, changes)
 
 
@@ -507,7 +509,7 @@ def _agents_register_anew(context: PlanContext) -> bool:
     dead = sorted(agent.agent_type for agent in agents if not agent.alive)
     if dead or not agent_units_of(context):
         raise PlanError(
-            "without neutron_db_url the ports follow an agent that registers again, and on this host "
+            "without neutron_db_url an agent must register again before the ports can follow, and on this host "
             + (f"{', '.join(dead)} is not alive" if dead else "no unit of such an agent is known")
             + ": no agent would bind the ports"
         )
@@ -539,7 +541,7 @@ def _ports_home(context: PlanContext) -> Step:
 
 def _ports(context: PlanContext) -> Step:
     params, ports = _port_params(context), _own_ports(context)
-    title = f"neutron: bind {count(len(ports), 'port')} once the agent is alive"
+    title = f"bind {count(len(ports), 'port')} in neutron once the agent is alive"
     changes = neutron_ports.PLACE.changes(context.renaming)
     return Step("ports", title, CONTROLLER, "ports", params, changes)
 
@@ -555,7 +557,7 @@ def delete_agents(host: str, agents: t.Sequence[ApiAgent]) -> Step:
     gone = [{"id": agent.id, "type": agent.agent_type} for agent in agents]
     changes = [Change(f"network agent {agent['id']} ({agent['type']})", "host", host, "deleted") for agent in gone]
     params = {"agents": gone, "host": host}
-    title = f"neutron: delete {count(len(gone), 'agent')} of the old name"
+    title = f"delete {count(len(gone), 'agent')} of the old name from neutron"
     return Step("delete_agents", title, CONTROLLER, "delete_agents", params, changes)
 
 
@@ -586,7 +588,7 @@ def host_names(context: PlanContext) -> Step:
         for key, value in sorted(external.items())
     ]
     changes.append(Change(f"{where} libvirt", "host name (reported)", old.hypervisor_hostname, new.hypervisor_hostname))
-    return Step("host_names", "the host's own name and files", HOST, "host_names", params, changes)
+    return Step("host_names", "change the host's own name and files", HOST, "host_names", params, changes)
 
 
 def rehearsal(bundle: Bundle, request: RenameRequest) -> t.Optional[t.Dict[str, t.Any]]:
@@ -662,8 +664,8 @@ def _audit(context: PlanContext) -> Step:
 def _notes(context: PlanContext) -> t.List[str]:
     notes = [
         (
-            "Nova does not support a rename: do not let a deployment tool reconfigure this host before it has the new "
-            "name."
+            "Nova does not support a rename: do not let a deployment tool reconfigure this host before the tool "
+            "has the new name."
         ),
     ]
     if not _looks_into_queues(context):
@@ -671,13 +673,13 @@ def _notes(context: PlanContext) -> t.List[str]:
             f"RabbitMQ keeps the queue compute.{context.before.host} until an operator deletes it (rename_rabbit_url)."
         )
     notes += [
-        "The run does not change: DNS, certificates, ssh known hosts, monitoring, /etc/hosts of other hosts.",
+        "The run does not change DNS, certificates, ssh known hosts, monitoring or /etc/hosts of other hosts.",
     ]
     if _agents_register_anew(context):
         notes.append(
-            f"Guests lose their network (some seconds, {count(len(_own_ports(context)), 'port')}) from the L2 agent's "
-            "first synchronisation under the new name until their ports are bound to it. A rollback interrupts it "
-            "once more."
+            f"The guests lose their network for some seconds ({count(len(_own_ports(context)), 'port')}): from the "
+            "L2 agent's first synchronisation under the new name until the ports are bound to that name. A "
+            "rollback interrupts the network once more."
         )
     if context.after.os is None:
         notes.append(
@@ -697,7 +699,7 @@ def _home(databases: DatabaseFacts, host: str) -> t.Tuple[CellFacts, ComputeNode
         if not node.deleted and node.host == host
     ]
     if len(found) != 1:
-        raise PlanError(f"{len(found)} live compute nodes of host {host}, expected 1")
+        raise PlanError(f"host {host} has {len(found)} live compute nodes; exactly 1 is expected")
     return found[0]
 
 
@@ -708,7 +710,9 @@ def _service_row(cell: CellFacts, host: str) -> ServiceRow:
         if not service.deleted and service.host == host and service.binary == "nova-compute"
     ]
     if len(found) != 1:
-        raise PlanError(f"{len(found)} live nova-compute services of host {host} in cell {cell.name}, expected 1")
+        raise PlanError(
+            f"host {host} has {len(found)} live nova-compute services in cell {cell.name}; exactly 1 is expected"
+        )
     return found[0]
 
 

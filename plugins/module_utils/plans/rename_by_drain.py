@@ -62,7 +62,7 @@ class _Drain:
         self.options = options
         self.old, self.new = self.base.before.host, self.base.after.host
         if self.old == self.new:
-            raise PlanError("a drain registers a new host: the new name must differ")
+            raise PlanError("a drain registers a new host: the new name must differ from the old one")
         self.zone = placement.zone_of(self.base.cloud, self.old)
         usable = placement.candidates(targets, self.zone, (self.old, self.new))
         self.hosts = [target.host for target in usable]
@@ -303,7 +303,7 @@ def _notes(drain: _Drain) -> t.List[str]:
     ]
     base = drain.base
     if base.host.nova_conf is not None and base.host.nova_conf.images_type != "rbd" and drain.guests:
-        notes.append("Disks are local: Nova copies each over the network.")
+        notes.append("Disks are local: Nova copies each disk over the network.")
     if base.after.os is None:
         notes.append(
             f"The host's own name ({base.host.kernel_hostname}) differs from Nova's, and the run does not change it."

@@ -53,13 +53,13 @@ def plan(
     flavors = [Change(where, "flavor", str(old_name), request.flavor_name)]
     steps.append(Step("resize", f"resize the server to {request.flavor_name}", CONTROLLER, "resize", move, flavors))
     steps.append(
-        Step("compare", f"verify that the server is in {zone}, revert the resize if not", CONTROLLER, "compare", move)
+        Step("compare", f"verify that the server is in {zone}, or revert the resize", CONTROLLER, "compare", move)
     )
     if request.confirm:
         steps.append(Step("confirm", "confirm the resize", CONTROLLER, "confirm", move))
     if pins and not request.keep_pin:
         told = [Change(where, "pinned availability zone", zone, str(pin))]
-        steps.append(Step("unpin", "restore its old pin", CONTROLLER, "unpin", change, told))
+        steps.append(Step("unpin", "restore the server's old pin", CONTROLLER, "unpin", change, told))
     notes = [f"{method} keeps the server in {zone}: {why}"]
     if not request.confirm:
         notes.append("The server stays in VERIFY_RESIZE: confirm or revert it (resize_confirm=false)")

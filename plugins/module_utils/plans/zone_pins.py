@@ -77,7 +77,7 @@ def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union
     if facts.aggregates is None or facts.pins is None or server.id not in facts.pins:
         reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread] or ["its request spec was not read"]
         remedy = (
-            "Make the server's pin readable. The API shows it from microversion 2.96 on; for an older Nova, "
+            "Make the server's pin readable. The API shows the pin from microversion 2.96 on; for an older Nova, "
             "set nova_api_db_url."
         )
         return finding("SG709", subject, {"not read": reasons}, remedy)
@@ -110,16 +110,19 @@ def _wanted(
     evidence = {"pinned to": before, "host": server.host, "zone of its host": zone}
     if zone is None:
         remedy = (
-            "Put the server's host into exactly one zone, and make it readable: without a host in one zone "
-            "there is no zone to pin to."
+            "Put the server's host into exactly one zone, and make the aggregates readable: without a host in one "
+            "zone there is no zone to pin to."
         )
         return finding("SG709", subject, evidence, remedy)
     if zone not in zones.carried(known):
-        remedy = "Give the zone an aggregate first: without one a pin to the zone has no effect."
+        remedy = "Give the zone an aggregate first: without an aggregate, a pin to the zone has no effect."
         return finding("SG402", subject, evidence, remedy)
     held = zones.constraint(before, known)
     if held not in (None, zone) or request.zone not in (None, zone):
-        remedy = "Move the server into the zone first, or unpin it first: a pin holds a server in the zone where it is."
+        remedy = (
+            "Move the server into the zone first, or unpin the server first: a pin only keeps a server in its "
+            "current zone."
+        )
         return finding("SG404", subject, {**evidence, "wanted": request.zone or zone}, remedy)
     return zone
 
@@ -130,9 +133,9 @@ def _method(
     """The API unpins, and pins what is not pinned to the zone that it is in. The database takes any change."""
     api = None
     if not resize.by_api(facts.compute_max_microversion):
-        api = f"this Nova offers microversion {facts.compute_max_microversion}, a pin by API needs {resize.PIN_API}"
+        api = f"this Nova offers microversion {facts.compute_max_microversion}, but a pin by API needs {resize.PIN_API}"
     elif after is not None and (before is not None or after != zones.zone_of(facts, server.host)):
-        api = f"the API pins only an unpinned server, to its current zone; this server is pinned to {before}"
+        api = f"the API pins only an unpinned server, and only to its current zone; this server is pinned to {before}"
     problems = {"pin_api": api, "pin_db": None if request.has_database else "nova_api_db_url is not set"}
     for method in ("pin_api", "pin_db") if request.strategy == "auto" else (request.strategy,):
         if problems[method] is None:

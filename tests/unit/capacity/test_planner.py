@@ -220,7 +220,7 @@ def test_the_largest_goes_to_the_roomiest_and_then_the_others_fill_up():
     guests = [guest("a", 3000), guest("b", 2000), guest("c", 1000)]
     assignments = assign(guests, [host("host0", 4096), host("host1", 3500)])
     assert places(assignments) == {"a": "host0", "b": "host1", "c": "host1"}
-    assert planner.why_not(assignments, "a", "host0") == "4096 MiB of real memory before it, 1096 MiB after it"
+    assert planner.why_not(assignments, "a", "host0") == "4096 MiB of real memory before this server, 1096 MiB after it"
     assert planner.why_not(assignments, "a", "host1").startswith("the server goes to host0")
 
 
@@ -229,13 +229,13 @@ def test_not_enough_for_the_third_of_five():
     assignments = assign(guests, [host(room=2500)])
     assert places(assignments) == {"a": "host0", "b": "host0"}
     assert codes(assignments) == {"c": "SG501", "d": "SG501", "e": "SG501"}
-    assert planner.why_not(assignments, "c", "host0") == "500 MiB of real memory left, 1000 MiB are needed"
+    assert planner.why_not(assignments, "c", "host0") == "500 MiB of real memory are left; 1000 MiB are needed"
 
 
 @pytest.mark.parametrize(
     ("changes", "code", "says"),
     [
-        ({"room_mib": 1023}, "SG501", "1023 MiB of real memory left"),
+        ({"room_mib": 1023}, "SG501", "1023 MiB of real memory are left"),
         ({"zone": "az2"}, "SG512", "zone az2"),
         ({"storage": "local"}, "SG513", "rebuilt from its image"),
         ({"storage": None}, "SG709", "where the host stores disks is not known"),
@@ -287,7 +287,7 @@ def test_affinity_goes_to_the_other_members_or_nowhere():
     assert places(assign([one], hosts, {"a": "dead", "m": "host1"})) == {"a": "host1"}
     alone = assign([one], hosts, {"a": "dead"})
     assert codes(alone) == {"a": "SG512"}
-    assert "only on its own host" in planner.why_not(alone, "a", "host0")
+    assert "only on the server's own host" in planner.why_not(alone, "a", "host0")
 
 
 def test_soft_policies_are_followed_where_there_is_a_choice_and_forbid_nothing():

@@ -90,7 +90,7 @@ MINE = {"uuid": make.node(1)}
         (lambda c: c.drop("compute_nodes", MINE), ["no cell has a live compute node of host compute1"]),
         (
             lambda c: c.change("compute_nodes", MINE, host="Compute1"),
-            ["no cell has a live compute node", "rows with a like name", "Compute1"],
+            ["no cell has a live compute node", "rows with similar names", "Compute1"],
         ),
         (lambda c: c.change("compute_nodes", MINE, deleted=7), ["no cell has a live compute node"]),
         (lambda c: c.change("compute_nodes", MINE, hypervisor_type="ironic"), ["ironic"]),
