@@ -88,7 +88,7 @@ def test_a_name_that_libvirt_would_not_take_is_refused_before_the_first_store(la
     refused = playbooks.rename(variables={"rename_hypervisor_hostname": "cn-rack7.other"}).failed()
     assert "SG124" in refused.codes, refused.told()
     (found,) = of_code(refused, "SG124")
-    assert found["evidence"]["libvirt would say"] == NEW
+    assert found["evidence"]["libvirt would use"] == NEW
     # What the finding says is what helps.
     assert f"rename_hypervisor_hostname={NEW}" in found["remedy"]
     state.assert_same(before, state.everything(lab), "a refused run changed something")

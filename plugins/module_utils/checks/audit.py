@@ -133,7 +133,7 @@ def _ceph(index: Index) -> Items:
     """SG507, SG508: two clients on one disk, and what was left behind."""
     if not any(facts.rbd is not None and facts.rbd.opened for facts in index.bundle.hosts.values()):
         for code in ("SG507", "SG508"):
-            yield Unchecked(code, "all", "no host read Ceph")
+            yield Unchecked(code, "all", "Ceph was not read on any host")
         return
     yield from storage.watched_twice(index)
     yield from storage.leaks(index.bundle, leftovers.guarding(index), _gone(index))
@@ -166,4 +166,6 @@ def _strangers(index: Index) -> Items:
     read = {conf_host(facts) for facts in index.bundle.hosts.values()}
     # A host that did not answer may be any of them under another name; its own name at least is told already.
     for host in sorted(index.compute_hosts - read - set(index.bundle.unreachable)):
-        yield Unchecked("SG114", host, f"{COMPUTE} has this name in Nova, and no host that was read reports this name")
+        yield Unchecked(
+            "SG114", host, f"Nova has a {COMPUTE} service of this name, but no host that was read reports the name"
+        )

@@ -218,9 +218,9 @@ def _clusters(bundle: Bundle) -> Items:
     opened = {(rbd.fsid, rbd.pool) for rbd in views if rbd.opened}
     for fsid, pool in sorted({(rbd.fsid or "unknown", rbd.pool) for rbd in views}):
         if (fsid, pool) not in opened:
-            reason = "no host read it"
+            reason = "no host read this pool"
             yield finding("SG709", Subject("service", f"{CEPH}:{fsid}:{pool}"), {"reason": reason}, _REMEDY)
     with_ceph = [facts for facts in bundle.hosts.values() if facts.nova_conf and facts.nova_conf.images_type == "rbd"]
     if with_ceph and not views:
-        reason = f"hosts with disks in Ceph: {len(with_ceph)}; none of them read it"
+        reason = f"{len(with_ceph)} hosts have disks in Ceph, and none of them read it"
         yield finding("SG709", Subject("service", CEPH), {"reason": reason}, _REMEDY)

@@ -546,7 +546,7 @@ def stays(
         finding(
             "SG512",
             Subject("instance", uuid, names.get(uuid), source),
-            {"stays, for": why, "status": now.get(uuid)},
+            {"stays because": why, "status": now.get(uuid)},
             remedy,
         )
         for uuid, why in sorted(left.items())

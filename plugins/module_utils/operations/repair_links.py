@@ -443,7 +443,7 @@ def _unknown_hosts(links: Links, request: plans.LinkRequest) -> t.Iterator[findi
     for name in request.hosts:
         if name.casefold() not in known:
             remedy = "Set repair_hosts to names of compute services (openstack compute service list) or of their nodes."
-            yield findings.finding("SG119", findings.Subject("host", name), {"looked for": name}, remedy)
+            yield findings.finding("SG119", findings.Subject("host", name), {"searched for": name}, remedy)
 
 
 def _too_many(links: Links, plan: t.Sequence[Wrong], request: plans.LinkRequest) -> t.Iterator[findings.Finding]:

@@ -104,7 +104,7 @@ B, W, I = "blocker", "warning", "info"  # noqa: E741 (the three severities)
 #: What is done to the healthy cloud of three hosts, and everything that must then be told.
 CASES = {
     "file gone": (lambda c: _file(c, exists=False, uuid=None), {("SG101", B)}),
-    "file gone, first start of 27 to come": (
+    "file gone, release 27 not started yet": (
         lambda c: _file(c, exists=False, uuid=None).change("services", {"uuid": service(1)}, version=64),
         {("SG101", I), ("SG705", W)},
     ),

@@ -192,7 +192,7 @@ def test_check_mode_shows_the_plan_and_changes_nothing(nova, state):
     assert not state.open
     text = "\n".join(said)
     assert "live migration, zone az1" in text
-    assert "MiB of real memory before it" in text
+    assert "MiB of real memory before this server" in text
 
 
 def test_enabled_again_only_if_asked_for(nova, state):
@@ -461,7 +461,7 @@ def test_the_second_server_that_fails_on_a_host_closes_it_for_the_whole_run(monk
     assert result["failed"]
     assert len(sent_to(nova, "compute3")) == 2
     assert {row["status"] for row in nova.servers.values()} == {"ACTIVE"}
-    assert "closed in this run: 2 servers failed there" in str(result["left"])
+    assert "the run sends no more servers to this host: 2 servers failed there" in str(result["left"])
     nova.broken = frozenset()
     assert nova.rounds(state)["state"] == "finished", "run again by the operator it is tried once more"
 
@@ -472,8 +472,11 @@ def test_not_restored_where_that_is_not_wanted_and_the_command_is_reported(monke
     (failed,) = nova.last
     assert not [call for call in nova.calls if call[0] == "reset"]
     (told,) = [item for item in result["report"]["findings"] if item["code"] == "SG711"]
-    assert told["remedy"] == f"Its QEMU runs on compute1: openstack server set --state active {failed}"
-    assert "as it was" not in str(result["report"])
+    assert (
+        told["remedy"]
+        == f"Reset the server's state, because its QEMU runs on compute1: openstack server set --state active {failed}"
+    )
+    assert "its status before the move" not in str(result["report"])
 
 
 @pytest.mark.parametrize("where", ["compute3", "compute5"])

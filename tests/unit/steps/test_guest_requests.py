@@ -383,6 +383,6 @@ def test_a_rollback_that_does_not_know_whom_it_locked_reports_locks_without_a_re
     found = {item["object"]["id"]: item for item in done.memory["findings"]}
     assert set(found) == {"uuid-shelved", "uuid-bare"}
     assert found["uuid-shelved"]["code"] == "SG122"
-    assert found["uuid-shelved"]["remedy"].startswith("openstack server unlock uuid-shelved, unless its owner")
+    assert found["uuid-shelved"]["remedy"].startswith("Run openstack server unlock uuid-shelved, unless the owner")
     assert locks(cloud)["plain"] == (False, None)
     assert locks(cloud)["shelved"] == (True, None)

@@ -98,7 +98,7 @@ def test_named_its_row_is_left_the_others_go_back_and_it_is_noted(cloud):
 def test_named_its_port_is_left_where_it_is_bound(cloud):
     done = rename.Neutron(systems(cloud, OVERRIDE)).undo(NEUTRON)
     assert cloud.ports == ["p2"]
-    assert done.memory["findings"][0]["evidence"]["ports there"] == ["port-gone"]
+    assert done.memory["findings"][0]["evidence"]["ports on that host"] == ["port-gone"]
 
 
 def test_where_nobody_moved_everything_goes_back(cloud):
@@ -114,7 +114,7 @@ def test_a_guest_whose_qemu_runs_here_as_well_is_passed_by_no_override(cloud, st
     cloud.domains = [dataclasses.replace(cloud.domain, uuid=GONE, state=state)]
     step = rename.CellRows(systems(cloud, OVERRIDE))
     if not refused:
-        assert step.undo(CELL).memory["findings"][0]["evidence"]["domain here"] == "shutoff"
+        assert step.undo(CELL).memory["findings"][0]["evidence"]["domain on this host"] == "shutoff"
         return
     with pytest.raises(StepError, match="SG108"):
         step.undo(CELL)

@@ -81,10 +81,10 @@ def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optio
     if server.task_state is not None:
         return f"a task is in progress: {server.task_state}"
     if was != "ACTIVE":
-        return f"it was {was or 'in an unrecorded state'} before"
+        return f"its status before the move was {was or 'not recorded'}"
     index = Index(bundle)
     if not index.migrations_read:
-        return "whether the server is being migrated was not read"
+        return "the migrations were not read: the server may be migrating"
     moving = [row.status for _place, row in index.migrations if row.instance_uuid == server.id and in_progress(row)]
     return f"one of its migrations is {moving[0]}" if moving else None
 
@@ -96,7 +96,7 @@ def told(state: FailedServer) -> Finding:
         "Nova says": f"{server.status} on {server.host}",
         "its QEMU runs on": [f"{host} ({seen})" for host, seen in state.runs.items()],
         **({"not read": list(state.unread)} if state.unread else {}),
-        **({"and": state.against} if state.against else {}),
+        **({"in addition": state.against} if state.against else {}),
     }
     return finding(CODE, _subject(server), evidence, _remedy(state), BLOCKER)
 
@@ -118,26 +118,29 @@ def _remedy(state: FailedServer) -> str:
     if state.unread:
         hosts = ", ".join(state.unread)
         return (
-            f"Do not reboot the server: it is not known where its QEMU runs. Make {hosts} readable, then run "
-            "the same command again."
+            f"Do not reboot the server: its QEMU may run on a host that was not read. Make {hosts} readable, then "
+            "run the same command again."
         )
     if not state.runs:
-        return f"Its QEMU runs nowhere. Start it again: openstack server reboot --hard {uuid}"
+        return f"Start the server again, because no host runs its QEMU: openstack server reboot --hard {uuid}"
     if len(state.runs) > 1:
         both = " and ".join(state.runs)
         return f"Do not reboot the server: it has a QEMU on {both}. On both hosts, run virsh domstate --reason {uuid}"
     if LOST in state.runs.values():
         (lost,) = state.runs
         return (
-            f"Do not reboot the server: its QEMU runs on {lost}, and libvirt does not show it. Check on that "
-            f"host: pgrep -af {uuid}"
+            f"Do not reboot the server: its QEMU runs on {lost}, but libvirt does not show it. Check on that host: "
+            f"pgrep -af {uuid}"
         )
     if not state.at_home:
         (other,) = state.runs
         return (
-            f"Nova has the server on {host}, its QEMU runs on {other}. Shut it down on {other} (virsh shutdown "
-            f"{uuid}), then: openstack server reboot --hard {uuid}"
+            f"Shut the server down on {other} (virsh shutdown {uuid}), then run openstack server reboot --hard "
+            f"{uuid}. Nova has the server on {host}, but its QEMU runs on {other}."
         )
     if state.runs[str(host)] not in EXECUTES:
-        return f"Its QEMU is {state.runs[str(host)]} on {host}: {active}; openstack server pause {uuid}"
-    return f"Its QEMU runs on {host}: {active}"
+        return (
+            f"Reset the server's state and pause the server again, because its QEMU is {state.runs[str(host)]} on {host}: "
+            f"{active}; openstack server pause {uuid}"
+        )
+    return f"Reset the server's state, because its QEMU runs on {host}: {active}"

@@ -58,7 +58,7 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
         else:
             yield from _one(old, there, facts, rebooted, strict)
     for there in now.values():
-        remedy = "Find out how the domain was defined: nova-compute was stopped."
+        remedy = "Find out who defined the domain: nova-compute did not run at that time."
         yield _finding(domain_subject(there, facts), {"before": "no such domain", "now": there.state}, remedy, strict)
 
 
@@ -68,7 +68,7 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
     since = {"host": "the guest rebooted since the plan was made"} if rebooted else {}
     if ran and not runs:
         evidence = {"before": old["state"], "now": there.state, **since}
-        why = "the host rebooted" if rebooted else "the guest stopped, or was stopped on the host"
+        why = "the host rebooted" if rebooted else "the guest shut down, or a person stopped it on the host"
         remedy = (
             "Start the guest once nova-compute runs, if its owner wants it running: openstack server start "
             f"{there.uuid}"
@@ -83,12 +83,17 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
     same_process = (there.pid, there.pid_start) == (old["pid"], old["pid_start"])
     if not same_process:
         evidence = {"process before": old["pid"], "process now": there.pid, **since}
-        remedy = "Find out how the process was started: nova-compute was stopped."
-        yield _finding(subject, evidence, "The guest runs again." if rebooted else remedy, strict and not rebooted)
+        remedy = "Find out who started the process: nova-compute did not run at that time."
+        yield _finding(
+            subject,
+            evidence,
+            "No action is needed: the guest runs again." if rebooted else remedy,
+            strict and not rebooted,
+        )
         return
     if there.name != old["name"] or there.xml_digest != old["xml_digest"]:
         evidence = {"definition before": [old["name"], old["xml_digest"]], "now": [there.name, there.xml_digest]}
-        yield _finding(subject, evidence, f"Compare the definition: virsh dumpxml {there.uuid}", strict)
+        yield _finding(subject, evidence, f"Check what changed in the definition: virsh dumpxml {there.uuid}", strict)
     if there.state != old["state"]:
         evidence = {"before": old["state"], "now": there.state}
         yield _finding(subject, evidence, f"Check the domain: virsh domstate --reason {there.uuid}", strict=False)
@@ -103,8 +108,8 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     subject = domain_subject(there, facts) if there else Subject("domain", uuid, None, facts.inventory_name)
     evidence = {"libvirt": there.state if there else "no such domain", "QEMU process": pid}
     remedy = (
-        f"QEMU process {pid} of the guest runs and writes its disks; Nova would start a second one. Find out why "
-        "libvirt lost the process. End it only if the guest may be off."
+        f"Find out why libvirt lost QEMU process {pid}. The process still runs and writes the guest's disks; Nova "
+        "would start a second one. End the process only if the guest may be off."
     )
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 

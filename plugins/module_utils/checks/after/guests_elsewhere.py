@@ -39,20 +39,20 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
         subject = Subject("instance", uuid, host=mine[0].host)
         if states.get(uuid, OFF[0]) not in OFF:
             remedy = (
-                "Two domains of one guest write one disk. Find out which domain is the valid one (rbd status, virsh "
-                f"domstate on both hosts) and destroy the other. On this host: virsh destroy {uuid}. Then run the "
-                "same command again."
+                "Find out which of the guest's two domains is the valid one (rbd status, virsh domstate on both "
+                f"hosts): both write the same disk. Destroy the other domain; on this host: virsh destroy {uuid}. "
+                "Then run the same command again."
             )
-            seen = {"lives on": mine[0].host, "domain here": states[uuid]}
+            seen = {"guest lives on": mine[0].host, "domain on this host": states[uuid]}
             yield finding("SG108", Subject("domain", uuid, host=mine[0].host), seen, remedy)
         evidence: t.Dict[str, t.Any] = {
-            "lives on": mine[0].host,
-            "domain here": states.get(uuid, "none"),
-            "ports there": sorted(entry.port for entry in mine if entry.port),
+            "guest lives on": mine[0].host,
+            "domain on this host": states.get(uuid, "none"),
+            "ports on that host": sorted(entry.port for entry in mine if entry.port),
         }
         remedy = (
-            "An administrator evacuated or migrated it while the operation was open. To leave the server there, add "
-            "an override with this code, its uuid and your reason to stackguard_overrides, then roll back again. The "
-            "rollback leaves its row and ports unchanged."
+            "To leave the server on that host, add an override with this code, the server's uuid and your reason "
+            "to stackguard_overrides, then roll back again. An administrator evacuated or migrated the server "
+            "while the operation was open. The rollback leaves the server's row and ports unchanged."
         )
         yield finding("SG125", subject, evidence, remedy)

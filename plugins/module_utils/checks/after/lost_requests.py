@@ -26,8 +26,8 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
         if guest.task_state is not None:
             evidence = {"task_state": guest.task_state, "asked for": _told(asked.get(guest.uuid, ()))}
             remedy = (
-                "Reset the server's state, then run the same command again; no nova-compute has this request: "
-                f"openstack server set --state active {guest.uuid}"
+                f"Reset the server's state (openstack server set --state active {guest.uuid}), then run the same "
+                "command again. No nova-compute has this request."
             )
             yield finding("SG701", _subject(guest), evidence, remedy)
         for entry in asked.get(guest.uuid, ()):
@@ -48,7 +48,7 @@ def unlocked(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     """SG122: guests that were unlocked while the operation was open, and not by it."""
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
-        remedy = f"Check what happened to the server since then: openstack server event list {guest.uuid}"
+        remedy = f"Check what has happened to the server since then: openstack server event list {guest.uuid}"
         yield finding("SG122", _subject(guest), evidence, remedy)
 
 
@@ -57,8 +57,8 @@ def bare_locks(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
         remedy = (
-            f"openstack server unlock {guest.uuid}, unless its owner locked it (openstack server event list "
-            f"{guest.uuid}): the run was killed while it locked guests, before it recorded which."
+            f"Run openstack server unlock {guest.uuid}, unless the owner locked the server (openstack server event "
+            f"list {guest.uuid}). The run was killed while it locked guests, before it recorded which ones."
         )
         yield finding("SG122", _subject(guest), evidence, remedy)
 
@@ -84,8 +84,8 @@ def evacuated(databases: DatabaseFacts, hosts: t.Sequence[str]) -> t.Iterator[Fi
 
 def _unread(host: str, part: str, why: str) -> Finding:
     remedy = (
-        "Make the cell readable, then run the same command again: an evacuation record in it would destroy "
-        "guests on this host."
+        "Make the cell readable, then run the same command again. If the cell has an evacuation record of this "
+        "host, nova-compute would destroy guests at its start."
     )
     return finding("SG709", Subject("host", host), {"not read": part, "reason": why}, remedy)
 
@@ -110,8 +110,7 @@ def unnoted(guests: t.Sequence[GuestState], known: t.Optional[t.Mapping[str, t.A
     for guest in guests:
         if known is None or guest.uuid not in known:
             why = (
-                "whether a request was lost is not known: the server's newest action was not recorded before "
-                "nova-compute stopped"
+                "a request may have been lost: the server's newest action was not recorded before nova-compute stopped"
             )
             yield Unchecked("SG121", f"{guest.name} ({guest.uuid})", why)
 
@@ -120,9 +119,9 @@ def queues(names: t.Iterable[str]) -> t.Iterator[Unchecked]:
     """SG307: queues that may hold requests of before; a host that gets the name would execute them."""
     for name in names:
         why = (
-            f"whether requests wait for {name} is not known: RabbitMQ was not read, and whichever host has that name "
-            f"executes them. List the queues: {look(name)}. Delete each one without consumers: rabbitmqctl "
-            f"delete_queue compute.{name}"
+            f"requests may wait for {name}: RabbitMQ was not read, and the next host with that name executes them. "
+            f"List the queues: {look(name)}. Delete each one without consumers: rabbitmqctl delete_queue "
+            f"compute.{name}"
         )
         yield Unchecked("SG307", f"compute.{name}", why)
 

@@ -110,9 +110,9 @@ def deleted_since(bundle: Bundle, expected: RenamedHost, checked: Checked) -> Ch
         if row.deleted and row.id in expected.instance_ids and row.host in hosts
     }
     remedy = (
-        "Check with virsh list --all after running_deleted_instance_poll_interval seconds: nova-compute destroys "
-        "this domain, unless running_deleted_instance_action is noop or log. In that case destroy and undefine it "
-        "(virsh destroy, virsh undefine)."
+        "Run virsh list --all after running_deleted_instance_poll_interval seconds: nova-compute destroys this "
+        "domain, unless running_deleted_instance_action is noop or log. If the domain is still there, destroy and "
+        "undefine it (virsh destroy, virsh undefine)."
     )
     return Checked(
         tuple(
@@ -147,7 +147,7 @@ def _same_rows(bundle: Bundle, expected: RenamedHost) -> t.Iterator[Finding]:
         yield finding(
             "SG301",
             Subject("instance", str(missing), host=expected.new_host),
-            {"store": "instances", "seen": "no live row on the new name"},
+            {"store": "instances", "seen": "no live row with the new name"},
             "Check whether the owner deleted the server during the rename (openstack server event list).",
             "warning",
         )

@@ -236,7 +236,7 @@ def held(about: EvacuationFacts, host: str, mine: t.Container[str] = ()) -> Item
     for target in about.targets or []:
         reason = target.disabled_reason or ""
         if target.host == host and reason.startswith(OURS) and reason not in mine:
-            remedy = "Wait for that operation, or resume it where its journal is (stackguard_state_host)."
+            remedy = "Wait until that operation ends, or resume it with its journal (stackguard_state_host)."
             yield finding("SG707", Subject("host", host), {"disabled_reason": reason}, remedy)
 
 
@@ -336,7 +336,7 @@ def _only_moving(problems: t.Sequence[Reason]) -> bool:
 def _way_out(row: MigrationRow) -> str:
     """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
     leave = "Leave the server out (evacuate_partial=true): it stays on the dead host and can be recovered."
-    by_name = f"or override this finding: object {row.uuid or row.id} in stackguard_overrides."
+    by_name = f"then override this finding: object {row.uuid or row.id} in stackguard_overrides."
     if row.status == "finished":
         return (
             f"Confirm the resize while {row.dest_compute} is up (openstack server resize confirm "
@@ -344,15 +344,17 @@ def _way_out(row: MigrationRow) -> str:
         )
     if row.migration_type != "evacuation":
         return (
-            f"{leave} A host of this migration is dead, so the migration may never end. Otherwise verify that no "
-            f"domain of the server runs on {row.dest_compute} (virsh list --all), {by_name}"
+            f"{leave} A host of this migration is dead, so the migration may never end. To evacuate the server "
+            f"nevertheless, verify that no domain of the server runs on {row.dest_compute} (virsh list --all), "
+            f"{by_name}"
         )
     return (
-        f"Wait until the migration ends. It never ends if nova-compute of {row.dest_compute} died or restarted since. "
-        "In that case fence the host if it does not answer; if it answers, destroy the server's domain there (virsh "
-        "list --all, virsh destroy). Remove the server's allocation there (openstack resource provider allocation "
-        f"unset --provider UUID_OF_ITS_PROVIDER {row.instance_uuid}). Reset the server's state (openstack server set "
-        f"--state active {row.instance_uuid}), run again and override this finding."
+        f"Wait until the migration ends. It never ends if nova-compute of {row.dest_compute} has died or restarted "
+        f"since then. In that case fence {row.dest_compute} if it does not answer; if it answers, destroy the "
+        "server's domain there (virsh list --all, virsh destroy). Remove the server's allocation there (openstack "
+        f"resource provider allocation unset --provider UUID_OF_ITS_PROVIDER {row.instance_uuid}). Reset the "
+        f"server's state (openstack server set --state active {row.instance_uuid}), run again and override this "
+        "finding."
     )
 
 

@@ -30,9 +30,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 
 #: Parts of what an evacuation asks the APIs without which somebody could be forgotten, or memory promised twice.
 NEEDED = {
-    "migrations": "where other operations have sent servers is not known: memory could be promised twice",
-    "transit": "which servers other operations have sent, and their size, is not known: memory could be promised twice",
-    "unlisted": "whether the server list is complete is not known",
+    "migrations": "other operations may have sent servers to the same hosts: the run could promise memory twice",
+    "transit": "other operations have sent servers of unknown name or size: the run could promise memory twice",
+    "unlisted": "the server list may be incomplete",
 }
 #: Parts that only say more, to the code that cannot be decided without them.
 WANTED = {
@@ -132,7 +132,7 @@ def _losses(
         evidence["reset"] = list(reset.needed)
         remedy = (
             "Remove the state from evacuate_reset_states to leave the server out. Otherwise the run resets the "
-            "server's state once the host is proven dead."
+            "server's state as soon as the host is proven dead."
         )
     yield finding("SG519", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
@@ -150,8 +150,9 @@ def _service(server: ApiServer) -> Items:
     if server_state.amphora(server):
         evidence = {"made by": "Octavia", "project": server.project_id}
         remedy = (
-            "Leave the amphora out (evacuate_servers): Octavia's health manager replaces it. Check with openstack "
-            f"loadbalancer amphora list --compute-id {server.id}; openstack loadbalancer amphora failover ID."
+            "Leave the amphora out (evacuate_servers): Octavia's health manager replaces it. To check: openstack "
+            f"loadbalancer amphora list --compute-id {server.id}. To replace it now: openstack loadbalancer amphora "
+            "failover ID."
         )
         yield finding("SG520", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
@@ -164,8 +165,8 @@ def last_resort(leaving: t.Sequence[Guest], assignments: Assignments, host: str)
         if guest is not None and assignment.host in guest.avoided:
             evidence = {"host": assignment.host, "the scheduler may refuse it": guest.avoided[assignment.host]}
             remedy = (
-                "Make room on a host that its aggregates allow. If the scheduler refuses, the server stays in "
-                "ERROR until a host takes it."
+                "Make room on a host that its aggregates allow. If the scheduler refuses this host, the server "
+                "stays in ERROR until another host takes it."
             )
             yield finding("SG512", Subject("instance", guest.uuid, guest.name, host), evidence, remedy, WARNING)
 
@@ -186,8 +187,8 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
         yield Unchecked("SG708", request.host, "the service catalogue was not read")
     elif MASAKARI in cloud.catalog:
         remedy = (
-            "Pause Masakari, or both will evacuate: openstack segment host update --on_maintenance true SEGMENT "
-            "HOST. Set it back to false afterwards."
+            "Pause Masakari, or it evacuates the same servers: openstack segment host update --on_maintenance true "
+            "SEGMENT HOST. Set it back to false afterwards."
         )
         yield finding("SG708", subject, {"catalogue": MASAKARI}, remedy)
     for target in about.targets or []:
@@ -203,8 +204,8 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
             )
             if ended:
                 remedy = (
-                    "Verify that Masakari does not start on this host again: its recovery has ended and left "
-                    "servers behind."
+                    "Verify that Masakari does not start another recovery of this host: the last one has ended and "
+                    "left servers behind."
                 )
             evidence = {"disabled_reason": reason}
             yield finding("SG708", subject, evidence, remedy, INFO if ended else BLOCKER)

@@ -49,7 +49,7 @@ def problems(name: str) -> t.List[str]:
     if name.endswith("."):
         found.append("the name ends with a dot")
     if len(name) > NAME_MAX:
-        found.append(f"the name has {len(name)} characters, at most {NAME_MAX} are allowed")
+        found.append(f"the name has {len(name)} characters; the limit is {NAME_MAX}")
     if not any(character in string.ascii_letters for character in name):
         found.append("the name has no letter")
     labels = name.rstrip(".").split(".")
@@ -61,7 +61,7 @@ def _label_problems(label: str) -> t.Iterator[str]:
         yield "a label of the name is empty"
         return
     if len(label) > LABEL_MAX:
-        yield f"label {label[:16]}... has {len(label)} characters, at most {LABEL_MAX} are allowed"
+        yield f"label {label[:16]}... has {len(label)} characters; the limit is {LABEL_MAX}"
     strange = sorted(set(label) - _ALLOWED)
     if strange:
         yield f"{' '.join(repr(character) for character in strange)} is not allowed in a host name"

@@ -88,12 +88,11 @@ def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
         lambda: "Bring another compute host of its zone up and enable it, or make room there. Nothing was moved.",
         {
             "SG501": (
-                "Free memory on a host of the server's zone, or add a host; or leave the server where it is "
-                f"({partial})."
+                f"Free memory on a host of the server's zone, add a host, or leave the server where it is ({partial})."
             ),
             "SG503": "Free more huge pages of that size on one NUMA node of a host in the server's zone.",
             "SG709": _MAKE_READABLE,
-            "SG710": "Bring the server to a state in which Nova can move it.",
+            "SG710": "Bring the server into a state in which Nova can move it.",
         },
     )
 
@@ -216,7 +215,11 @@ def _open_hosts(
     """Every host with what it has room for, and what keeps everybody from it."""
     return [
         dataclasses.replace(
-            host, problems=(*host.problems, Reason("SG512", f"closed in this run: {closed[host.host]}"))
+            host,
+            problems=(
+                *host.problems,
+                Reason("SG512", f"the run sends no more servers to this host: {closed[host.host]}"),
+            ),
         )
         if host.host in closed
         else host
@@ -265,7 +268,7 @@ def _of_servers(
         remedy = (
             "Leave the server out: it does not exist."
             if request.drain_host is None
-            else "The server is not on this host."
+            else "Leave the server out: it is not on this host."
         )
         yield finding(NO_SERVER, Subject("instance", uuid), {"server": "not found"}, remedy)
     movable = statuses(request)
@@ -283,7 +286,7 @@ def _of_servers(
                 "SG709",
                 zones.subject_of(server),
                 seen,
-                "Put the server's host into exactly one zone, and make it readable.",
+                "Put the server's host into exactly one zone, and make the aggregates readable.",
             )
     waiting = {server.id for server in servers if server.id not in ours}
     yield from evacuation.migrations(evidence.bundle, waiting)
@@ -296,7 +299,10 @@ def _zones_of(facts: ZoneFacts, host: str) -> t.List[str]:
 def _state(evidence: Evidence, server: ApiServer, movable: t.Sequence[str], request: MigrationRequest) -> Items:
     if server.host is None:
         yield finding(
-            "SG710", zones.subject_of(server), {"host": None}, "The server is on no host: there is nothing to move."
+            "SG710",
+            zones.subject_of(server),
+            {"host": None},
+            "Leave the server out: it is on no host, so there is nothing to move.",
         )
         return
     if server.status == "ERROR":
@@ -349,7 +355,8 @@ def _of_hosts(evidence: Evidence, request: MigrationRequest, servers: t.Sequence
         if service is not None and (service.state != "up" or service.forced_down):
             seen = {"state": service.state, "status": service.status, "forced_down": service.forced_down}
             remedy = (
-                "Start nova-compute: it has to send its guests away. If the host is dead, run evacuate_host instead."
+                "Start nova-compute: the host must send its guests away. If the host is dead, run evacuate_host "
+                "instead."
             )
             yield finding("SG704", Subject("service", service.id, host=host), seen, remedy, BLOCKER)
     # All zones of a host in two of them.
@@ -361,10 +368,10 @@ def _coming(bundle: Bundle, host: str) -> Items:
     """SG702: what is on its way to the host. SG703: what may still come back to it."""
     for place, row in Index(bundle).migrations:
         if in_progress(row) and row.dest_compute == host:
-            remedy = "Wait until the migration ends: the server would arrive while the run empties the host."
+            remedy = "Wait until the migration ends. Otherwise the server would arrive while the run empties the host."
             yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
         elif not row.deleted and row.status == "finished" and row.source_compute == host:
-            remedy = "Have the owner confirm or revert the resize: a revert would bring the server back to this host."
+            remedy = "Have the owner confirm or revert the resize. A revert would bring the server back to this host."
             yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy, WARNING)
 
 
@@ -390,8 +397,8 @@ def unlisted(
 def not_listed(uuid: str, host: str) -> Finding:
     """SG709: a cell that does not answer is not "no server"."""
     remedy = (
-        "Make the server's cell answer. If the server no longer exists (an old move left this allocation), override "
-        f"the finding with its id: openstack resource provider allocation show {uuid}"
+        "Make the server's cell answer. If the server no longer exists, an old move left this allocation: check it "
+        f"(openstack resource provider allocation show {uuid}), then override the finding with the server's id."
     )
     return finding(
         "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy
@@ -423,7 +430,7 @@ def reached(
 def unreached(found: reachability.Reach) -> t.List[Unchecked]:
     """Return the pairs of which nothing is known: servers are sent there one by one."""
     return [
-        Unchecked("SG406", dest, f"whether {source} reaches libvirt on {dest} is not known: {why}")
+        Unchecked("SG406", dest, f"{source} may not reach libvirt on {dest}: {why}")
         for (source, dest), why in sorted(found.unknown.items())
     ]
 
@@ -475,7 +482,7 @@ def why_not(entry: Unassigned) -> str:
 def stayed(uuid: str, name: str, host: t.Optional[str], why: str) -> Finding:
     """SG512: a server that is still where it was when all had ended."""
     remedy = (
-        "Repair the cause named above, then run the same command again. The server's events: openstack server event "
-        f"list {uuid}"
+        "Repair the cause named above, then run the same command again. To see the server's events: openstack "
+        f"server event list {uuid}"
     )
-    return finding("SG512", Subject("instance", uuid, name, host), {"stays, for": why}, remedy)
+    return finding("SG512", Subject("instance", uuid, name, host), {"stays because": why}, remedy)

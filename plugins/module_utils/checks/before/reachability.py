@@ -79,7 +79,7 @@ def endpoint(source: t.Optional[NovaConf], dest: t.Optional[NovaConf], name: str
         parts = urllib.parse.urlsplit(template % address)
         host, port = parts.hostname, parts.port
     except (TypeError, ValueError):
-        return "[libvirt] live_migration_uri of the source is not understood"
+        return "[libvirt] live_migration_uri of the source cannot be parsed"
     # libvirt takes TLS where a remote URI names no transport.
     transport = parts.scheme.partition("+")[2] or "tls"
     if not host or transport not in PORTS:
@@ -112,7 +112,7 @@ def reach(
             if able:
                 missing.append(Probe(source, dest, where.address, where.port, failures.get(dest, 0)))
             else:
-                unknown[source, dest] = f"{where.address} port {where.port} was not tried"
+                unknown[source, dest] = f"the run did not test {where.address} port {where.port}"
         elif entry.get("untried"):
             unknown[source, dest] = f"the connection from {source} could not be tested: {entry['untried']}"
         elif entry.get("error") is None:
@@ -121,5 +121,8 @@ def reach(
             told = f"{source} does not reach libvirt at {where.address} port {where.port}: {entry['error']}"
             closed.setdefault(dest, told)
         else:
-            unknown[source, dest] = f"{where.address} port {where.port} by ssh: {entry['error']}"
+            unknown[source, dest] = (
+                f"{where.address} port {where.port} does not answer, but ssh may be configured to use another port: "
+                f"{entry['error']}"
+            )
     return Reach(tuple(missing), closed, frozenset(proven), unknown)

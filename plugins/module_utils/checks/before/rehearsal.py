@@ -43,7 +43,10 @@ def _check(case: Case, host: HostFacts) -> Items:
         yield _otherwise(case, tried, undecided)
     elif undecided and not case.in_place:
         # The proof comes behind the point of no return.
-        remedy = f"Make /etc/hosts answer for {tried.name} first ('files' before all else in nsswitch.conf)."
+        remedy = (
+            f"Make /etc/hosts answer for {tried.name} before any other source: add the name there, and put 'files' "
+            "first in nsswitch.conf."
+        )
         yield _told(case, tried, {"undecided": undecided}, remedy)
     elif undecided:
         yield Unchecked("SG124", case.request.inventory_name, "; ".join(undecided))
@@ -53,20 +56,21 @@ def _no_control(host: HostFacts, tried: Rehearsal) -> t.List[str]:
     """The same question of the host as it is must give what libvirt says now: else it is not libvirt's."""
     if host.libvirt is None or tried.now == host.libvirt.hostname:
         return []
-    return [f"libvirt calls the host {host.libvirt.hostname}, and the resolver returns {tried.now}"]
+    return [f"libvirt calls the host {host.libvirt.hostname}, but the resolver returns {tried.now}"]
 
 
 def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     planned = case.after.hypervisor_hostname if case.after else None
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
     remedy = (
-        f"Set rename_hypervisor_hostname={tried.hostname} if the host shall have that name. Otherwise make {planned} "
-        f"the canonical name of {tried.name}: the first name of its line in /etc/hosts, or its name in DNS."
+        f"Set rename_hypervisor_hostname={tried.hostname} if the host is to have that name. Otherwise make "
+        f"{planned} the canonical name of {tried.name}: the first name of its line in /etc/hosts, or its name in "
+        "DNS."
     )
     return _told(case, tried, evidence, remedy)
 
 
 def _told(case: Case, tried: Rehearsal, evidence: t.Mapping[str, t.Any], remedy: str) -> Item:
     subject = Subject("host", case.request.inventory_name, tried.name, case.old)
-    seen = {"the kernel's name": tried.name, "libvirt would say": tried.hostname, **evidence}
+    seen = {"the kernel's name": tried.name, "libvirt would use": tried.hostname, **evidence}
     return finding("SG124", subject, seen, remedy)

@@ -233,7 +233,7 @@ def _host_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
     if case.host.resolutions is not None and case.request.rename_to not in {
         entry.name for entry in case.host.resolutions
     }:
-        yield "resolutions", f"what {case.request.rename_to} resolves to on the host was not read"
+        yield "resolutions", f"the run did not read what {case.request.rename_to} resolves to on the host"
 
 
 def _database_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
@@ -277,7 +277,7 @@ def _scope_gaps(case: Case, where: str, scope: t.Sequence[str], nodes: bool) -> 
         # What no host can be called is not sent to an API: SG118, and SG310 is undecided.
         asked_for = where != "cloud" or not input_rules.problems({"name": name}, "host")
         if asked_for and scope and not any(same_name(name, entry) for entry in scope):
-            yield where, f"{name} was not read: set rename_hypervisor_hostname, or read everything"
+            yield where, f"{name} was not read: set rename_hypervisor_hostname, or read all hosts"
 
 
 def _cloud_gaps(case: Case) -> t.Iterator[t.Tuple[str, str]]:
@@ -315,7 +315,7 @@ def _new_name(case: Case) -> Items:
     if isinstance(case.told, str) and not wrong:
         wrong.append(case.told)
     if wrong:
-        remedy = "Choose a host name of letters, digits, hyphens and dots that no host has."
+        remedy = "Choose a host name of letters, digits, hyphens and dots that no other host has."
         yield finding("SG118", subject, {"name": new, "wrong": wrong}, remedy)
     if input_rules.problems({"rename_to": new}, "host"):
         yield Unchecked("SG310", new, "the APIs were not searched for this name: no host can have it")
@@ -333,13 +333,15 @@ def _too_long(case: Case) -> t.List[str]:
         return []
     wrong = []
     if after.os is not None and len(after.os) > hostnames.KERNEL_MAX:
-        wrong.append(f"{len(after.os)} characters: the kernel's host name has at most {hostnames.KERNEL_MAX}")
+        wrong.append(f"the name has {len(after.os)} characters; the kernel's limit is {hostnames.KERNEL_MAX}")
     old_node = (case.node.hypervisor_hostname if case.node else None) or ""
     longer = len(after.hypervisor_hostname) - len(old_node)
     for provider in _tree(case):
         length = len(provider.name) + longer
         if length > hostnames.PROVIDER_MAX:
-            wrong.append(f"provider {provider.name} would have {length} characters, at most {hostnames.PROVIDER_MAX}")
+            wrong.append(
+                f"provider {provider.name} would have {length} characters; the limit is {hostnames.PROVIDER_MAX}"
+            )
     return wrong
 
 
@@ -399,13 +401,14 @@ def _name_spaces(case: Case) -> Items:
         if entry.own:
             evidence = {"service": entry.service, "seen": entry.what, "its host name": entry.hostname}
             remedy = (
-                "Keep the host's name, or let the service share it (UTS namespace of the host), see "
-                "docs/guides/deployments.md. This service keeps the old name until its container is created again, "
-                "or until its unit starts without ProtectHostname=. The collection cannot rename such a host yet."
+                "Keep the host's name, or let the service use the host's UTS namespace "
+                "(docs/guides/deployments.md). This service keeps the old name until its container is created "
+                "again, or until its unit starts without ProtectHostname=. The collection cannot rename such a "
+                "host yet."
             )
             yield finding("SG123", subject, evidence, remedy)
         elif entry.own is None and not _no_agent(case, entry):
-            reason = f"whether {entry.service} uses the host's own name is not known ({entry.what}): {entry.reason}"
+            reason = f"{entry.service} may have a host name of its own ({entry.what}): {entry.reason}"
             remedy = "Start the service, or make its container engine answer, then run the same command again."
             yield missing(case, f"host name of {entry.service}", reason, remedy)
 
@@ -468,7 +471,7 @@ def _home(case: Case) -> Items:
     if not case.nodes and not case.services:
         alike = sorted({str(name) for name in index.services_by_host if same_name(name, case.old)})
         remedy = "Set rename_from to the host of the compute service (openstack compute service list)."
-        yield finding("SG119", case.subject, {"looked for": case.old, "called alike": alike}, remedy)
+        yield finding("SG119", case.subject, {"searched for": case.old, "similar names": alike}, remedy)
         return
     yield from _too_many(case)
     if not case.nodes:
@@ -477,7 +480,7 @@ def _home(case: Case) -> Items:
     if not case.services:
         for cell, row in case.nodes:
             subject = Subject("compute_node", str(row.uuid), row.hypervisor_hostname, row.host)
-            remedy = "Start nova-compute under the old name, or find out which service belongs to it."
+            remedy = "Start nova-compute under the old name, or find out which service the node belongs to."
             yield finding("SG204", subject, {"read from": f"cell {cell.name}", "host": row.host}, remedy)
     if case.node is not None and case.service is not None:
         yield from _one_home(case, case.service)
@@ -588,7 +591,7 @@ def _network(case: Case) -> Items:
             yield from _l2_agent(case, agent)
         elif agent.agent_type in OVN_AGENTS:
             remedy = "Use rename_strategy=drain: no override makes a rename in place possible here."
-            why = "OVN: its agents have no rows to rename, and ports bind only to a chassis of the host's new name"
+            why = "OVN agents have no rows to rename, and ports bind only to a chassis that has the host's new name"
             yield agent_item(agent, why, remedy)
         elif is_distributed(agent):
             yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED)
@@ -596,7 +599,7 @@ def _network(case: Case) -> Items:
             remedy = (
                 "Move the agent's networks and routers away and delete the agent first, or use rename_strategy=drain."
             )
-            why = "agent of a network node: a rename does not cover the places that store its name"
+            why = "this is an agent of a network node, and a rename does not change the places that store its name"
             yield agent_item(agent, why, remedy)
         if not agent.alive:
             remedy = "Start the agent first: without a live agent of the new name, every port binding fails."
@@ -613,8 +616,8 @@ def agent_item(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str]
 
 #: neutron db/dvr_mac_db.py, db/models/l3ha and ml2 models.py: rows by host name that no API shows.
 DISTRIBUTED = (
-    "distributed routing: the MAC address of this host's routers (dvr_host_macs) and the bindings of their ports "
-    "(ml2_distributed_port_bindings) go by the host's name, and a rename does not reach them"
+    "distributed routing stores the host's name with the MAC address of the host's routers (dvr_host_macs) and "
+    "with the bindings of their ports (ml2_distributed_port_bindings): a rename does not change these rows"
 )
 DRAIN_DISTRIBUTED = (
     "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then use "
@@ -632,9 +635,9 @@ def _l2_agent(case: Case, agent: ApiAgent) -> Items:
         yield agent_item(agent, DISTRIBUTED, "Use rename_strategy=drain: the agent then registers again.")
     if not case.request.has_neutron_db:
         why = (
-            "without neutron's database the run cannot rename the agent's record, and the agent registers again. The "
-            "guests are cut off from its first synchronisation until their ports are bound to the new name (some "
-            "seconds)"
+            "without neutron's database the run cannot rename the agent's record, so the agent registers again. "
+            "The guests lose their network for some seconds, from the agent's first synchronisation until their "
+            "ports are bound to the new name"
         )
         yield agent_item(
             agent, why, "Set neutron_db_url (with grants on agents), or accept that interruption by an override."
@@ -654,9 +657,11 @@ def agent_on_host(case: Case, host: HostFacts) -> Items:
     evidence: t.Dict[str, t.Any]
     if host.neutron_host is not None and host.neutron_host != case.old:
         evidence = {"host= of the agent": host.neutron_host, "CONF.host": case.old}
-        yield finding("SG305", subject, evidence, "Give Nova and the agent the same host name: ports bind to Nova's.")
+        yield finding(
+            "SG305", subject, evidence, "Give Nova and the agent the same host name: ports bind to Nova's host name."
+        )
     elif host.neutron_host is None and after is not None and after.os != after.host:
-        evidence = {"host= of the agent": None, "it would call itself": after.os or host.kernel_hostname}
+        evidence = {"host= of the agent": None, "name it would use": after.os or host.kernel_hostname}
         yield finding("SG305", subject, evidence, f"Set host={case.old} in the agent's configuration first.")
     if host.units is not None and not _loaded(host.units, case.request.agent_units):
         reason = "this host has a registered L2 agent, and no systemd unit of it was found"
@@ -676,8 +681,8 @@ def _ports(case: Case) -> Items:
         elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = (
-                "Move the owner of this port to another host: its identity follows from the host's name (DHCP, "
-                "routers)."
+                "Move the owner of this port (DHCP, router) to another host: the owner's identity depends on the "
+                "host's name."
             )
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
         elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:
@@ -703,7 +708,8 @@ def subport_items(case: Case, port: ApiPort) -> Items:
         "parent": {entry.id: entry.binding_host_id for entry in parents},
     }
     remedy = (
-        "Find the trunk's server (openstack network trunk show). A subport is bound where the trunk's parent port is."
+        "Find the trunk's server (openstack network trunk show). A subport is bound to the host of the trunk's "
+        "parent port."
     )
     yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
@@ -720,7 +726,10 @@ def _routed(case: Case, port: ApiPort) -> Items:
     found = sorted(set(routed) & set(port.subnets))
     if found:
         evidence = {"subnets of a segment": found, "device": port.device_id}
-        remedy = "Use rename_strategy=drain: the port is on a routed provider network, whose segments store host names."
+        remedy = (
+            "Use rename_strategy=drain: the port is on a routed provider network, and the segments of that network "
+            "store host names."
+        )
         yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
 
 
@@ -731,7 +740,7 @@ def _routed_unread(case: Case) -> Items:
     ports = [port for port in cloud.ports if port.binding_host_id == case.old]
     if ports and (cloud.routed_subnets is None or any(port.subnets is None for port in ports)):
         reason = next((entry.reason for entry in cloud.unread if entry.part == "routed_subnets"), "not read")
-        yield missing(case, "cloud.routed_subnets", f"whether the host's ports are on routed networks: {reason}")
+        yield missing(case, "cloud.routed_subnets", f"the host's ports may be on routed networks: {reason}")
 
 
 def _guest_ports(case: Case) -> Items:
@@ -791,8 +800,8 @@ def _child_providers(case: Case) -> Items:
         subject = Subject("resource_provider", children[0].root_provider_uuid or "", host=case.old)
         evidence = {"children": sorted(child.name for child in children)}
         remedy = (
-            "Compare these providers after the rename, which renames them too: Nova looks up PCI and vGPU "
-            "devices by name."
+            "Compare these providers after the rename, because Nova looks up PCI and vGPU devices by name. The "
+            "rename also renames these providers."
         )
         yield finding("SG304", subject, evidence, remedy)
 
@@ -825,8 +834,8 @@ def _lock(case: Case) -> Items:
     elif databases.lock.scope != LOCK_EXCLUSIVE:
         evidence = {"scope": databases.lock.scope, "reason": databases.lock.reason}
         remedy = (
-            "No action is needed if every run uses this version: the journal on the host prevents a second run. It "
-            "does not stop a run of version 0.1."
+            "No action is needed if every run uses this version: the journal on the host prevents a second run. "
+            "The journal does not stop a run of version 0.1."
         )
         yield finding("SG712", Subject("service", "nova_api", "API database", case.old), evidence, remedy)
 
@@ -861,8 +870,8 @@ def unit_items(case: Case, host: HostFacts) -> Items:
     if not found:
         reason = "no systemd unit of nova-compute was found"
         remedy = (
-            "Set rename_stop_command and rename_start_command (and the ones for mask and unmask), for "
-            "containers for example."
+            "Set rename_stop_command and rename_start_command, and the commands to mask and unmask nova-compute, "
+            "if it runs in a container for example."
         )
         yield missing(case, "compute unit", reason, remedy)
     for unit in found:
@@ -887,7 +896,7 @@ def configuration_items(case: Case, host: HostFacts) -> Items:
             why = f"the environment of nova-compute sets {_BY_ENVIRONMENT}, which takes precedence over every file"
             yield _line(case, _BY_ENVIRONMENT, why)
         elif not host.nova_conf.host_lines:
-            yield _line(case, "nova.conf", "host is set, but no line that sets it was found")
+            yield _line(case, "nova.conf", "the option host is set, but the run found no line that sets it")
     if case.agents:
         lines += [(line, host.neutron_host or "") for line in host.neutron_host_lines]
     for line, old in lines:
@@ -899,5 +908,5 @@ def configuration_items(case: Case, host: HostFacts) -> Items:
 
 def _line(case: Case, where: str, why: str) -> Item:
     subject = Subject("host", f"{case.request.inventory_name}:{where}", where, case.old)
-    remedy = "Set it with one plain line host = NAME, in a file of this host only."
+    remedy = "Set host with one plain line host = NAME, in a file that only this host uses."
     return finding("SG312", subject, {"where": where, "why": why}, remedy, BLOCKER)

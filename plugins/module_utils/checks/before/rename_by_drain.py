@@ -68,7 +68,7 @@ def _agents(case: rename.Case) -> Items:
     """SG305, SG306: agents and ports that a drain does not take along would keep the old name in neutron."""
     for agent in case.agents:
         if agent.agent_type not in L2_AGENTS and agent.agent_type not in OVN_AGENTS:
-            why = "agent of a network node: it would keep running under the old name"
+            why = "this is an agent of a network node: it would keep running under the old name"
             remedy = "Move the agent's networks and routers away, then stop the agent and delete its record."
             if rename.is_distributed(agent):
                 why, remedy = rename.DISTRIBUTED, rename.DRAIN_DISTRIBUTED
@@ -155,7 +155,7 @@ def _room(
     if not usable:
         remedy = f"Bring another compute host of zone {zone} up and enable it, or add one to the zone."
     else:
-        remedy = f"Make room in zone {zone}: every other host of it is too full."
+        remedy = f"Make room in zone {zone}: every other host of the zone is too full."
     return [
         finding(
             "SG406",
@@ -173,7 +173,7 @@ def _disks(bundle: Bundle, request: RenameRequest, servers: t.Sequence[ApiServer
     if conf is None or conf.images_type == "rbd" or not servers:
         return []
     evidence = {"images_type": conf.images_type, "instances_path": conf.instances_path, "servers": len(servers)}
-    remedy = "Plan for block migration: disks are copied over the network, unless every guest boots from a volume."
+    remedy = "Plan for block migration: Nova copies the disks over the network, unless every guest boots from a volume."
     return [finding("SG513", Subject("host", request.rename_from), evidence, remedy, WARNING)]
 
 
@@ -196,7 +196,7 @@ def _return(
     subject = Subject("service", service.id, host=host)
     evidence = {"status": service.status, "state": service.state, "disabled_reason": service.disabled_reason}
     if service.state != "up" or service.forced_down:
-        return [finding("SG704", subject, evidence, "Start nova-compute: it has to send its guests away.", BLOCKER)]
+        return [finding("SG704", subject, evidence, "Start nova-compute: the host must send its guests away.", BLOCKER)]
     if options.bring_back and service.status != "enabled":
         remedy = "Enable the service first, or leave the guests on their new hosts (rename_drain_return=false)."
         return [finding("SG704", subject, evidence, remedy, BLOCKER)]
@@ -274,5 +274,8 @@ def _landed(expected: ReplacedHost, zones: t.Mapping[str, t.Optional[str]]) -> t
         # None: deleted by its owner meanwhile.
         if zones.get(uuid) not in (None, expected.zone):
             evidence = {"zone": zones[uuid], "expected": expected.zone}
-            remedy = "Check the server's events (openstack server event list): its owner or another operator moved it."
+            remedy = (
+                "Check the server's events (openstack server event list): the owner or another operator moved the "
+                "server."
+            )
             yield finding("SG407", Subject("instance", uuid), evidence, remedy, WARNING)

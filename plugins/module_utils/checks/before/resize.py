@@ -58,30 +58,36 @@ def choose(
     holds it nowhere is changed in the database only: the API could not give it back (it pins to the current zone).
     """
     if holds:
-        return Choice(PINNED, f"it is pinned to its zone {pin} already")
+        return Choice(PINNED, f"the server is already pinned to its zone {pin}")
     if strategy == VERIFY:
-        return Choice(VERIFY, "by request: the run compares where the server lands, and reverts a stray")
+        return Choice(
+            VERIFY,
+            (
+                "you chose it: the run checks the zone after the resize, and reverts the resize if the zone is another "
+                "one"
+            ),
+        )
     if not zone_carried:
-        why = "no aggregate has the zone of its host, so no pin can keep the server in it"
+        why = "no aggregate has the zone of the server's host, so no pin can keep the server in that zone"
         return (
-            Choice(VERIFY, f"{why}: the run compares where the server lands")
+            Choice(VERIFY, f"{why}: the run checks the zone after the resize")
             if strategy == "auto"
             else Choice(None, why)
         )
     problems = {BY_API: _not_by_api(offered, pin), BY_DB: None if has_database else "nova_api_db_url is not set"}
     if strategy in problems:
         problem = problems[strategy]
-        return Choice(None, problem) if problem else Choice(strategy, "by request")
+        return Choice(None, problem) if problem else Choice(strategy, "you chose it")
     if problems[BY_API] is None:
-        return Choice(BY_API, f"this Nova offers microversion {offered}, which pins by API")
+        return Choice(BY_API, f"this Nova can pin by API (microversion {offered})")
     if problems[BY_DB] is None:
         return Choice(BY_DB, f"{problems[BY_API]}, and nova_api_db_url is set")
-    return Choice(VERIFY, f"{problems[BY_API]}, and {problems[BY_DB]}: the run compares where the server lands")
+    return Choice(VERIFY, f"{problems[BY_API]}, and {problems[BY_DB]}: the run checks the zone after the resize")
 
 
 def _not_by_api(offered: t.Optional[str], pin: t.Optional[str]) -> t.Optional[str]:
     if not by_api(offered):
-        return f"this Nova offers microversion {offered}, a pin by API needs {PIN_API}"
+        return f"this Nova offers microversion {offered}, but a pin by API needs {PIN_API}"
     if pin is not None:
         return f"the pin to {pin} has no effect, and the API could not restore it"
     return None
@@ -127,7 +133,7 @@ def _unread(facts: ZoneFacts, server: ApiServer) -> Finding:
         missing.append("pins")
     evidence = {"not read": missing, "reasons": [f"{entry.part}: {entry.reason}" for entry in facts.unread]}
     remedy = (
-        "Make the server's pin readable. The API shows it from microversion 2.96 on; for an older Nova, set "
+        "Make the server's pin readable. The API shows the pin from microversion 2.96 on; for an older Nova, set "
         "nova_api_db_url."
     )
     return finding("SG709", zones.subject_of(server), evidence, remedy)
@@ -140,5 +146,5 @@ def _no_zone(facts: ZoneFacts, server: ApiServer) -> Finding:
         "SG709",
         zones.subject_of(server),
         evidence,
-        "Put the server's host into exactly one zone, and make it readable.",
+        "Put the server's host into exactly one zone, and make the aggregates readable.",
     )

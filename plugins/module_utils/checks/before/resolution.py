@@ -86,14 +86,14 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
     evidence: t.Dict[str, t.Any] = {"error": entry.error, f"/etc/hosts lines of {old}": [line.text for line in lines]}
     if own:
         remedy = (
-            f"Add {own[0].address} {new} to DNS or to /etc/hosts of the other machines. The rename adds {new} "
-            "to this line on the host itself."
+            f"Add {own[0].address} {new} to DNS or to /etc/hosts of the other machines. On the host itself, the "
+            f"rename adds {new} to the line of {old}."
         )
         yield _finding(host, new, evidence, remedy, WARNING)
     elif lines:
         remedy = (
-            f"Add {new} to DNS for the other machines. The rename adds {new} to this line on the host itself; "
-            f"it is a loopback line, as {old} has now."
+            f"Add {new} to DNS for the other machines. On the host itself, the rename adds {new} to the line of "
+            f"{old}, which is a loopback line."
         )
         yield _finding(host, new, evidence, remedy, WARNING)
     elif not (_of(host, old) or entry).addresses:
@@ -110,7 +110,7 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
 
 def _finding(host: HostFacts, new: str, evidence: t.Mapping[str, t.Any], remedy: str, severity: str = BLOCKER) -> Item:
     subject = Subject("host", new, host=host.inventory_name)
-    return finding("SG111", subject, {"name": new, "asked on": host.inventory_name, **evidence}, remedy, severity)
+    return finding("SG111", subject, {"name": new, "resolved on": host.inventory_name, **evidence}, remedy, severity)
 
 
 # --- on its peers ---------------------------------------------------------------------------------------------
@@ -131,23 +131,23 @@ def _on_peers(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
         elif not entry.addresses:
             (lost if (_of(peer, old) or entry).addresses else unresolved).append(name)
     if wrong:
-        yield _peers(host, new, {"leads elsewhere on": wrong}, "Correct DNS or /etc/hosts on these hosts.", BLOCKER)
+        yield _peers(host, new, {"resolves elsewhere on": wrong}, "Correct DNS or /etc/hosts on these hosts.", BLOCKER)
     by_name = host.nova_conf is None or host.nova_conf.live_migration_inbound_addr is None
     address = (host.addresses or ["ADDRESS"])[0]
     if lost:
         remedy = f"Add {new} to DNS, or to /etc/hosts on these hosts: {address} {new}"
-        evidence = {"unknown on": lost, "known there": old, "live migration goes by name": by_name}
+        evidence = {"not resolved on": lost, "resolved there": old, "live migration uses the name": by_name}
         yield _peers(host, new, evidence, remedy, BLOCKER if by_name else WARNING)
     if unresolved:
         remedy = (
             f"Make {new} resolve on these hosts if they use live migration by name. Neither {old} nor {new} "
             "resolves there, so the rename changes nothing."
         )
-        yield _peers(host, new, {"unknown on": unresolved}, remedy, WARNING)
+        yield _peers(host, new, {"not resolved on": unresolved}, remedy, WARNING)
     if unasked:
-        yield _peers(host, new, {"not asked": unasked}, f"Make {new} resolve on these hosts: {address} {new}", INFO)
+        yield _peers(host, new, {"not read": unasked}, f"Make {new} resolve on these hosts: {address} {new}", INFO)
 
 
 def _peers(host: HostFacts, new: str, evidence: t.Mapping[str, t.Any], remedy: str, severity: str) -> Item:
     subject = Subject("host", new, host=host.inventory_name)
-    return finding("SG111", subject, {"name": new, "asked on": "other hosts", **evidence}, remedy, severity)
+    return finding("SG111", subject, {"name": new, "resolved on": "other hosts", **evidence}, remedy, severity)

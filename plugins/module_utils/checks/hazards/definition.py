@@ -33,8 +33,8 @@ _NAMED = 20
 _VERSION = re.compile(r"\d+\.\d+")
 
 _KNOW = (
-    "Inform the owner before the next start: the guest finds its devices at other addresses. Machine types can be "
-    "pinned: nova-manage libvirt update_machine_type."
+    "Inform the owner before the next start: the guest finds its devices at other addresses. To pin machine types: "
+    "nova-manage libvirt update_machine_type."
 )
 
 
@@ -104,7 +104,7 @@ def _alone(guest: GuestDefinition, subject: Subject) -> Items:
     if guest.live is not None and guest.inactive is not None:
         changes = changed(guest.live, guest.inactive)
         if changes:
-            yield finding("SG606", subject, {"as it runs, and as it would start": changes}, _KNOW)
+            yield finding("SG606", subject, {"changes at the next start": changes}, _KNOW)
 
 
 def since(before: GuestDefinition, guest: GuestDefinition, subject: Subject) -> Items:

@@ -52,7 +52,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 NOTHING = "addresses for the blocklist"
 
 _NAME_THEM = "Name the host's addresses in Ceph's public network: evacuate_blocklist_addresses=[...]."
-_OTHER_FENCE = f"Use a fence of the machine: evacuate_fence={either(OF_MACHINE)}."
+_OTHER_FENCE = f"Use a fence that covers the whole machine: evacuate_fence={either(OF_MACHINE)}."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +106,7 @@ def addresses(
         why = dict(own)
         like = clients.like_peers(bundle, about, request, fsid)
         if like is not None and like not in known.others:
-            why.setdefault(like, "the host_ip of this host; the other hosts reach this cluster from theirs")
+            why.setdefault(like, "the host_ip of this host: the other hosts reach this cluster from their host_ip")
         listed[fsid] = why
     # A daemon of a cluster is not shut out of any cluster: the same machine would lose both.
     daemons = {address: fsid for fsid, found in known.services.items() for address in found or ()}
@@ -178,10 +178,12 @@ def _wrong(request: EvacuationRequest, given: t.Sequence[str], known: KnownAddre
         evidence = {"evacuate_blocklist_addresses": address}
         ip = plain(address)
         if ip is None:
-            yield finding("SG506", host, evidence, "Correct the address: it is no IP address.")
+            yield finding("SG506", host, evidence, "Correct the address: it is not an IP address.")
         elif ip in known.others:
-            remedy = "Name only addresses of the dead host: the owner of this address would lose all its disks."
-            yield finding("SG506", host, {**evidence, "is of": known.others[ip]}, remedy)
+            remedy = (
+                "Name only addresses of the dead host: another machine has this address and would lose all its disks."
+            )
+            yield finding("SG506", host, {**evidence, "belongs to": known.others[ip]}, remedy)
 
 
 def _hyperconverged(
@@ -191,7 +193,7 @@ def _hyperconverged(
     for address in found:
         evidence = {
             "address": address,
-            "is of": f"a monitor, manager, OSD or MDS of cluster {daemons[address]}",
+            "belongs to": f"a monitor, manager, OSD or MDS of cluster {daemons[address]}",
             "would stop": "the daemons on this machine and every other Ceph client there, such as radosgw",
         }
         remedy = f"Remove the address: the run never puts it on the blocklist. {_OTHER_FENCE}"
@@ -212,9 +214,9 @@ def _unread(
         if known.services.get(fsid) is None or (unread and strange and not request.infrastructure):
             evidence = {"not read": unread or ["infrastructure"], "cluster": fsid, "addresses": strange}
             remedy = (
-                "Name the addresses of managers and MDS (evacuate_ceph_infrastructure=[...]), or give the Ceph user "
-                'the right to read them: ceph auth caps client.NAME mon \'profile rbd, allow command "mgr dump", '
-                "allow command \"fs dump\"' osd 'AS IT IS'"
+                "Name the addresses of managers and MDS (evacuate_ceph_infrastructure=[...]). Or let the Ceph user "
+                'read them: ceph auth caps client.NAME mon \'profile rbd, allow command "mgr dump", allow command '
+                "\"fs dump\"' osd 'AS IT IS'"
             )
             yield finding("SG709", Subject("host", request.host), evidence, remedy)
 
@@ -267,7 +269,7 @@ def uncovered(
         places.update({name: images.get(name, []) for name in guest.images or () if name not in places})
         places.update({f"volume {name}": known.disks.places.get(name, []) for name in volumes.get(guest.uuid, [])})
         if guest.images is None:
-            found[guest.uuid] = "which disks the host has was not read"
+            found[guest.uuid] = "the list of the server's disks was not read"
         for name, entries in sorted(places.items()):
             reason = _not_covered(guest, entries, known, own)
             if reason is not None:
@@ -282,23 +284,23 @@ def _not_covered(
     own: t.Mapping[str, t.Collection[str]],
 ) -> t.Optional[str]:
     if not entries:
-        return "no Ceph cluster that was read has listed the host as a client"
+        return "no Ceph cluster that was read has this disk"
     for entry in entries:
         if entry.fsid is None:
-            return "the id of its cluster was not read"
+            return "the id of the disk's cluster was not read"
         if not own.get(entry.fsid):
             lacking = f"no listed address belongs to a client of this host in cluster {entry.fsid}"
             seen = candidates(known, entry.fsid)
-            return f"{lacking}; seen: {', '.join(seen)}; name it if it is the host's" if seen else lacking
+            return f"{lacking}; addresses seen: {', '.join(seen)}; name the one that is the host's" if seen else lacking
         if entry.image.watchers is None or entry.image.locks is None:
-            return "which clients have it open was not read"
+            return "the clients that have the disk open were not read"
         for client in clients.of_image(entry, guest.uuid):
             if known.is_own(client) and client.ip not in own[entry.fsid]:
-                return f"its {client.kind} at {client.address} belongs to this host, and is not listed"
+                return f"its {client.kind} at {client.address} belongs to this host, but the address is not listed"
             # A running server's lock is its QEMU's: the host may reach Ceph from an address that is not known.
             writes = client.kind == clients.WATCHER or guest.status != "SHUTOFF"
             if writes and known.whose(client) is None and not known.is_own(client):
-                return f"its {client.kind} belongs to {client.address or 'a client without address'}, which is unknown"
+                return f"its {client.kind} belongs to an unknown client: {client.address or 'a client without address'}"
     return None
 
 
@@ -364,7 +366,7 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
         "cluster": client.fsid,
         "client": client.address,
         "kind": client.kind if client.kind == clients.WATCHER or client.managed else "lock made by hand",
-        "is of": whose or "not known",
+        "belongs to": whose or "not known",
     }
 
 
@@ -377,7 +379,10 @@ def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
 
 def _stale(client: Client, name: str, whose: t.Optional[str]) -> Finding:
     place = f"{client.pool}/{client.image}"
-    remedy = f"Check whether an operator made the lock: rbd lock ls {place}. Its holder does not have the image open."
+    remedy = (
+        f"Check whether an operator made the lock: rbd lock ls {place}. The holder of the lock does not have the "
+        "image open."
+    )
     return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy, WARNING)
 
 
@@ -396,7 +401,10 @@ def rights(bundle: Bundle, fsids: t.Iterable[str], fence_kind: t.Optional[str]) 
         elif not any(rbd.rights is not None and rbd.rights.remove for _facts, rbd in able):
             facts, rbd = able[0]
             evidence = {"cluster": fsid, "may add": True, "may remove": rbd.rights.remove if rbd.rights else None}
-            remedy = f"Give the user this right now, or return_host needs another user: {_caps(facts, rbd)}"
+            remedy = (
+                "Give the Ceph user the right to remove entries, or return_host will need another user: "
+                f"{_caps(facts, rbd)}"
+            )
             yield finding("SG518", _reader(facts), evidence, remedy, WARNING)
 
 
@@ -414,7 +422,9 @@ def _lacking(fsid: str, views: t.Sequence[t.Tuple[HostFacts, RbdFacts]]) -> Find
     asked = [entry for entry in views if entry[1].rights is not None] or list(views)
     if not asked:
         evidence: t.Dict[str, t.Any] = {"cluster": fsid, "readers": []}
-        return finding("SG518", Subject("host", f"cluster {fsid}"), evidence, "Make a host of this cluster readable.")
+        return finding(
+            "SG518", Subject("host", f"cluster {fsid}"), evidence, "Make a host with access to this cluster readable."
+        )
     facts, rbd = asked[0]
     evidence = {
         "cluster": fsid,

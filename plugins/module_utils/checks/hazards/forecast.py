@@ -127,7 +127,7 @@ def fates(index: Index, facts: HostFacts) -> t.List[Fate]:
     if missing:
         raise UnreadError(f"not read: {', '.join(missing)}")
     if host is None:
-        raise UnreadError(f"nova-compute refuses its own host: {refused_host(facts)}")
+        raise UnreadError(f"nova-compute refuses its configured host name: {refused_host(facts)}")
     return [_fate(index, facts, host, domain) for domain in facts.domains or []]
 
 
@@ -191,11 +191,11 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
     subject = domain_subject(fate.domain, facts)
     evidence = {
         "domain": [fate.domain.name, fate.domain.state],
-        "a start": fate.action,
+        "at the next start": fate.action,
         "rule": fate.rule,
-        "Nova has it on": fate.lives,
+        "Nova's host": fate.lives,
         "migration": fate.migration,
-        **({"depends on": fate.note} if fate.note else {}),
+        **({"condition": fate.note} if fate.note else {}),
     }
     if fate.rule == PARTIAL:
         yield finding("SG113", subject, evidence, HALF_DELETED, WARNING)
@@ -215,13 +215,15 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         remedy = "Undefine the domain (virsh undefine): it has no process, and its guest lives elsewhere."
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.action in (DESTROYED, DESTROYED_WITH_DISKS):
-        remedy = "Save what is needed of the server's disks before nova-compute starts: the server is deleted in Nova."
+        remedy = (
+            "Save the data you need from the server's disks before nova-compute starts: the server is deleted in Nova."
+        )
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.rule is None:
         yield Unchecked(
             "SG110",
             fate.domain.uuid,
-            "no action is needed: no database row has this domain, so a start does not touch it",
+            "no action is needed: no database row has this domain, so a start of nova-compute does not touch it",
         )
 
 
@@ -231,7 +233,7 @@ def _records(index: Index, host: str, domains: t.Container[str]) -> Items:
         finds = open_evacuation(row) and index.evacuated_from(place, row, host) is not False
         if finds and row.instance_uuid not in domains:
             evidence = {"read from": place, "migration": row.uuid or row.id, "status": row.status}
-            remedy = "Start nova-compute once. Do not move such a server back before that."
+            remedy = "Start nova-compute once. Until then, do not move the server back to this host."
             yield finding("SG509", Subject("instance", row.instance_uuid or "", host=host), evidence, remedy, INFO)
 
 
@@ -311,7 +313,7 @@ class Start:
             parts.append(f"and {len(self.guests) - _SHOWN} more guests")
         parts += [f"node {node.hypervisor_hostname} is {node.action}" for node in self.nodes if node.action != KEPT]
         begun = self.refusal is None or not self.refusal.early
-        parts += ["a new service is made"] if self.new_service and begun else []
+        parts += ["nova-compute creates a new service"] if self.new_service and begun else []
         return "; ".join([*parts, *self.unread])
 
 
@@ -348,7 +350,7 @@ def start(index: Index, facts: HostFacts) -> Start:
     found = {release: case.refusal(release) for release in known}
     if len(set(found.values())) > 1:
         # No two releases with the same service version differ in this; packages name one release.
-        why = ("it depends on the release: " + ", ".join(map(str, known)),)
+        why = ("the result depends on the release: " + ", ".join(map(str, known)),)
         return Start(facts.inventory_name, host, known, UNKNOWN, None, (), (), False, why)
     refusal = found[known[0]]
     if refusal is not None and refusal.early:
@@ -581,7 +583,7 @@ class _Case:
                 continue
             if cloud is None or cloud.providers is None or cloud.scope:
                 what = f"whether node {node.hypervisor_hostname} has a resource provider"
-                return None, (f"not read: {what}. Without a provider nova-compute ends at its start",)
+                return None, (f"not read: {what}. Without a resource provider nova-compute exits at its start",)
             if not any(same_uuid(provider.uuid, node.uuid) for provider in cloud.providers):
                 return Refusal("delete_resource_provider", f"No such provider {node.uuid}", early=False), ()
         return None, ()

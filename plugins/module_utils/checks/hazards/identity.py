@@ -168,7 +168,7 @@ def compute_id_files(index: Index, facts: HostFacts) -> Items:
             "SG103",
             subject,
             {"uuids": uuids},
-            "Find out which uuid is the compute node's (compute_nodes.uuid) and correct the other copies.",
+            "Find the uuid of the compute node (compute_nodes.uuid), and correct the other copies.",
         )
     if not uuid_files(facts):
         yield from _missing_file(index, facts)
@@ -191,7 +191,7 @@ def _missing_file(index: Index, facts: HostFacts) -> Items:
     yield finding(
         "SG101",
         host_subject(facts),
-        {"looked for": looked, "node": [str(node.uuid) for node in nodes], "first start of 27 to come": upgrade},
+        {"searched for": looked, "node": [str(node.uuid) for node in nodes], "release 27 not started yet": upgrade},
         "Write the uuid of this host's compute node into compute_id below state_path, owned by nova, mode 0644.",
         INFO if upgrade else None,
     )
@@ -242,7 +242,7 @@ def duplicates(index: Index) -> Items:
         for kind, value in _identities(facts):
             keys[kind, value].append(facts)
         for what in _unread_identities(facts):
-            yield Unchecked("SG107", name, f"{what}: another host may have it too")
+            yield Unchecked("SG107", name, f"{what}: another host may have the same one")
     for name in sorted(index.bundle.unreachable):
         yield Unchecked("SG107", name, f"not compared with the other hosts: {index.bundle.unreachable[name]}")
     for (kind, value), owners in sorted(keys.items(), key=lambda item: item[0]):
@@ -338,7 +338,7 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
         yield finding(
             "SG106",
             host_subject(facts),
-            {"CONF.host": host, "compute node": node.host if node else None, "services called alike": alike},
+            {"CONF.host": host, "compute node": node.host if node else None, "similar service names": alike},
             f"{_LEAVE_STOPPED} Correct the name first: nova-compute would create a second service.",
         )
         return
@@ -349,10 +349,10 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
         "SG119",
         host_subject(facts),
         {"CONF.host": host, "domains": running},
-        f"{_LEAVE_STOPPED} Find out whether the host was renamed or its service was deleted: it has guests and no "
-        "service."
+        f"{_LEAVE_STOPPED} Find out whether the host was renamed or its service was deleted: the host has guests "
+        "but no service."
         if running
-        else "Start nova-compute and map the host, or remove it from the inventory group.",
+        else "Start nova-compute and map the host, or remove the host from the inventory group.",
         BLOCKER if running else WARNING,
     )
 
@@ -376,7 +376,8 @@ def provider(index: Index, facts: HostFacts) -> Items:
             "provider of that uuid": found.name if found else None,
             "other providers of that name": others,
         },
-        "Compare the allocations with the host's instances, then give the provider of the node's uuid the node's name.",
+        "Compare the allocations with the host's instances. Then give the node's name to the provider with the "
+        "node's uuid.",
     )
 
 
@@ -396,8 +397,8 @@ def service_without_node(cell: CellFacts, row: ServiceRow) -> Item:
         "SG116",
         Subject("service", row.uuid or str(row.id), host=row.host),
         {"read from": f"cell {cell.name}", "service id": row.id, "host": row.host},
-        "Find a compute node with another host's name (an unfinished rename); if there is none, start nova-compute "
-        "there.",
+        "Look for a compute node that has another host's name (an unfinished rename). If there is none, start "
+        "nova-compute on this service's host.",
     )
 
 
@@ -422,7 +423,7 @@ def unmapped(index: Index, row: ServiceRow) -> Items:
         yield finding(
             "SG117",
             Subject("host", str(row.host), host=row.host),
-            {"service": row.uuid, "mappings called alike": alike},
+            {"service": row.uuid, "similar mapping names": alike},
             "Run nova-manage cell_v2 discover_hosts --by-service.",
         )
 
@@ -482,14 +483,14 @@ def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
             "this host": host,
             "evacuations": [entry.status for entry in index.migrations_by_instance.get(domain.uuid, [])],
         },
-        "Check the watchers of the disks (rbd status) and stop the domain on the host that Nova does not have the "
-        "instance on, before anything else: two hosts may write these disks.",
+        "Check the watchers of the disks (rbd status) before anything else: two hosts may write these disks. Then "
+        "stop the domain on the host where Nova does not have the instance.",
     )
 
 
 def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, deleted: bool) -> Items:
     if not deleted and not (index.cells_read("instances") and index.in_scope(host)):
-        yield Unchecked("SG110", domain.uuid, f"not every cell's instances were read, or not those of {host}")
+        yield Unchecked("SG110", domain.uuid, f"not every cell's instances were read, or those of {host} were left out")
         return
     if deleted:
         why = (
@@ -497,7 +498,7 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
             "(_cleanup_running_deleted_instances)"
         )
     elif index.narrowed:
-        why = "no live row; the databases were read for some hosts and for this uuid only"
+        why = "no live row; the run read the databases only for some hosts and for this uuid"
     else:
         why = "no live row in any cell"
     made = (
@@ -509,7 +510,7 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
         "SG110",
         subject,
         {"why": why, "made": made, "state": domain.state, "name": domain.name},
-        "Find out who owns the domain, then move it away or undefine it. Nova does not count or manage it.",
+        "Find out who owns the domain, then move it away or undefine it. Nova neither counts nor manages this domain.",
     )
 
 
@@ -574,7 +575,7 @@ def _half_deleted(index: Index, facts: HostFacts, host: str, local: t.Mapping[st
         action, note = reaping(facts.nova_conf, domain.state, index.host_releases(facts) or ())
         if action != LEFT:
             evidence = {"rule": PARTIAL, "vm_state": row.vm_state, "domain": [domain.name, domain.state, domain.pid]}
-            evidence.update({"a start": action, **({"depends on": note} if note else {})})
+            evidence.update({"at the next start": action, **({"condition": note} if note else {})})
             yield finding("SG113", domain_subject(domain, facts), evidence, HALF_DELETED, WARNING)
 
 

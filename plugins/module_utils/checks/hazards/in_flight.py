@@ -127,8 +127,9 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
     subject = migration_subject(row)
     if open_evacuation(row):
         remedy = (
-            f"Verify that no evacuated instance was moved back to {row.source_compute}, then start nova-compute there "
-            "once under that name: it destroys the domains of evacuated instances and completes the record."
+            f"Verify that no evacuated instance was moved back to {row.source_compute}, then start nova-compute "
+            "there once under that name. nova-compute then destroys the domains of evacuated instances and "
+            "completes the record."
         )
         # A record that waits for its source is a trap whoever looks; the evacuation itself is in progress.
         yield finding("SG509", subject, evidence, remedy, BLOCKER if severity == BLOCKER else WARNING)
@@ -139,7 +140,7 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
 
 
 def _resized(subject: Subject, evidence: t.Mapping[str, t.Any], severity: str) -> Item:
-    remedy = "Have the owner confirm or revert the resize: both use the names in the migration record."
+    remedy = "Have the owner confirm or revert the resize: both actions use the names in the migration record."
     return finding("SG703", subject, evidence, remedy, severity)
 
 
@@ -166,7 +167,7 @@ def service_status(service: ApiService, severity: str) -> Items:
         remedy = "Start nova-compute first, and wait until it is up."
         yield finding("SG704", subject, evidence, remedy, severity)
     elif service.status != "enabled" and not reason.startswith(OURS):
-        remedy = "Ask who disabled the service and why; the run restores its status at the end."
+        remedy = "Ask who disabled the service and why. The run restores the status of the service at the end."
         yield finding("SG704", subject, evidence, remedy, WARNING)
 
 
@@ -275,7 +276,7 @@ def ha_automation(index: Index, facts: HostFacts) -> Items:
         yield finding("SG708", host_subject(facts), {"catalogue": MASAKARI}, remedy)
     remedy = (
         "Pause all software that evacuates or fences automatically (pacemaker, InstanceHA, own scripts): the run "
-        "cannot see it."
+        "cannot detect such software."
     )
-    seen = {"seen from here": "nothing of external high availability"}
+    seen = {"detected": "no external high availability"}
     yield finding("SG708", host_subject(facts), seen, remedy, INFO)

@@ -86,12 +86,14 @@ def blocklist(index: Index) -> Items:
         if rbd.fsid is not None and rbd.blocklist is not None:
             read.setdefault(rbd.fsid, rbd)
     if not views:
-        yield Unchecked("SG515", "all", "no host looked into Ceph")
+        yield Unchecked("SG515", "all", "Ceph was not read on any host")
     for fsid in sorted({rbd.fsid or "a Ceph cluster without a known fsid" for rbd in views} - set(read)):
         yield Unchecked("SG515", fsid, "its OSD blocklist was not read")
     for record in index.bundle.operations or []:
         for fsid in sorted(set(record.blocklisted) - set(read)) if views else ():
-            yield Unchecked("SG515", fsid, f"not read, and operation {record.operation_id} put addresses on it")
+            yield Unchecked(
+                "SG515", fsid, f"the blocklist was not read, and operation {record.operation_id} put addresses on it"
+            )
     for fsid, rbd in sorted(read.items()):
         for entry in sorted(rbd.blocklist or [], key=lambda item: item.address):
             yield from _entry(index, fsid, rbd, entry)
@@ -130,12 +132,19 @@ def _way_out(
 ) -> str:
     if living:
         return (
-            f"Find out who made the entry, then remove it: {living[0]} is alive, and Ceph refuses its writes. {command}"
+            f"Find out who made the entry, then remove it: {living[0]} is alive, and Ceph refuses its writes. To "
+            f"remove the entry: {command}"
         )
     hosts = sorted({record.host for record in journals if record.host} or set(owners))
     if hosts:
-        return f"Run return_host for {hosts[0]} if the host comes back. If it never does: {command}"
-    return f"Find out who made the entry. Keep it if nothing may write from that address any more; otherwise: {command}"
+        return (
+            f"Run return_host for {hosts[0]} if the host comes back. If the host never comes back, remove the "
+            f"entry: {command}"
+        )
+    return (
+        "Find out who made the entry. Keep the entry if no machine may write from that address any more. Otherwise "
+        f"remove it: {command}"
+    )
 
 
 def _journals(index: Index, fsid: str, address: str) -> t.List[OperationRecord]:
@@ -191,8 +200,8 @@ def holds(index: Index) -> Items:
             "journal": "none was found" if record is None else f"closed, {record.state}",
         }
         remedy = (
-            "Run return_host for the host once it is back. If it never comes back, delete its service: openstack "
-            f"compute service list --host {host}"
+            "Run return_host for the host once it is back. If the host never comes back, delete its service. To "
+            f"find the service: openstack compute service list --host {host}"
             if kind == EVACUATE
             else (
                 "Verify that no run of this operation is active elsewhere, then: openstack compute service set "

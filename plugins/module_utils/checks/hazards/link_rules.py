@@ -102,7 +102,7 @@ def in_flight(row: t.Any) -> t.Optional[str]:
     """Say what is in progress on an instance; None: nothing."""
     if row.task_state is not None:
         return f"task {row.task_state} is in progress"
-    return "a migration of it is open" if row.moving else None
+    return "a migration of the instance is in progress" if row.moving else None
 
 
 class Links:
@@ -194,15 +194,15 @@ class Links:
     def writable(self, cell: CellLinks) -> t.Optional[str]:
         """Say why nothing may be written in a cell; None: it may."""
         if self.release(cell) is None:
-            return f"the schema revision {cell.revision} of cell {cell.name} is unknown: read only (SG705)"
+            return (
+                f"the schema revision {cell.revision} of cell {cell.name} is unknown, so the collection only reads "
+                "this cell (SG705)"
+            )
         if cell.services is None or cell.compute_nodes is None:
             return f"services and compute nodes of cell {cell.name} were not read"
         unread = [other.name for other in self.cells if other.compute_nodes is None]
         if unread or self.facts is None or self.facts.cells is None:
-            return (
-                f"compute nodes of {', '.join(unread) or 'every cell'} were not read: whether there are "
-                "duplicates is not known"
-            )
+            return f"compute nodes of {', '.join(unread) or 'every cell'} were not read: duplicates may exist"
         return None
 
     # --- witnesses
@@ -311,12 +311,12 @@ class Links:
         elif linked is None:
             yield Wrong("SG202", cell, row, None)
         elif linked.host != row.host or linked.binary != COMPUTE:
-            yield Wrong("SG203", cell, row, {"service_id leads to": f"{linked.binary} of {linked.host}"})
+            yield Wrong("SG203", cell, row, {"service_id names": f"{linked.binary} of {linked.host}"})
         if not self.compute_services.get((id(cell), row.host)):
             alike = sorted(
                 {str(host) for key, host in self.compute_services if key == id(cell) and same_name(host, row.host)}
             )
-            yield Wrong("SG204", cell, row, {"services called alike": alike} if alike else None)
+            yield Wrong("SG204", cell, row, {"similar service names": alike} if alike else None)
 
     def since_28(self, cell: CellLinks) -> bool:
         """Whether Nova of this cell writes service_id and compute_id."""
@@ -385,7 +385,7 @@ class Links:
             if flight:
                 return Verdict(None, flight, busy=True)
         if judge is None:
-            return uncertain("the collection has no value to write that would repair it")
+            return uncertain("the collection knows no value that would repair this link")
         refused = self.writable(wrong.cell)
         return uncertain(refused) if refused else judge(wrong)
 
@@ -404,11 +404,11 @@ class Links:
         cell, row = wrong.cell, wrong.row
         found = self.compute_services.get((id(cell), row.host), [])
         if len(found) != 1:
-            return uncertain(f"{len(found)} live nova-compute services of {row.host}")
+            return uncertain(f"{row.host} has {len(found)} live nova-compute services")
         refused = self._held(cell, row.host) or self._shared(cell, row)
         if refused:
             return refused
-        why = f"service {found[0].id} is the one live nova-compute of {row.host}"
+        why = f"service {found[0].id} is the only live nova-compute of {row.host}"
         return Verdict({"service_id": found[0].id}, why, _service_premise(found[0]))
 
     def _service_by_file(self, wrong: Wrong) -> Verdict:
@@ -417,7 +417,7 @@ class Links:
         holders = self.hosts_by_file.get(uuid_key(row.uuid), []) if row.uuid else []
         if len(holders) != 1:
             return uncertain(
-                f"the owner of the node is not proven: its uuid is in the compute_id files of {len(holders)} hosts"
+                f"the owner of the node is not proven: {len(holders)} hosts have its uuid in their compute_id files"
             )
         host = holders[0]
         own = conf_host(host)
@@ -427,7 +427,7 @@ class Links:
         if own != row.host:
             return uncertain(f"its uuid is in the compute_id file of {own}, not of {row.host}")
         if host.libvirt is None or host.libvirt.hostname != row.hypervisor_hostname:
-            return uncertain(f"libvirt of {row.host} does not call itself {row.hypervisor_hostname}")
+            return uncertain(f"libvirt of {row.host} does not report the name {row.hypervisor_hostname}")
         verdict = self._service_by_name(wrong)
         proof = f"; the node's uuid is in the compute_id file of {host.inventory_name}"
         return dataclasses.replace(verdict, why=verdict.why + proof) if verdict.after else verdict
@@ -438,7 +438,7 @@ class Links:
             return self._no_host(wrong)
         if row.vm_state == SHELVED:
             return uncertain(
-                "the instance is offloaded and still has a host (SG217): find out first which of them is true"
+                "the instance is offloaded but still has a host (SG217): find out first which of the two is true"
             )
         node = self.node_of(cell, row.host, row.node)
         if node is None:
@@ -446,7 +446,7 @@ class Links:
         refused = self._held(cell, row.host) or self._shared(cell, node) or self._runs_elsewhere(row, node)
         if refused:
             return refused
-        why = f"node {node.id} is the one live node of host {row.host} and node {row.node}"
+        why = f"node {node.id} is the only live node of host {row.host} and node {row.node}"
         return Verdict({"compute_id": node.id}, why, _node_premise(node))
 
     def _runs_elsewhere(self, row: LinkInstance, node: ComputeNodeRow) -> t.Optional[Verdict]:
@@ -470,8 +470,8 @@ class Links:
             witness = self.witness(node)
             if witness is None or witness.domains is None:
                 return uncertain(
-                    f"not proven: the domains of {node.host} were not read, or libvirt there has another name "
-                    "than the node"
+                    f"not proven: the domains of {node.host} were not read, or libvirt there reports another name "
+                    "than the node's"
                 )
         places = self.running_on(row.uuid)
         if len(places) != 1:
@@ -479,15 +479,15 @@ class Links:
         return self._by_place(row, linked, named, places[0])
 
     def _by_place(self, row: LinkInstance, linked: ComputeNodeRow, named: ComputeNodeRow, place: HostFacts) -> Verdict:
-        seen = f"its domain runs on {place.inventory_name}, and not on"
+        seen = f"its domain runs on {place.inventory_name}, not on"
         if place is self.witness(named):
-            why = f"{seen} {linked.host}: host and node are right, the id is not"
+            why = f"{seen} {linked.host}: host and node are right, the id is wrong"
             return Verdict({"compute_id": named.id}, why, _node_premise(named))
         if place is self.witness(linked):
-            why = f"{seen} {named.host}: the id is right, host and node are not"
+            why = f"{seen} {named.host}: the id is right, host and node are wrong"
             after = {"host": linked.host, "node": linked.hypervisor_hostname}
             return Verdict(after, why, _node_premise(linked))
-        return uncertain(f"its domain runs on {place.inventory_name}: neither the id nor the names lead there")
+        return uncertain(f"its domain runs on {place.inventory_name}: neither the id nor host and node name this host")
 
     def _no_host(self, wrong: Wrong) -> Verdict:
         row = wrong.row
@@ -495,9 +495,9 @@ class Links:
             return uncertain(f"the instance has no host, but is {row.vm_state}")
         places = [host.inventory_name for host, _state in self.seen_on(row.uuid)]
         if places:
-            return uncertain(f"the instance has no host, but {', '.join(places)} has a domain of it")
+            return uncertain(f"the instance has no host, but its domain is on {', '.join(places)}")
         after = {"node": None, "compute_id": None} if wrong.cell.has_compute_id else {"node": None}
-        return Verdict(after, f"{row.vm_state} and without a host, it is on no node")
+        return Verdict(after, f"the instance is {row.vm_state} and has no host, so it is on no node")
 
     def _destination(self, wrong: Wrong) -> Verdict:
         cell, row = wrong.cell, wrong.row
@@ -511,7 +511,7 @@ class Links:
         refused = self._held(cell, row.dest_compute) or self._shared(cell, node)
         if refused:
             return refused
-        why = f"node {node.id} is the one live node of host {row.dest_compute} and node {row.dest_node}"
+        why = f"node {node.id} is the only live node of host {row.dest_compute} and node {row.dest_node}"
         return Verdict({"dest_compute_id": node.id}, why, _node_premise(node))
 
 

@@ -57,11 +57,11 @@ HEALS: t.Mapping[str, str] = {
     "SG203": _SERVICE_HEALS + ". Until then, deleting that service deletes this node",
     "SG204": "when nova-compute starts on this host; otherwise never",
     "SG205": "never",
-    "SG206": "a missing provider at the next periodic pass of a running nova-compute; other differences never",
-    "SG207": "when the instances do (SG213)",
+    "SG206": "at the next periodic pass of a running nova-compute, if the provider is missing; other differences never",
+    "SG207": "when the instances that link to this node are healed (SG213)",
     "SG211": _ID_HEALS,
     "SG212": _ID_HEALS,
-    "SG213": _ID_HEALS + ", and only where a live node of its host and node exists",
+    "SG213": _ID_HEALS + ", and only if a live node has its host and node names",
     "SG214": (
         "nova-compute of the host in the names overwrites the id at its next pass, even if the names are "
         "wrong; it logs 'Correcting compute_id'"
@@ -73,8 +73,8 @@ HEALS: t.Mapping[str, str] = {
     "SG231": "never",
 }
 REMEDIES: t.Mapping[str, str] = {
-    "SG201": "Start nova-compute there and wait for two periodic passes, or repair the link.",
-    "SG202": "Start nova-compute there and wait for two periodic passes, or repair the link.",
+    "SG201": "Start nova-compute on the node's host and wait for two periodic passes, or repair the link.",
+    "SG202": "Start nova-compute on the node's host and wait for two periodic passes, or repair the link.",
     "SG203": (
         "Delete neither service. Repair the link: the host's compute_id file proves which host the node belongs to."
     ),
@@ -83,8 +83,8 @@ REMEDIES: t.Mapping[str, str] = {
         "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "
         "devices from the other node to it; then delete the other node."
     ),
-    "SG206": "See SG102 for the file and SG112 for the provider.",
-    "SG207": "Repair the instances that link it (SG213).",
+    "SG206": "Follow SG102 for the file and SG112 for the provider.",
+    "SG207": "Repair the instances that link to this node (SG213).",
     "SG211": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
     "SG212": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
     "SG213": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
@@ -98,8 +98,8 @@ REMEDIES: t.Mapping[str, str] = {
         "under its instances."
     ),
     "SG217": (
-        "Look for the instance's domain on that host. Without a domain, remove the host from the row; with a "
-        "domain, the instance was not offloaded."
+        "Look for the instance's domain on that host. If there is no domain, remove the host from the row. If "
+        "there is one, the instance was not offloaded."
     ),
     "SG221": "Wait until the migration ends, or confirm or revert it. Then repair the link.",
     "SG231": "Find the device among those of the host's live node. Free it there before you archive the deleted node.",
@@ -242,7 +242,7 @@ def _unread(links: Links, codes: t.Collection[str]) -> t.Iterator[str]:
 def remaining_text(left: Remaining, planned: bool, unchecked: t.Sequence[str] = ()) -> str:
     """Say what remains in one sentence. ``unchecked``: codes that could not be decided everywhere."""
     verb = "would remain" if planned else "remain" if left.wrong != 1 else "remains"
-    said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'no wrong link that was found'} {verb}"]
+    said = [f"{count(left.wrong, 'wrong link') if left.wrong else 'none of the wrong links that were found'} {verb}"]
     if not left.wrong and not planned:
         said = ["no known wrong link remains" if unchecked else "no wrong link remains"]
     if left.codes:
@@ -270,7 +270,7 @@ def _undecided(links: Links) -> Items:
     for entry in links.facts.unread:
         yield from (Unchecked(code, "all", f"{entry.part}: {entry.reason}") for code in CODES)
     if not links.cells:
-        yield from (Unchecked(code, "all", "there is no cell but cell0") for code in CODES)
+        yield from (Unchecked(code, "all", "there is no cell except cell0") for code in CODES)
     for cell in links.cells:
         yield from _undecided_in(links, cell)
     yield from _identity_undecided(links)

@@ -60,7 +60,7 @@ _REMEDIES = {
     "SG709": "Make the items named above readable, then run the same command again.",
     "SG702": "See docs/codes/SG702.md for the remedy: a migration of the server is open.",
     "SG703": (
-        "Bring the host back to revert the resize. The resize waits for the owner, and the server stays on the "
+        "Bring the host back to revert the resize. Until the owner reverts or confirms it, the server stays on the "
         "dead host."
     ),
     "SG710": (
@@ -153,7 +153,7 @@ def _overcommitted(
     evidence = {
         "total MiB": facts.memory.total_mib,
         "running guests MiB": running,
-        "coming MiB": coming,
+        "incoming guests MiB": coming,
         "available MiB": facts.memory.available_mib,
         "overcommit": request.overcommit,
     }

@@ -40,38 +40,40 @@ class Consequence:
 CONSEQUENCES = {
     "ceph-osd": Consequence(
         BLOCKER,
-        "at its next start an OSD moves to a CRUSH bucket of the new name, outside the failure domains of the old "
-        "one: data moves through the whole cluster. cephadm no longer manages a host of another name",
+        "at its next start each OSD moves to a CRUSH bucket of the new name, outside the failure domains of the "
+        "old bucket: data moves through the whole cluster. cephadm no longer manages a host of another name",
         "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket in the same window (ceph osd "
         "crush rename-bucket); with cephadm, take the host out and add it under the new name.",
     ),
     "ceph-mon": Consequence(
         BLOCKER,
-        "a monitor's name is the host's name: under another one the monitor does not start, or is a new member",
+        "a monitor's name is the host's name: under another name the monitor does not start, or it joins as a new "
+        "member",
         "Remove the monitor first, and create one under the new name afterwards.",
     ),
     "ceph": Consequence(
         WARNING,
         "the names of Ceph daemons contain the host's name, and cephadm no longer manages a host of another name",
-        "Remove them first, and create them again afterwards; with cephadm, add the host under the new name.",
+        "Remove the daemons first, and create them again after the rename; with cephadm, add the host under the "
+        "new name.",
     ),
     "rabbitmq": Consequence(
         BLOCKER,
-        "a node is called rabbit@HOST and keeps its data under that name: under another name the node starts empty, "
-        "and the cluster waits for the old one",
+        "a node is called rabbit@HOST and keeps its data under that name: under another name the node starts "
+        "empty, and the cluster waits for the old node",
         "Take the node out of its cluster first (rabbitmqctl forget_cluster_node), or keep the old name as NODENAME in "
         "rabbitmq-env.conf.",
     ),
     "galera": Consequence(
         BLOCKER,
-        "a member has the host's name unless wsrep_node_name is set: donors and the cluster's address list use that "
-        "name, and if they do not find it, the next start is a full copy or fails",
+        "a member has the host's name unless wsrep_node_name is set. Donors and the cluster's address list use "
+        "that name. If they do not find it, the next start copies the whole database or fails",
         "Set wsrep_node_name and name members by address, or take the member out of the cluster first.",
     ),
     "pacemaker": Consequence(
         BLOCKER,
-        "the cluster identifies members, constraints and fence devices by host name: under another name the host is "
-        "unknown, and the cluster may fence what it ran",
+        "the cluster identifies members, constraints and fence devices by host name: under another name the host "
+        "is unknown, and the cluster may fence what the host ran",
         "Take the host out of the cluster first (pcs cluster node remove), and add it under the new name afterwards.",
     ),
     "cinder-volume": Consequence(
@@ -82,8 +84,8 @@ CONSEQUENCES = {
     ),
     "cinder-backup": Consequence(
         WARNING,
-        "backups in progress belong to the old name; the service registers again",
-        "Restart it after the rename, and delete the service of the old name (cinder-manage service remove).",
+        "backups in progress belong to the old name; the service registers again under the new name",
+        "Restart the service after the rename, and delete the service of the old name (cinder-manage service remove).",
     ),
     "masakari": Consequence(
         WARNING,
@@ -92,30 +94,31 @@ CONSEQUENCES = {
     ),
     "ceilometer": Consequence(
         WARNING,
-        "it asks Nova for the instances of its own host name: until its restart it finds none",
+        "the agent asks Nova for the instances of its own host name: until the agent restarts, it finds none",
         "Restart the service after the rename; correct host= if its configuration sets it.",
     ),
     "cyborg": Consequence(
         WARNING,
-        "Cyborg identifies devices and their resource providers by the host's name: after the rename it creates them "
-        "again beside the old ones",
+        "Cyborg identifies devices and their resource providers by the host's name: after the rename it creates "
+        "new ones beside the old ones",
         "Unbind the accelerators first, and delete the devices of the old name afterwards.",
     ),
     "freeipa": Consequence(
         WARNING,
-        "the machine's principal, keytab and tracked certificates have its name: certmonger renews for the old one",
+        "the machine's principal, keytab and tracked certificates have the host's name: certmonger renews "
+        "certificates for the old name",
         "Enroll the host under its new name (ipa-client-install), and track its certificates again.",
     ),
     "puppet": Consequence(
         WARNING,
-        "the certificate's name is the host's unless certname is set: the server does not know the new name, and an "
-        "agent that runs during the rename may restore the old names",
+        "the certificate has the host's name unless certname is set: the Puppet server does not know the new name. "
+        "An agent that runs during the rename may restore the old names",
         "Stop the agent during the rename. Set certname, or have a certificate signed for the new name.",
     ),
     "salt": Consequence(
         WARNING,
         "a minion that runs during the rename may restore the old names; its id remains the one in /etc/salt/minion_id",
-        "Stop the minion during the rename, and correct its pillar and id before you start it.",
+        "Stop the minion during the rename. Correct its pillar and id before you start it.",
     ),
 }
 
@@ -140,11 +143,11 @@ def masakari(cloud: CloudFacts, old: str, new: str) -> Items:
     """SG313: the host's record in a failover segment. Masakari rejects notifications of a name that none has."""
     if cloud.ha_hosts is None:
         reason = next((entry.reason for entry in cloud.unread if entry.part == "ha_hosts"), "not read")
-        yield Unchecked("SG313", old, f"whether Masakari has a record of this host: {reason}")
+        yield Unchecked("SG313", old, f"Masakari may have a record of this host: {reason}")
     for entry in cloud.ha_hosts or []:
         if same_name(entry.name, old):
             evidence = {"segment": entry.segment, "host": entry.name, "consequence": CONSEQUENCES["masakari"].why}
-            remedy = f"After the rename: openstack segment host update --name {new} {entry.segment} {entry.id}"
+            remedy = f"After the rename, run openstack segment host update --name {new} {entry.segment} {entry.id}"
             yield finding("SG313", Subject("host", entry.id, "masakari", old), evidence, remedy, WARNING)
 
 
@@ -152,7 +155,9 @@ def _options(subject: Subject, options: t.Sequence[str]) -> Items:
     if options:
         evidence = {
             "options of nova-compute with the old name": list(options),
-            "consequence": "these options keep the old name: live migrations and consoles fail once DNS drops it",
+            "consequence": (
+                "these options keep the old name: live migrations and consoles fail once DNS no longer has that name"
+            ),
         }
         remedy = "Set these options to an address or to the new name. nova-compute reads them at its next start."
         yield _configuration(subject, "nova.conf", evidence, remedy)
@@ -161,11 +166,11 @@ def _options(subject: Subject, options: t.Sequence[str]) -> Items:
 def _cloud_init(subject: Subject, told: t.Mapping[str, str]) -> Items:
     evidence: t.Dict[str, t.Any] = {"cloud-init": dict(told)}
     if told and told.get("manage_etc_hosts") not in ("false", "no", "off"):
-        evidence["consequence"] = "each boot writes /etc/hosts again, from the name that its data source has"
+        evidence["consequence"] = "at each boot cloud-init writes /etc/hosts with the name from its data source"
         remedy = "Set manage_etc_hosts: false below /etc/cloud/cloud.cfg.d, or correct the data source first."
         yield _configuration(subject, "cloud-init", evidence, remedy)
     elif told and told.get("preserve_hostname") not in ("true", "yes", "on"):
-        evidence["consequence"] = "a changed data source restores the old host name at the next boot"
+        evidence["consequence"] = "if its data source changes, cloud-init restores the old host name at the next boot"
         remedy = "Set preserve_hostname: true below /etc/cloud/cloud.cfg.d."
         yield _configuration(subject, "cloud-init", evidence, remedy)
 
@@ -190,7 +195,7 @@ def _certificate(subject: Subject, certificate: Certificate, told: t.Optional[Pa
             "certificate": certificate.path,
             "its names": names,
             "without the new name": stale,
-            "consequence": "TLS connections to the new name fail: live migration, consoles, disks that are copied",
+            "consequence": "TLS connections to the new name fail: live migration, consoles, disk copies",
         }
         remedy = f"Have the certificate issued again with {after.host} beside the old name, before the rename."
         about = Subject("host", f"{subject.id}:{certificate.path}", certificate.path, subject.host)

@@ -52,8 +52,8 @@ def _remedy(queue: Queue) -> str:
     if queue.consumers:
         return "Find the nova-compute that already answers under the new name and stop it, or choose another name."
     return (
-        "Delete the queue with its messages. They are requests for an earlier host of that name, and nova-compute "
-        f"would execute them at its first start: rabbitmqctl delete_queue {queue.name}"
+        f"Run rabbitmqctl delete_queue {queue.name} to delete the queue with its messages. The messages are "
+        "requests for an earlier host of that name, and nova-compute would execute them at its first start."
     )
 
 
@@ -66,8 +66,8 @@ def not_asked(old: str, reason: str) -> Finding:
 def without_access(new: str) -> Unchecked:
     """SG315 undecided: no broker was named."""
     why = (
-        "RabbitMQ was not read (rename_rabbit_url is not set): nova-compute executes requests that wait for the new "
-        f"name at its first start under it. List the queues: {look(new)}"
+        "RabbitMQ was not read (rename_rabbit_url is not set). If requests wait for the new name, nova-compute "
+        f"executes them at its first start under that name. List the queues: {look(new)}"
     )
     return Unchecked("SG315", names_of(new)[0], why)
 
@@ -84,7 +84,7 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
             continue
         evidence = {"queue": request.queue, "method": request.method, "request": request.request_id}
         for uuid in request.instances or (None,):
-            remedy = "Ask the owner to send the request again: no nova-compute will execute it."
+            remedy = "Ask the owner to send the request again: no nova-compute will execute this request."
             if uuid is not None and request.request_id is not None:
                 remedy += f" To see the request: openstack server event show {uuid} {request.request_id}"
             subject = Subject("host", old) if uuid is None else Subject("instance", uuid, host=old)
@@ -94,8 +94,8 @@ def requests(found: t.Iterable[QueuedRequest], reported: t.Container[str], old: 
 def left(name: str, why: str) -> Finding:
     """SG307: a queue of a name that the host no longer bears was not removed."""
     remedy = (
-        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. Otherwise whichever host gets the "
-        "name executes its messages."
+        f"Delete the queue if it has no consumers: rabbitmqctl delete_queue {name}. If the queue stays, the next "
+        "host with this name executes its messages."
     )
     return finding("SG307", Subject("host", name), {"queue": name, "why it was left": why}, remedy, WARNING)
 

@@ -48,8 +48,8 @@ RESUMED = "_resume_guests_state"
 SYNCED = "_sync_power_states"
 
 HALF_DELETED = (
-    "Save what is needed of the server's disks before nova-compute starts. The owner deleted the server, and the "
-    "deletion did not finish: a start finishes it and deletes the disks."
+    "Save the data you need from the server's disks before nova-compute starts. The owner deleted the server, but "
+    "the deletion did not finish: at its start, nova-compute finishes the deletion and deletes the disks."
 )
 
 #: From here on a reboot that had not begun is carried on with too where the guest is off (manager.py, _retry_reboot).
@@ -176,7 +176,7 @@ def _carried_on(task: t.Optional[str], around: RecoveryContext) -> t.Optional[Re
     if task == "powering-on":
         return Recovery(REBOOTED if around.runs else STARTED, REDRIVEN)
     if task == "resize_migrating":
-        note = "if its record and the snapshot nova-resize exist; they were not read"
+        note = "if its migration record and the snapshot nova-resize exist (the run did not read them)"
         return Recovery(REVERTED, REDRIVEN, note)
     if task == "migrating" and around.migrating:
         return Recovery(ABORTED, REDRIVEN)
@@ -188,7 +188,7 @@ def _resumed(row: InstanceRow, task: t.Optional[str], around: RecoveryContext) -
     off = around.state is None or around.state in _OFF
     if wanted is False or row.power_state != _POWER_RUNNING or not off:
         return None
-    note = None if wanted else "unless resume_guests_state_on_host_boot, which was not read, is off"
+    note = None if wanted else "unless resume_guests_state_on_host_boot is off (the option was not read)"
     # It is as stopped in Nova as before, and runs now.
     again = row.vm_state == "stopped" and _compared(task, around)
     return Recovery(STARTED_AND_OFF if again else STARTED, RESUMED, note)
@@ -201,7 +201,7 @@ def _synced(row: InstanceRow, task: t.Optional[str], around: RecoveryContext) ->
     if not (stopped or suspended) or not _compared(task, around):
         return None
     unread = around.conf.sync_power_state_interval is None
-    note = "unless sync_power_state_interval, which was not read, is negative" if unread else None
+    note = "unless sync_power_state_interval is negative (the option was not read)" if unread else None
     return Recovery(POWERED_OFF, SYNCED, note)
 
 

@@ -78,9 +78,9 @@ _IS_ON = (
     "switch it off (ipmitool chassis power off), then run the same command again."
 )
 _UNCOVERED = (
-    f"Use a fence of the machine (evacuate_fence={either(OF_MACHINE)}), name the host's addresses in that cluster "
-    "(evacuate_blocklist_addresses=[...]), or override this finding for the server. The blocklist does not cover "
-    "this disk."
+    f"Use a fence that covers the whole machine (evacuate_fence={either(OF_MACHINE)}), name the host's addresses in "
+    "that cluster (evacuate_blocklist_addresses=[...]), or override this finding for the server. The blocklist "
+    "does not cover this disk."
 )
 
 
@@ -160,7 +160,9 @@ def _off(
             NO_PROOF if requested else "reason": refused,
         }
         remedy = (
-            "Run the same command again: the run then makes the fence, or reads it back again." if requested else _FENCE
+            "Run the same command again: the run then creates the fence, or reads the fence back again."
+            if requested
+            else _FENCE
         )
         yield finding("SG506", host, without, remedy)
     yield from silent(bundle, request)
@@ -393,7 +395,7 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
             by = sorted({host for entry in places for host in entry.by})
             unread = {"not read": "the id of its cluster", "seen by": by}
             yield finding(
-                "SG709", Subject("image", name), unread, "Make the cluster id readable for a host: ceph fsid."
+                "SG709", Subject("image", name), unread, "Let at least one host read the id of this cluster: ceph fsid."
             )
     views = {
         name: (facts.rbd.fsid, facts.rbd.pool)
@@ -491,20 +493,17 @@ def leaks(
                 if not snapshot.name.startswith(GUARD):
                     continue
                 if open_operations is None:
-                    reason = (
-                        f"whether an open operation needs {snapshot.name} is not known: the operation's journal "
-                        "was not read"
-                    )
+                    reason = f"an open operation may need {snapshot.name}: the operation's journal was not read"
                     yield Unchecked("SG508", image.id, reason)
                 elif snapshot.name[len(GUARD) :] not in open_operations:
                     remedy = f"Remove the snapshot: rbd snap rm {entry.pool}/{name}@{snapshot.name}"
                     yield finding("SG508", image, {"snapshot": snapshot.name, "seen by": list(entry.by)}, remedy)
             if gone is None:
-                yield Unchecked("SG508", image.id, "whether the instance still exists was not read")
+                yield Unchecked("SG508", image.id, "the run did not read whether the instance still exists")
             elif name.partition("_")[0] in gone:
                 evidence = {"instance": "deleted", "snapshots": [entry.name for entry in entry.image.snapshots or []]}
                 remedy = (
-                    f"Save what is needed, then delete the image: rbd rm {entry.pool}/{name}. Nova reports the "
+                    f"Save the data you need, then delete the image: rbd rm {entry.pool}/{name}. Nova reports the "
                     "server as deleted."
                 )
                 yield finding("SG508", image, evidence, remedy)
@@ -533,7 +532,12 @@ def unchanged(
     for name, identity in sorted(before.ids.items()):
         home = before.homes.get(name)
         if home is not None and not _looked_in(bundle, home, before.uuid):
-            unread = {"not read": "no host that answers reaches it", "cluster": home[0], "pool": home[1], "image": name}
+            unread = {
+                "not read": "no host that answers reaches this pool",
+                "cluster": home[0],
+                "pool": home[1],
+                "image": name,
+            }
             remedy = (
                 "Bring a host that reaches this cluster and pool back, then run the same command again. The "
                 "run does not send the server."
@@ -566,7 +570,7 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool) -> Ite
         yield finding(
             "SG709",
             subject,
-            {"not read": "its disks and domains there"},
+            {"not read": "its disks and domains on the destination"},
             "Make the destination readable, then run the same command again.",
         )
         return
@@ -581,7 +585,10 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool) -> Ite
             yield _double(Subject("domain", before.uuid, host=name), {"also runs on": name, "belongs on": host})
         if name == host and running and not alive:
             yield finding(
-                "SG109", subject, {"domain": states or None}, "Check the server's log: the server does not run there."
+                "SG109",
+                subject,
+                {"domain": states or None},
+                "Check the server's log: the server does not run on its destination.",
             )
 
 
@@ -630,7 +637,7 @@ def _elsewhere(bundle: Bundle, name: str, found: RbdImage, host: str, facts: Hos
     elif at != host:
         hosts = [at] if at is not None else []
         evidence = {"watchers": watchers, "hosts": hosts, "belongs on": host}
-        yield _double(Subject("image", name), evidence if hosts else {**evidence, "is of": "not known"})
+        yield _double(Subject("image", name), evidence if hosts else {**evidence, "belongs to": "not known"})
 
 
 def _landed_image(
@@ -638,7 +645,10 @@ def _landed_image(
 ) -> t.Iterator[Finding]:
     if found is None or found.id != identity:
         evidence = {"image": name, "id before": identity, "id now": found.id if found else None}
-        remedy = "Stop the server, and look for the original disk (rbd trash ls, guard snapshots): this is another one."
+        remedy = (
+            "Stop the server, and look for the original disk (rbd trash ls, guard snapshots): the server now has "
+            "another disk."
+        )
         yield finding("SG504", subject, evidence, remedy)
         return
     if found.watchers is None:

@@ -117,7 +117,9 @@ def _copies(facts: ZoneFacts, aggregate: ApiAggregate) -> Items:
             nodes.setdefault(node.service_host, []).append(node.id)
     there = set(facts.members[aggregate.uuid])
     for host in sorted(set(aggregate.hosts) - set(nodes)):
-        yield Unchecked("SG408", host, "its compute node was not read: the API hides nodes without service or mapping")
+        yield Unchecked(
+            "SG408", host, "its compute node was not read: the API hides nodes without a service or a host mapping"
+        )
     lacking = sorted(host for host in aggregate.hosts if any(node not in there for node in nodes.get(host, [])))
     strange = sorted(
         host for host, ids in nodes.items() if host not in aggregate.hosts and any(node in there for node in ids)
@@ -158,7 +160,7 @@ def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
     if server.status == "VERIFY_RESIZE":
         yield finding("SG703", subject, {"status": server.status}, "Have the owner confirm or revert the resize.")
     elif server.status not in statuses:
-        remedy = f"Nova {does} servers that are {' or '.join(statuses)}."
+        remedy = f"Bring the server into another state: Nova {does} only servers that are {' or '.join(statuses)}."
         yield finding("SG710", subject, {"status": server.status}, remedy)
     if server.locked:
         remedy = "Ask who locked the server. An override allows the move."
@@ -176,13 +178,18 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
     pin, zone = facts.pins[server.id], places.zone_of(server.host)
     evidence = {"pinned to": pin, "read from": facts.pins_from, "host": server.host, "zone of its host": zone}
     if pin is None:
-        remedy = "Pin it to its zone (module server_zone_pin), or resize and move it with this collection."
+        remedy = (
+            "Pin the server to its zone (module server_zone_pin), or use only this collection to resize and move it."
+        )
         yield finding("SG401", subject_of(server), evidence, remedy)
     elif pin not in places.carried:
         remedy = "Give the zone an aggregate again, or pin the server to the zone that it is in (server_zone_pin)."
         yield finding("SG402", subject_of(server), evidence, remedy)
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
-        remedy = "Move the server back into its zone, or change its pin: the next move goes to the zone of the pin."
+        remedy = (
+            "Move the server back into its zone, or change its pin. The next move takes the server to the zone of "
+            "the pin."
+        )
         yield finding("SG404", subject_of(server), evidence, remedy)
 
 
@@ -238,13 +245,13 @@ def _reasons(
     service: ApiService, server: ApiServer, nodes: t.Sequence[str], offered: t.Container[str], same_host: bool
 ) -> t.Iterator[str]:
     if service.host == server.host and not same_host:
-        yield "the server is on it: Nova resizes to another host, unless allow_resize_to_same_host is set"
+        yield "the server is on this host: Nova resizes to another host, unless allow_resize_to_same_host is set"
     if service.state != "up" or service.forced_down:
         yield "its compute service is down"
     if service.status != "enabled":
         yield f"its compute service is disabled ({service.disabled_reason or 'no reason given'})"
     if not any(node in offered for node in nodes):
-        yield "placement does not offer it for what the server needs"
+        yield "placement does not offer this host for the resources that the server needs"
 
 
 def room(facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False) -> Items:

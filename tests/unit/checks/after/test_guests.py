@@ -49,7 +49,7 @@ def test_after_a_reboot_in_mid_run_every_guest_is_off_and_the_rename_goes_on():
 def test_a_guest_that_shut_itself_down_does_not_close_the_way_forward():
     (item,) = found(changed(ONE, **OFF), TWO)
     assert (item.object.id, item.severity) == (ONE.uuid, WARNING)
-    assert "the guest stopped" in item.evidence["why"]
+    assert "the guest shut down" in item.evidence["why"]
 
 
 @pytest.mark.parametrize(

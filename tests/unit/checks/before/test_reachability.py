@@ -50,8 +50,8 @@ def test_where_nova_has_libvirt_connect_to(changes, expected):
     ("changes", "word"),
     [
         ({"live_migration_uri": "qemu+ext://%s/system"}, "transport"),
-        ({"live_migration_uri": "qemu+tcp://host/system"}, "not understood"),
-        ({"live_migration_uri": "qemu+tcp://%s:port/system"}, "not understood"),
+        ({"live_migration_uri": "qemu+tcp://host/system"}, "cannot be parsed"),
+        ({"live_migration_uri": "qemu+tcp://%s:port/system"}, "cannot be parsed"),
         ({"virt_type": "lxc"}, "virt_type"),
         ({"virt_type": None}, "not read"),
     ],

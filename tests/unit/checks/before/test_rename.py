@@ -269,7 +269,7 @@ def test_without_neutrons_database_the_interruption_is_told():
     request = dataclasses.replace(some.request, has_neutron_db=False)
     cloud = some.cloud.databases(neutron=None)
     (item,) = [item for item in preflight_rename(cloud.bundle, request).findings if item.code == "SG305"]
-    assert "cut off" in item.evidence["why"]
+    assert "lose their network" in item.evidence["why"]
     (override,) = findings.parse_overrides([{"code": "SG305", "object": item.object.id, "reason": "window"}])
     assert findings.standing([item], [override]) == []
 

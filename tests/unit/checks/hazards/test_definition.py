@@ -156,7 +156,7 @@ def test_a_machine_type_without_a_version(machine, codes):
 def test_a_next_start_that_changes_something():
     found = told(recorded(LIVE, LIVE.replace("slot='0x02'", "slot='0x09'")), recorded())
     assert set(found) == {"SG606"}
-    assert "interface fa:16:3e:04:2b:8c" in found["SG606"].evidence["as it runs, and as it would start"]["devices"]
+    assert "interface fa:16:3e:04:2b:8c" in found["SG606"].evidence["changes at the next start"]["devices"]
     # A transient guest, and one that does not run, have nothing to differ from.
     assert told(recorded(LIVE, None), recorded()) == {}
     assert told(recorded(None, LIVE), recorded()) == {}
@@ -164,7 +164,7 @@ def test_a_next_start_that_changes_something():
 
 def test_a_device_that_only_the_running_one_has():
     found = told(recorded(with_second(), LIVE), recorded(with_second(), LIVE))
-    assert found["SG606"].evidence["as it runs, and as it would start"] == {"removed": ["disk 0d1a"]}
+    assert found["SG606"].evidence["changes at the next start"] == {"removed": ["disk 0d1a"]}
 
 
 def test_guests_that_were_never_recorded_are_one_finding_for_each_host():

@@ -140,7 +140,7 @@ def test_one_running_server_proves_no_address_and_the_operator_sees_the_candidat
     answer = decided(some)
     assert (answer.refused, list(answer.uncovered)) == ([], [ONE])
     candidate = f"{elsewhere(1)} (lock of vms/{DISK})"
-    assert f"seen: {candidate}; name it if it is the host's" in answer.uncovered[ONE]
+    assert f"addresses seen: {candidate}; name the one that is the host's" in answer.uncovered[ONE]
     (item,) = answer.problems
     assert (item.code, item.evidence["seen in fsid"]) == ("SG506", [candidate])
     assert "evacuate_blocklist_addresses" in item.remedy
@@ -193,7 +193,7 @@ def test_locks_that_do_not_agree_prove_no_address(spoil):
 def test_host_ip_may_be_on_the_list_and_covers_no_disk():
     """A management address proves nothing about Ceph, even where all other hosts use theirs."""
     answer = decided(scene())
-    assert answer.why == {OWN: "the host_ip of this host; the other hosts reach this cluster from theirs"}
+    assert answer.why == {OWN: "the host_ip of this host: the other hosts reach this cluster from their host_ip"}
     assert answer.proven == {}
     assert set(answer.uncovered) == {ONE, TWO}
     assert sorted(item.object.id for item in stands(scene())) == sorted([ONE, TWO])
@@ -258,16 +258,16 @@ def test_an_address_of_another_host_is_never_listed():
     assert address(2) not in decided(mine).refused
     for number, given in ((2, address(2)), (3, elsewhere(3))):
         answer = decided(known(scene(), elsewhere), [given])
-        assert [item.evidence.get("is of") for item in answer.problems] == [f"compute{number}", None]
+        assert [item.evidence.get("belongs to") for item in answer.problems] == [f"compute{number}", None]
         assert answer.refused == []
     # Nova knows it, though it was not read.
     gone = scene()
     gone = gone.having(gone.cloud.unreachable("compute3", "timed out"))
-    assert [item.evidence["is of"] for item in decided(gone, [address(3)]).problems] == ["compute3"]
+    assert [item.evidence["belongs to"] for item in decided(gone, [address(3)]).problems] == ["compute3"]
     # An inventory host that is no compute host for Nova.
     bare = scene()
     bare = bare.having(bare.cloud.host("compute2", nova_conf=None)).target(2, host_ip=None)
-    assert decided(bare, [address(2)]).problems[0].evidence["is of"] == "compute2"
+    assert decided(bare, [address(2)]).problems[0].evidence["belongs to"] == "compute2"
 
 
 @pytest.mark.parametrize("where", ["controllers", "gateways"])
@@ -277,7 +277,10 @@ def test_the_controller_and_gateways_are_never_listed(where):
     answer = decided(some, **{where: (f"::ffff:{READER}",)})
     assert READER not in answer.refused
     assert (
-        decided(some, [READER], **{where: (READER,)}).problems[0].evidence["is of"].startswith(("the contr", "a gate"))
+        decided(some, [READER], **{where: (READER,)})
+        .problems[0]
+        .evidence["belongs to"]
+        .startswith(("the contr", "a gate"))
     )
     assert decided(some, [READER], **{where: (READER,)}).refused == [OWN]
 
@@ -288,7 +291,7 @@ def test_monitors_managers_osds_and_mds_are_never_listed():
     assert elsewhere(5) not in answer.refused
     assert set(answer.uncovered) == {ONE, TWO}
     (item,) = decided(some, [elsewhere(5)]).problems
-    assert "monitor, manager, OSD or MDS" in item.evidence["is of"]
+    assert "monitor, manager, OSD or MDS" in item.evidence["belongs to"]
     assert decided(some, [elsewhere(5)]).refused == [OWN]
 
 
@@ -470,10 +473,10 @@ def test_a_strangers_watcher_is_reported_before_anything_is_touched(fence):
 
 def test_a_stranger_is_named_where_it_is_known():
     some = scene().images(locked(DISK, watchers=[f"{READER}:0/3"]), locked(OTHER))
-    assert strange(some)[0].evidence["is of"] == "not known"
-    assert strange(some, controllers=(READER,))[0].evidence["is of"] == "the controller"
+    assert strange(some)[0].evidence["belongs to"] == "not known"
+    assert strange(some, controllers=(READER,))[0].evidence["belongs to"] == "the controller"
     manager = some.images(locked(DISK, watchers=[f"{MONITOR}:0/3"]), locked(OTHER))
-    assert "manager" in strange(manager)[0].evidence["is of"]
+    assert "manager" in strange(manager)[0].evidence["belongs to"]
 
 
 def test_a_stale_lock_is_reported_and_keeps_no_server():

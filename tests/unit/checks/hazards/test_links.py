@@ -73,10 +73,10 @@ def test_every_code_has_a_state_here_or_below():
 def test_a_node_without_a_service_is_told_with_what_is_called_alike():
     cloud = healthy().row("services", 101, host="COMPUTE1")
     assert cloud.found == {("SG203", NODE), ("SG204", NODE)}, "equal to MySQL's collation, and to nobody else"
-    assert cloud.finding("SG204").evidence["services called alike"] == ["COMPUTE1"]
+    assert cloud.finding("SG204").evidence["similar service names"] == ["COMPUTE1"]
     gone = healthy().drop("services", 101)
     assert gone.found == {("SG202", NODE), ("SG204", NODE)}
-    assert "services called alike" not in gone.finding("SG204").evidence
+    assert "similar service names" not in gone.finding("SG204").evidence
 
 
 def test_the_service_of_another_binary_is_no_nova_compute():
@@ -85,7 +85,7 @@ def test_the_service_of_another_binary_is_no_nova_compute():
     assert cloud.add("services", conductor).found == set()
     linked = cloud.add("services", conductor).row("compute_nodes", 201, service_id=150)
     assert linked.found == {("SG203", NODE)}
-    assert linked.finding("SG203").evidence["service_id leads to"] == "nova-conductor of compute1"
+    assert linked.finding("SG203").evidence["service_id names"] == "nova-conductor of compute1"
 
 
 @pytest.mark.parametrize("in_cell", [1, 2], ids=["in one cell", "across cells"])

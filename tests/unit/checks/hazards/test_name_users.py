@@ -51,7 +51,7 @@ def test_a_record_in_masakari_is_told_with_the_command_that_renames_it():
     assert found.severity == findings.WARNING
     assert found.remedy.endswith(f"openstack segment host update --name {some.new} rack7 uuid-1")
     unread = some.cloud.cloud(ha_hosts=None, unread=[facts.Unread("ha_hosts", "503")])
-    assert undecided(unread, "SG313") == [(some.old, "whether Masakari has a record of this host: 503")]
+    assert undecided(unread, "SG313") == [(some.old, "Masakari may have a record of this host: 503")]
 
 
 def test_options_with_the_old_name_are_told():

@@ -94,8 +94,8 @@ def test_405_a_volume_in_another_zone():
         ({"services": [compute(1), compute(2, state="down"), compute(3)]}, "down"),
         ({"services": [compute(1), compute(2, status="disabled", disabled_reason="disks"), compute(3)]}, "disks"),
         ({"services": [compute(1), compute(2, forced_down=True), compute(3)]}, "down"),
-        ({"offers": {WEB: [node(1)]}}, "placement does not offer it"),
-        ({"offers": {WEB: [node(3)]}}, "placement does not offer it"),
+        ({"offers": {WEB: [node(1)]}}, "placement does not offer this host"),
+        ({"offers": {WEB: [node(3)]}}, "placement does not offer this host"),
     ],
 )
 def test_406_no_room_in_the_zone(changes, why):
