@@ -140,7 +140,7 @@ def _remedy(state: FailedServer) -> str:
         )
     if state.runs[str(host)] not in EXECUTES:
         return (
-            f"Reset the server's state and pause the server again, because its QEMU is {state.runs[str(host)]} on {host}: "
-            f"{active}; openstack server pause {uuid}"
+            "Reset the server's state and pause the server again, because its QEMU is "
+            f"{state.runs[str(host)]} on {host}: {active}; openstack server pause {uuid}"
         )
     return f"Reset the server's state, because its QEMU runs on {host}: {active}"
