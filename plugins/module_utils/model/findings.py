@@ -242,7 +242,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG313", "name-bound-service", BLOCKER, "Another service on the machine uses its host name."),
     Code("SG314", "certificate-name", WARNING, "A certificate has the old name and lacks the new one."),
     Code("SG315", "queue-of-new-name", BLOCKER, "The message queue of the new name holds requests, or has a consumer."),
-    Code("SG316", "broker-access", BLOCKER, "The message broker was not read, or is not the host's."),
+    Code("SG316", "broker-access", BLOCKER, "The message broker was not read, or it is not the broker of the host."),
     # SG4xx zones
     Code("SG401", "unpinned-server", WARNING, "The server is pinned to no availability zone."),
     Code("SG402", "pin-without-aggregate", BLOCKER, "The server's zone has no aggregate: the pin has no effect."),
@@ -339,7 +339,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG706", "operation-open", BLOCKER, "The journal of an unfinished run is open.", from_hosts=True),
     Code("SG707", "lock-held", BLOCKER, "Another operation holds this host."),
     Code("SG708", "ha-automation", WARNING, "Automation could evacuate the host while its service is down."),
-    Code("SG709", "evidence-missing", BLOCKER, "Evidence that the operation depends on was not read."),
+    Code("SG709", "evidence-missing", BLOCKER, "Evidence that the operation needs was not read."),
     Code("SG710", "server-not-movable", BLOCKER, "The server's state does not allow a move.", of_server=True),
     Code("SG711", "error-after-move", BLOCKER, "Nova shows ERROR for a server whose QEMU still runs."),
     Code("SG712", "database-lock", INFO, "The database's lock does not prevent a second run; the host's lock does."),
