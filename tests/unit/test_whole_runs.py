@@ -329,7 +329,7 @@ def test_the_dead_host_is_looked_at_although_the_pattern_leaves_it_out(run, coll
 def test_an_extra_variable_is_no_proof_of_anything(run, passed, name, given):
     done = run(name, **asked(name), **given)
     (variable,) = given
-    refused(done, f"{variable}: only {name} itself sets this")
+    refused(done, f"{variable}: only {name} itself sets such a variable")
     assert json.loads(passed.read_text())["verdict"] == "block"
     assert done.stdout.count("TASK [") == done.stdout.count("TASK [stackguard.nova.refuse") + 1
 
