@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import yaml
+from jinja2.nativetypes import NativeEnvironment
 
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
@@ -26,7 +27,18 @@ def read(name):
 
 TYPES = {item["name"]: item for item in read("credential_types")["awx_credential_types"]}
 TEMPLATES = {item["name"]: item for item in read("job_templates")["awx_job_templates"]}
-WORKFLOWS = {item["name"]: item for item in read("workflows")["awx_workflows"]}
+
+
+def made_workflows():
+    """The workflows, those that are derived from pairs of templates among them: their text, as Ansible fills it in."""
+    own = read("workflows")
+    given = {"awx_job_templates": list(TEMPLATES.values()), "awx_own_workflows": own["awx_own_workflows"]}
+    for name in ("awx_approval_workflows", "awx_workflows"):
+        given[name] = NativeEnvironment().from_string(own[name]).render(**given)
+    return given["awx_workflows"]
+
+
+WORKFLOWS = {item["name"]: item for item in made_workflows()}
 
 
 #: The tasks that create templates and workflows, by module, and what every template's extra variables begin with.
