@@ -15,12 +15,14 @@ from ansible.utils.display import Display
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import doctor
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import planned
 from ansible_collections.stackguard.nova.plugins.module_utils.records import answers, evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import doctor as reports
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import connection
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.doctor import read_cloud_state
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.doctor import read_databases_state
+from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks
 
 Result = t.Dict[str, t.Any]
 
@@ -37,7 +39,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
     return connection.openstack_spec(
         **connection.database_spec(),
         sources=words(doctor.SOURCES, doctor.SOURCES),
-        operations=words(doctor.OPERATIONS, doctor.OPERATIONS),
+        operations=words(playbooks.operations(), ()),
         accept_unchecked=words(doctor.ALL_PARTS, ()),
         clock_tolerance={"type": "float", "default": doctor.CLOCK_TOLERANCE},
         free_mb={"type": "int", "default": doctor.FREE_MB},
@@ -58,6 +60,7 @@ class ActionModule(ActionBase):
         """Return the verdict; fail where anything that was asked for is not ok."""
         super().run(tmp, task_vars)
         _validation, args = self.validate_argument_spec(argument_spec())
+        args["operations"] = args["operations"] or playbooks.operations()
         try:
             return self._report(args, self._results(args))
         except OSError as error:
@@ -114,4 +117,4 @@ def _asked(args: Result) -> doctor.Asked:
 def _databases(args: Result) -> doctor.DatabasesState:
     if engine.SQLALCHEMY_ERROR is not None:
         return doctor.DatabasesState(problem="the Python library SQLAlchemy is not installed on the controller")
-    return read_databases_state(args, args["operations"])
+    return read_databases_state(args, args["operations"], planned.rights())

@@ -38,9 +38,10 @@ options:
   operations:
     type: list
     elements: str
-    choices: [audit, rename_host, evacuate_host, return_host, drain_host, migrate_server, resize_server, repair_links]
-    default: [audit, rename_host, evacuate_host, return_host, drain_host, migrate_server, resize_server, repair_links]
-    description: Operations that you plan to run. They decide which rights in databases and in Ceph the module checks.
+    default: []
+    description:
+      - The operations to be ready for, by the names of their playbooks. An empty list means all playbooks of this
+        collection except C(doctor), C(explain) and C(findings). Rights in the databases and in Ceph follow from them.
   accept_unchecked:
     type: list
     elements: str

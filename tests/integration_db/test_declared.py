@@ -23,6 +23,7 @@ class Leases(DeclaredTable):
     """A table that no release of Nova has."""
 
     codes = ("SG301",)
+    unread_code = "SG301"
 
 
 @pytest.fixture(params=["cell", "api"])

@@ -11,14 +11,16 @@ from world import World
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import doctor, facts
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import planned
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.doctor import read_databases_state
+from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks
 from ansible_collections.stackguard.nova.tests.unit.systems import grant_statements
 
-ASKED = doctor.Asked(sources=["databases"], tolerance=3600)
+ASKED = doctor.Asked(sources=["databases"], operations=playbooks.operations(), tolerance=3600)
 
 
 def judged(world: World, user: str) -> tuple[doctor.DatabasesState, dict[tuple[str, str], doctor.Result]]:
-    state = read_databases_state(world.options(user), ASKED.operations)
+    state = read_databases_state(world.options(user), ASKED.operations, planned.rights())
     found = checks.judge(ASKED, None, state, [], None)
     return state, {(result.subject, result.part): result for result in found}
 

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an operation must not change, read without the collection: databases, files of a host, guests.
+"""What an operation must not change: databases, files of a host, guests.
+
+All of it is read without the collection, which only says which tables a rename writes.
 
 A snapshot is plain data; :func:`difference` tells two of them apart in words, so that a failed assertion says what
 changed instead of printing a cloud.
@@ -14,6 +16,8 @@ import decimal
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places import catalogue
 
 from .lab import DATABASES
 
@@ -215,7 +219,7 @@ def assert_same(before, after, what):
 # --- where a name is still written ----------------------------------------------------------------------------
 
 #: Tables that tell what happened: a name in them is history, not a reference.
-HISTORY = {
+_TELLS = {
     "nova_cell1.instance_actions": "what was done, and where",
     "nova_cell1.instance_actions_events": "what was done, and where",
     "nova_cell1.instance_faults": "what failed, and where",
@@ -224,6 +228,16 @@ HISTORY = {
     "nova_api.request_specs": "how the server was asked for; every move overwrites it",
     "neutron.alembic_version": "no name",
 }
+
+
+def history():
+    """The tables that tell what happened and that no place of the host name has a rename write, each with why."""
+    schemas = {"cell": DATABASES["cell1"], "api": DATABASES["api"], "neutron": DATABASES["neutron"]}
+    written = {f"{schema}.{table}" for kind, schema in schemas.items() for table in catalogue.written(kind)}
+    return {table: why for table, why in _TELLS.items() if table not in written}
+
+
+HISTORY = history()
 FINAL_MIGRATIONS = ("completed", "confirmed", "reverted", "error", "failed", "cancelled")
 
 

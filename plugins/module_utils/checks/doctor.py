@@ -144,7 +144,7 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
         found.append(Result("databases", "api", "database", FAILED, reason, fix))
         found += _unreached("api", "the URL of the database is not known")
     for database in read.databases:
-        found += _database(asked, database)
+        found += _database(asked, database, read.undeclared)
     if read.problem is not None and "api" in names:
         fix = "let the user read cell_mappings (docs/database-grants.md), or name the cells in nova_cell_db_urls"
         found.append(Result("databases", "cells", "database", FAILED, read.problem, fix))
@@ -166,7 +166,7 @@ def _unreached(name: str, why: str) -> t.List[Result]:
     return [Result("databases", name, part, NOT_CHECKED, why) for part in ("database_rights", "database_clock")]
 
 
-def _database(asked: Asked, database: DatabaseState) -> t.List[Result]:
+def _database(asked: Asked, database: DatabaseState, undeclared: t.Sequence[str]) -> t.List[Result]:
     def result(part: str, state: str, seen: str, fix: str = "") -> Result:
         return Result("databases", database.name, part, state, seen, fix)
 
@@ -180,15 +180,17 @@ def _database(asked: Asked, database: DatabaseState) -> t.List[Result]:
     where = f"{database.location} as {database.user}"
     return [
         result("database", OK, where),
-        _grants(result, database),
+        _grants(result, database, undeclared),
         _clock(result, "database_clock", asked, database.clock, "", f"the server of {database.location}"),
     ]
 
 
-def _grants(result: t.Callable[..., Result], database: DatabaseState) -> Result:
+def _grants(result: t.Callable[..., Result], database: DatabaseState, undeclared: t.Sequence[str]) -> Result:
     if database.grants is None:
         return result("database_rights", NOT_CHECKED, "the rights were not tested")
     missing = [grant for grant in database.grants if not grant.allowed]
+    if not missing and undeclared:
+        return result("database_rights", NOT_CHECKED, f"no file says which rights {', '.join(undeclared)} needs")
     if not missing:
         return result("database_rights", OK, f"the user has all {len(database.grants)} rights that the operations need")
     seen = f"{len(missing)} of {len(database.grants)} rights are missing: " + "; ".join(

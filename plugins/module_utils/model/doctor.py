@@ -29,17 +29,6 @@ PARTS: t.Dict[str, t.Tuple[str, ...]] = {
 SOURCES = tuple(PARTS)
 ALL_PARTS = tuple(part for parts in PARTS.values() for part in parts)
 
-#: The operations that can be asked for, as their playbooks are called.
-OPERATIONS = (
-    "audit",
-    "rename_host",
-    "evacuate_host",
-    "return_host",
-    "drain_host",
-    "migrate_server",
-    "resize_server",
-    "repair_links",
-)
 #: What runs on compute hosts works with this one.
 OLDEST_PYTHON = (3, 9)
 #: MiB that a directory of journals should have free: a journal of a rename with 1000 guests has some 2 MiB.
@@ -125,16 +114,18 @@ class DatabasesState:
     problem: t.Optional[str] = None
     lock: t.Optional[DatabaseLock] = None
     lock_reason: str = ""
+    #: Operations of which no file says which rights they need.
+    undeclared: t.Sequence[str] = ()
     #: Whether a URL was given for neutron's.
     neutron: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What is to be found out. ``accepted``: parts that may stay unchecked."""
+    """What is to be found out. ``operations``: names of playbooks. ``accepted``: parts that may stay unchecked."""
 
     sources: t.Sequence[str] = SOURCES
-    operations: t.Sequence[str] = OPERATIONS
+    operations: t.Sequence[str] = ()
     accepted: t.Sequence[str] = ()
     tolerance: float = CLOCK_TOLERANCE
     free_mb: int = FREE_MB

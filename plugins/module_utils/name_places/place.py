@@ -177,6 +177,8 @@ class DeclaredTable(NamePlace):
     """A place that is columns of one table, with names of hosts in them, as :attr:`table` declares."""
 
     table: t.ClassVar[NameTable]
+    #: The one of :attr:`codes` that stays undecided if the table was not read.
+    unread_code: t.ClassVar[str]
 
     def read(self, index: Index) -> t.Iterator[t.Tuple[str, t.Optional[t.List[NameRow]]]]:
         """Each database that has the table, and its live rows; None: not read."""
@@ -203,7 +205,7 @@ class DeclaredTable(NamePlace):
         found = list(self.read(index))
         none = index.cells != [] if self.table.database == "cell" else True
         if any(rows is None for _where, rows in found) or (not found and none):
-            yield Unchecked(self.codes[0], "all", f"{self.table.table} was not read")
+            yield Unchecked(self.unread_code, "all", f"{self.table.table} was not read")
 
     def rows(self, renaming: Renaming) -> t.List[RowChange]:
         """Every row with the old name."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import importlib.util
+import os
 import re
 import typing as t
 
@@ -33,6 +34,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal i
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema
 
 Result = t.Dict[str, t.Any]
 
@@ -57,6 +59,9 @@ class Planned(abc.ABC):
 
     #: Before each of its variables.
     PREFIX: t.ClassVar[str]
+    #: Of one that is bound to C(OPERATION): the playbook that runs it, and the rights in databases that it needs.
+    PLAYBOOK: t.ClassVar[str]
+    RIGHTS: t.ClassVar[t.Sequence[schema.Grantable]]
     #: Its own options, as an argument specification. Those of all are the module's.
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]]
 
@@ -288,3 +293,11 @@ def named(name: str) -> t.Type[Planned]:
     if found is None:
         raise Refused(f"operation: there is no planned operation {name}")
     return t.cast("t.Type[Planned]", found)
+
+
+def rights() -> t.Dict[str, t.Sequence[schema.Grantable]]:
+    """Return by playbook what each operation of this room that is bound to C(OPERATION) says of its rights."""
+    room = __name__.rpartition(".")[0]
+    names = sorted(name[:-3] for name in os.listdir(os.path.dirname(__file__)) if name.endswith(".py"))
+    found = [getattr(importlib.import_module(f"{room}.{name}"), "OPERATION", None) for name in names if name[0] != "_"]
+    return {operation.PLAYBOOK: operation.RIGHTS for operation in found if operation is not None}

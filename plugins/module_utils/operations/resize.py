@@ -33,6 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     server_records,
     zone_facts,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema
 
 #: Below it a server does not show what its flavor holds.
 OLDEST = "2.53"
@@ -45,6 +46,8 @@ class Resize(Planned):
     """A resize of one server within its zone."""
 
     PREFIX = "resize_"
+    PLAYBOOK = "resize_server"
+    RIGHTS = schema.SPEC_GRANTS
     CALLED: t.ClassVar[t.Dict[str, str]] = {"timeout": "server_timeout"}
     ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = {
         "server": {"type": "str", "required": True},

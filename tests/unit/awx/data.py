@@ -9,6 +9,7 @@ from __future__ import annotations
 import yaml
 from jinja2.nativetypes import NativeEnvironment
 
+from ansible_collections.stackguard.nova.plugins.plugin_utils.playbooks import operations
 from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 AWX = ROOT / "playbooks" / "awx"
@@ -66,7 +67,9 @@ def options(playbook):
 
 
 def asked(question):
-    """A question, with the choices that configure.yml takes from the role: test_configure.py has what AWX gets."""
+    """A question, with the choices that configure.yml takes from the collection."""
+    if question.get("choices") == "{{ nova_awx_operations }}":
+        return {**question, "choices": operations(), "default": "\n".join(operations())}
     if question.get("choices") != "{{ nova_awx_fences }}":
         return question
     choices = options("evacuate_host.yml")["evacuate_fence"]["choices"]

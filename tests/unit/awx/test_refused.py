@@ -82,7 +82,12 @@ def test_the_workflow_is_told_what_was_wrong_with_what_was_typed(tmp_path, short
     common = {"operation", "operation_id", "state", "changed", "verdict", "counts", "message"}
     assert {key: value for key, value in told.items() if key not in common} == more
     names = [value for key, value in more.items() if key.endswith(("_host", "_from"))]
-    assert entry is None or entry["object"] == (next(iter(names), None) or name)
+    about = next(iter(names), None) or name
+    assert entry is None or entry["object"] == about, (
+        f"the report of a refusal is about the host that was asked for: the first value of `more` in "
+        f"tests/unit/playbooks/{name}.py whose key ends in _host or _from, or else the playbook's name. Name the "
+        "role's variable like that (planned_hosts, refuse_names), or leave the host out of `more`"
+    )
     assert list(short_tmp.glob("stackguard-*")) == [], "evidence was left behind"
     assert not (tmp_path / "state").exists()
     assert not (tmp_path / "host-state").exists()

@@ -28,6 +28,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor impor
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephCaps, Directory, HostState
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import doctor as reports
 
+#: What decides a part: who needs the lock of the databases, neutron's database, and rights in Ceph.
+ALL = ("audit", "rename_host", "evacuate_host", "return_host", "repair_links")
 NOW = ClockOffset(-0.5, 0.4)
 JOURNALS = Directory("/var/lib/stackguard", "/var/lib/stackguard", True, 0, 0o700, True, False, 5000, 0)
 CAPS = CephCaps("client.nova", 'profile rbd, allow command "osd blocklist" with blocklistop=rm', "profile rbd", "")
@@ -91,7 +93,7 @@ def judged(asked=None, cloud=CLOUD, databases=DATABASES, hosts=(HOST,), journals
     """Results by (subject, part)."""
     answers = [host if isinstance(host, DoctorHost) else DoctorHost(host.inventory_name, host, NOW) for host in hosts]
     keeper = DoctorHost("localhost", dataclasses.replace(HOST, journals=journals), NOW)
-    found = checks.judge(asked or Asked(), cloud, databases, answers, keeper)
+    found = checks.judge(asked or Asked(operations=ALL), cloud, databases, answers, keeper)
     assert len({(result.subject, result.part) for result in found}) == len(found), "each has one result"
     assert all(result.seen for result in found)
     assert all(result.fix for result in found if result.state == FAILED), "what failed has its command"
@@ -263,11 +265,11 @@ def test_rights_that_were_not_probed_are_not_checked():
 @pytest.mark.parametrize(
     ("scope", "operations", "state"),
     [
-        (facts.LOCK_EXCLUSIVE, doctor.OPERATIONS, OK),
-        (facts.LOCK_LOCAL, doctor.OPERATIONS, OK),
-        (facts.LOCK_REFUSED, doctor.OPERATIONS, FAILED),
+        (facts.LOCK_EXCLUSIVE, ALL, OK),
+        (facts.LOCK_LOCAL, ALL, OK),
+        (facts.LOCK_REFUSED, ALL, FAILED),
         (facts.LOCK_REFUSED, ("rename_host",), OK),
-        (None, doctor.OPERATIONS, NOT_CHECKED),
+        (None, ALL, NOT_CHECKED),
     ],
 )
 def test_the_lock_of_the_database(scope, operations, state):
@@ -415,3 +417,11 @@ def test_the_table_begins_with_what_failed_and_folds_what_is_alike():
     assert any(line.startswith("accepted     ceph_caps") for line in lines)
     assert lines[-1].endswith(f"{20} failed, {40} not checked")
     assert len(lines) < 60
+
+
+def test_rights_of_an_operation_that_declares_none_are_not_checked():
+    databases = dataclasses.replace(DATABASES, undeclared=["throw_away"])
+    found = judged(databases=databases)["api", "database_rights"]
+    assert (found.state, "throw_away" in found.seen) == (NOT_CHECKED, True)
+    missing = dataclasses.replace(databases, databases=[database(grants=[grant(allowed=False)])])
+    assert judged(databases=missing)["api", "database_rights"].state == FAILED

@@ -31,7 +31,8 @@ class Leases(DeclaredTable):
     """Two columns of names, of which a row may have one."""
 
     text = Text("`leases.host`", "databases", "each row", "the same rows")
-    codes = ("SG301", "SG310")
+    codes = ("SG310", "SG301")
+    unread_code = "SG301"
     noun = "lease"
 
 

@@ -24,6 +24,9 @@ ENTRY = Entry(
         "no source": Refusal(
             NAME, "value of doctor_sources must be one or more of", extra={"doctor_sources": ["clouds"]}
         ),
+        "no operation": Refusal(
+            NAME, "value of doctor_operations must be one or more of", extra={"doctor_operations": ["throw_away"]}
+        ),
         "no number": Refusal(NAME, NO_NUMBER, extra={"doctor_free_mb": "some"}),
     },
 )

@@ -32,7 +32,11 @@ def options(name):
 
 
 def test_every_playbook_has_an_entry_and_every_entry_a_playbook():
-    assert {path.stem for path in (ROOT / "playbooks").glob("*.yml")} == set(entries())
+    there = {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
+    assert there == set(entries()), (
+        f"write tests/unit/playbooks/NAME.py for {sorted(there - set(entries()))} (resize_server.py is one to copy), "
+        f"and remove the file of {sorted(set(entries()) - there)}"
+    )
 
 
 @pytest.mark.parametrize("name", entries())
@@ -47,4 +51,9 @@ def test_an_entry_says_how_a_job_ends_and_how_one_is_refused(name):
 def test_every_name_of_a_host_that_an_operator_types_is_tried_with_wrong_ones(name):
     typed = {key for key, option in options(name).items() if option["type"] in ("str", "list", "raw")}
     named = {key for key in typed if key.endswith(("_host", "_hosts"))} - IN_THE_INVENTORY
-    assert named <= set(entries()[name].hosts)
+    missing = sorted(named - set(entries()[name].hosts))
+    assert not missing, (
+        f"{', '.join(missing)}: an option of roles/{name} that ends in _host or _hosts is taken for a name in Nova. "
+        f"Add it to ENTRY.hosts in tests/unit/playbooks/{name}.py (drain_host.py is one to copy), so that it is tried "
+        "with wrong names; or to IN_THE_INVENTORY in this file if it names hosts of the inventory"
+    )

@@ -95,11 +95,10 @@ def set_service_status(
     where someone has disabled or enabled it meanwhile, :class:`ApiError` also where it is not as wanted afterwards.
     """
     wanted = (status, reason if status == "disabled" else None)
+    body: Json = {"status": status, **({"disabled_reason": wanted[1]} if wanted[1] else {})}
     service = get_service(connection, service_id)
     found = (service.status, service.disabled_reason)
-    if found == wanted:
-        return service
-    if leaving is not None and found != leaving:
+    if leaving is not None and found != leaving and not _matches(service, body):
         raise Conflict(
             f"the compute service of {service.host} was changed by another user: it is {_status(found)}, expected "
             f"{_status(leaving)}. Set it back, or to {_status(wanted)}",
@@ -107,14 +106,7 @@ def set_service_status(
             expected=leaving,
             found=found,
         )
-    body = {"status": status}
-    if wanted[1]:
-        body["disabled_reason"] = wanted[1]
-    http.call(connection, http.COMPUTE, "PUT", f"/os-services/{service_id}", UPDATE, body=body)
-    service = get_service(connection, service_id)
-    if (service.status, service.disabled_reason) != wanted:
-        raise ApiError(f"compute service {service_id} is {service.status} ({service.disabled_reason}), not {status}")
-    return service
+    return _set_service(connection, service, body)
 
 
 def _status(status: Status) -> str:
@@ -126,7 +118,8 @@ def hold_down(connection: t.Any, host: str, reason: str) -> facts.ApiService:
 
     Raises :class:`ApiError` where there is no such service, or it is not so afterwards.
     """
-    return _set_service(connection, host, {"status": "disabled", "disabled_reason": reason, "forced_down": True})
+    body = {"status": "disabled", "disabled_reason": reason, "forced_down": True}
+    return _set_service(connection, _service_of_host(connection, host), body)
 
 
 def give_back(connection: t.Any, host: str, before: t.Mapping[str, t.Any]) -> facts.ApiService:
@@ -134,28 +127,35 @@ def give_back(connection: t.Any, host: str, before: t.Mapping[str, t.Any]) -> fa
     body: Json = {"status": before["status"], "forced_down": bool(before["forced_down"])}
     if before["status"] == "disabled" and before.get("reason"):
         body["disabled_reason"] = before["reason"]
-    return _set_service(connection, host, body)
+    return _set_service(connection, _service_of_host(connection, host), body)
 
 
-def _set_service(connection: t.Any, host: str, body: Json) -> facts.ApiService:
+def _service_of_host(connection: t.Any, host: str) -> facts.ApiService:
     service = find_service(connection, host)
     if service is None:
         raise ApiError(f"no compute service of {host}")
-    if _matches(service, body):
-        return service
-    http.call(connection, http.COMPUTE, "PUT", f"/os-services/{service.id}", UPDATE, body=body)
-    service = find_service(connection, host)
-    if service is None or not _matches(service, body):
-        raise ApiError(f"compute service of {host} has changed since it was set: {service}")
     return service
 
 
+def _set_service(connection: t.Any, service: facts.ApiService, body: Json) -> facts.ApiService:
+    """Set a service as ``body`` says, unless it is so already, and return it as read back."""
+    if _matches(service, body):
+        return service
+    http.call(connection, http.COMPUTE, "PUT", f"/os-services/{service.id}", UPDATE, body=body)
+    after = get_service(connection, service.id)
+    if not _matches(after, body):
+        raise ApiError(
+            f"compute service of {after.host} ({after.id}) is not as requested ({body}): it is {after.status}, "
+            f"disabled_reason={after.disabled_reason}, forced_down={after.forced_down}"
+        )
+    return after
+
+
 def _matches(service: facts.ApiService, body: Json) -> bool:
-    return (service.status, service.forced_down, service.disabled_reason) == (
-        body["status"],
-        body["forced_down"],
-        body.get("disabled_reason"),
-    )
+    """Whether a service is as a body says: status and reason, and whether it is forced down if the body says that."""
+    if service.forced_down != body.get("forced_down", service.forced_down):
+        return False
+    return (service.status, service.disabled_reason) == (body["status"], body.get("disabled_reason"))
 
 
 def delete_service(connection: t.Any, service_id: str) -> None:

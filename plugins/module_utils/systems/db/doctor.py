@@ -29,15 +29,25 @@ try:
 except ImportError:
     SQLALCHEMY = False  # reported by the action, see systems/db/engine.py
 
-#: Operations that read all that an audit reads.
+#: Operations that read all that an audit reads, and those that use no database. Of any other one, what it declares
+#: itself (``RIGHTS`` of :class:`operations.planned.Planned`) says which rights it needs.
 _READERS = ("audit", "rename_host", "return_host", "repair_links")
+_APIS_ONLY = ("evacuate_host", "drain_host", "migrate_server")
+#: Rights in databases, by the playbook that needs them.
+Declared = t.Mapping[str, t.Sequence[schema.Grantable]]
 
 
-def wanted(operations: t.Collection[str], neutron: bool) -> t.List[schema.Grantable]:
+def undeclared(operations: t.Iterable[str], declared: Declared) -> t.List[str]:
+    """Return the operations of which nothing says which rights they need: to be ready for them is not known."""
+    return sorted(set(operations) - set(_READERS) - set(_APIS_ONLY) - set(declared))
+
+
+def wanted(operations: t.Collection[str], neutron: bool, declared: Declared) -> t.List[schema.Grantable]:
     """Return the rights that these operations need: those of docs/database-grants.md, or some of them.
 
-    ``neutron``: whether its database is one of them. The action C(lock) is what a repair of links does to the rows that
-    a link is to lead to: each server has its own opinion on which right that takes.
+    ``declared``: what planned operations say of themselves. ``neutron``: whether its database is one of them. The
+    action C(lock) is what a repair of links does to the rows that a link is to lead to: each server has its own opinion
+    on which right that takes.
     """
     found: t.List[schema.Grantable] = []
     if set(operations) & set(_READERS):
@@ -49,13 +59,14 @@ def wanted(operations: t.Collection[str], neutron: bool) -> t.List[schema.Granta
         found += [schema.Grantable(schema.CELL, name, cols, "update") for name, cols in schema.LINK_UPDATES.items()]
         targets = dict.fromkeys(schema.LINK_TARGETS.values())
         found += [schema.Grantable(schema.CELL, name, schema.LOCKS[name], "lock") for name in targets]
-    if "resize_server" in operations:
-        found += list(schema.SPEC_GRANTS)
+    found += [right for name in operations for right in declared.get(name, ())]
     kinds = (schema.CELL, schema.API, *((schema.NEUTRON,) if neutron and "rename_host" in operations else ()))
     return list(dict.fromkeys(right for right in found if right.kind in kinds))
 
 
-def read_databases_state(options: t.Mapping[str, t.Any], operations: t.Collection[str]) -> DatabasesState:
+def read_databases_state(
+    options: t.Mapping[str, t.Any], operations: t.Collection[str], declared: Declared
+) -> DatabasesState:
     """Ask every database. Never raises for one that fails."""
     given = nova.DatabaseOptions.of(options)
     problem: t.Optional[str] = None
@@ -64,17 +75,19 @@ def read_databases_state(options: t.Mapping[str, t.Any], operations: t.Collectio
         cells = nova.list_cells(given)
     except StackguardError as error:
         problem = error.message
-    found = [_database(given, "api", given.nova_api_db_url, None, operations)] if given.nova_api_db_url else []
-    found += [_database(given, cell.database, cell.url, cell.problem, operations) for cell in cells]
+    rights = wanted(operations, True, declared)
+    found = [_database(given, "api", given.nova_api_db_url, None, rights)] if given.nova_api_db_url else []
+    found += [_database(given, cell.database, cell.url, cell.problem, rights) for cell in cells]
     if given.neutron_db_url:
-        found.append(_database(given, "neutron", given.neutron_db_url, None, operations))
+        found.append(_database(given, "neutron", given.neutron_db_url, None, rights))
     lock, reason = None, "nova_api_db_url is not set"
     if given.nova_api_db_url:
         try:
             lock = nova.probe_lock(given)
         except StackguardError as error:
             reason = error.message
-    return DatabasesState(found, problem, lock, reason, bool(given.neutron_db_url))
+    unknown = undeclared(operations, declared)
+    return DatabasesState(found, problem, lock, reason, unknown, bool(given.neutron_db_url))
 
 
 def _database(
@@ -82,7 +95,7 @@ def _database(
     name: str,
     url: t.Optional[str],
     problem: t.Optional[str],
-    operations: t.Collection[str],
+    rights: t.Sequence[schema.Grantable],
 ) -> DatabaseState:
     if url is None:
         return DatabaseState(name, problem=problem or "there is no URL of it")
@@ -91,9 +104,9 @@ def _database(
     except StackguardError as error:
         return DatabaseState(name, urls.location(url), problem=error.message)
     kind = name.partition(":")[0]
-    rights = [right for right in wanted(operations, True) if right.kind == kind]
+    here = [(name, right.table, right.columns, right.action) for right in rights if right.kind == kind]
     try:
-        grants = nova.probe_grants(given, [(name, right.table, right.columns, right.action) for right in rights])
+        grants = nova.probe_grants(given, here)
     except StackguardError as error:
         return dataclasses.replace(state, problem=error.message)
     return dataclasses.replace(state, grants=grants)
