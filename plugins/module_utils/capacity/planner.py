@@ -17,12 +17,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest, Reason
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
-    AFFINITY,
-    ANTI_AFFINITY,
     Destination,
-    Guest,
-    Reason,
     demand_mib,
     refused_by_scheduler,
     take_pages,
@@ -39,6 +36,9 @@ PASSABLE = tuple(code for code, entry in CATALOGUE.items() if entry.of_destinati
 #: this many refusals the planner stops: the scheduler has a reason that is not among the facts.
 ATTEMPTS = 3
 REFUSALS = 20
+
+#: Policies of server groups; the soft ones bind nobody.
+AFFINITY, ANTI_AFFINITY = "affinity", "anti-affinity"
 
 #: By guest, the hosts on which it failed, and why.
 Tried = t.Mapping[str, t.Mapping[str, str]]

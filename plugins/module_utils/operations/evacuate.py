@@ -28,12 +28,12 @@ import json
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement, planner
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import unguarded
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
     IncomingServer,
     by_nova_name,
     in_transit,
     merge_sent,
-    unguarded,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, storage

@@ -16,11 +16,8 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
-    SMALL_PAGE,
-    IncomingServer,
-    of_flavor,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import SMALL_PAGE, of_flavor
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment, Tried
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation as checks
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, storage

@@ -10,7 +10,8 @@ import dataclasses
 import typing as t
 import uuid as uuids
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import SMALL_PAGE, IncomingServer
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import SMALL_PAGE
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.moves import Evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError

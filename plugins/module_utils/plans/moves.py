@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, ApiService
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, Change, Plan, Step

@@ -18,7 +18,7 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import STATUSES
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import STATUSES
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignment
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer

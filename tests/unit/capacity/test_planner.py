@@ -17,12 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import planner
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
-    Destination,
-    Guest,
-    Reason,
-    take_pages,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest, Reason
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Destination, take_pages
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NumaCell, ServerGroup
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 

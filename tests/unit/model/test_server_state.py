@@ -10,7 +10,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import leaving_guests, measured
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, server_state
 
 SERVER = facts.ApiServer("a", "a", "p", "ACTIVE", "compute1", "compute1", None, None, None, "az1")
@@ -44,7 +44,7 @@ FAILED = {"action": "evacuate", "message": "Error"}
     ],
 )
 def test_what_its_owner_stopped_is_known_as_stopped_after_a_failed_evacuation_too(changes, actions, before):
-    assert measured.power_before(dataclasses.replace(SERVER, **changes), actions) == before
+    assert leaving_guests.power_before(dataclasses.replace(SERVER, **changes), actions) == before
 
 
 @pytest.mark.parametrize(

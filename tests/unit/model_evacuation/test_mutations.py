@@ -14,7 +14,7 @@ import inspect
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured, planner
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import leaving_guests, planner
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation, return_host
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, fencing, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import fence_proof, server_state
@@ -268,7 +268,7 @@ def a_cloud_without_images_fails_at_the_guard(patch):
 
 def a_pin_counts_that_holds_nothing(patch):
     """D9: a server is pinned to a zone that no aggregate carries."""
-    patch.put(measured._Zones, "of", lambda self, server: server.pinned_availability_zone or self._zone)
+    patch.put(leaving_guests._Zones, "of", lambda self, server: server.pinned_availability_zone or self._zone)
 
 
 def a_host_in_repair_counts(patch):

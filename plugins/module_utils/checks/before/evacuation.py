@@ -14,14 +14,12 @@ import collections
 import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest, Reason, guests
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
     Destination,
-    Guest,
     IncomingServer,
-    Reason,
     by_nova_name,
     destinations,
-    guests,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments, Tried, assign
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation_servers

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.in_flight import MASAKARI
 from ansible_collections.stackguard.nova.plugins.module_utils.model import server_state

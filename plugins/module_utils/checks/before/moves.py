@@ -15,15 +15,17 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
-    Destination,
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import (
     Guest,
-    IncomingServer,
     Reason,
-    by_nova_name,
-    destinations,
     guest_of,
     in_order,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
+    Destination,
+    IncomingServer,
+    by_nova_name,
+    destinations,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import (
     PASSABLE,

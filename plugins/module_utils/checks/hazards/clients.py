@@ -17,7 +17,8 @@ import dataclasses
 import functools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest, by_nova_name
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import by_nova_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,

@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import Guest
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import (
     Client,

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
     RUNNING,
     Destination,
-    Guest,
     by_nova_name,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import Assignments, Unassigned

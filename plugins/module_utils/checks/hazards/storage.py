@@ -13,12 +13,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import (
-    RUNNING,
-    Guest,
-    by_nova_name,
-    images_of,
-)
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import Guest, images_of
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING, by_nova_name
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients, fencing
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import (
     Client,

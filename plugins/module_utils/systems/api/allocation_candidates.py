@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import leaving_guests
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http, resource_providers
 
@@ -43,7 +43,7 @@ def candidates_query(amounts: t.Mapping[str, int], specs: t.Mapping[str, str]) -
     Groups with a word instead of a number are left out: the answer is wider then, and the scheduler has the last word.
     """
     query = {"resources": _amounts(amounts), **_traits("", specs)}
-    groups = {suffix: held for suffix, held in measured.granular(specs).items() if suffix.isdigit()}
+    groups = {suffix: held for suffix, held in leaving_guests.granular(specs).items() if suffix.isdigit()}
     for suffix, held in groups.items():
         query.update({f"resources{suffix}": _amounts(held), **_traits(suffix, specs)})
     return {**query, **({"group_policy": specs.get("group_policy", "none")} if groups else {})}
@@ -52,7 +52,7 @@ def candidates_query(amounts: t.Mapping[str, int], specs: t.Mapping[str, str]) -
 def zone_query(flavor: facts.ServerFlavor, root: bool, aggregates: t.Sequence[str]) -> t.Dict[str, str]:
     """Return what to ask placement for. Never more than the scheduler would: what fits is never said not to fit."""
     specs = flavor.extra_specs or {}
-    amounts = measured.of_flavor(flavor, root)
+    amounts = leaving_guests.of_flavor(flavor, root)
     if specs.get("hw:cpu_policy") in ("dedicated", "mixed"):
         amounts.pop("VCPU", None)
     for name, value in specs.items():

@@ -10,7 +10,7 @@ import dataclasses
 import datetime
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured, placement
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import leaving_guests, placement
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
@@ -191,9 +191,9 @@ def _offers(
             continue
         specs = server.flavor.extra_specs or {}
         amounts = needs.get(server.id)
-        if not amounts or measured.granular(specs):
+        if not amounts or leaving_guests.granular(specs):
             # What is allocated does not say which of it belongs to which group.
-            amounts = measured.of_flavor(server.flavor, bool(server.image))
+            amounts = leaving_guests.of_flavor(server.flavor, bool(server.image))
         params = allocation_candidates.scheduled(allocation_candidates.candidates_query(amounts, specs))
         key = repr(sorted(params.items()))
         queries[key] = params

@@ -11,7 +11,8 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer, expected_images
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import expected_images
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.planner import why_not
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import storage

@@ -10,7 +10,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import leaving_guests, measured
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import IncomingServer
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
@@ -398,6 +398,6 @@ def test_one_tenants_unconfirmed_resize_keeps_nobody_else_on_the_dead_host(statu
 def test_servers_that_boot_from_volumes_go_without_guards_and_are_named():
     some = scene().server(1, image="", volumes=["volume-1"], name="web").at(3, rbd=disks(image(f"{TWO}_disk")))
     decision = decide(some)
-    assert measured.unguarded(decision.guests) == ["web"]
+    assert leaving_guests.unguarded(decision.guests) == ["web"]
     assert set(places(some)) == {ONE, TWO}
-    assert measured.unguarded(decide(scene()).guests) == []
+    assert leaving_guests.unguarded(decide(scene()).guests) == []

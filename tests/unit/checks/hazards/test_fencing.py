@@ -10,7 +10,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import guests
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity.leaving_guests import guests
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import evacuation
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import fencing
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.clients import EvidenceElsewhere

@@ -10,7 +10,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.stackguard.nova.plugins.module_utils.capacity import measured
+from ansible_collections.stackguard.nova.plugins.module_utils.capacity import leaving_guests
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import (
@@ -141,7 +141,7 @@ def test_numbered_groups_and_overrides_are_asked_of_placement_as_the_scheduler_w
         2, 1024, 10, 0, 0, "m1", {"resources:VCPU": "0", "resources:CUSTOM_FPGA": "1", "resources1:VGPU": "1"}
     )
     specs = {**flavor.extra_specs, "trait1:CUSTOM_A100": "required", "trait:HW_CPU_X86_AVX": "required"}
-    amounts = measured.of_flavor(flavor, root=True)
+    amounts = leaving_guests.of_flavor(flavor, root=True)
     assert allocation_candidates.candidates_query(amounts, specs) == {
         "resources": "CUSTOM_FPGA:1,DISK_GB:10,MEMORY_MB:1024",
         "required": "HW_CPU_X86_AVX",
@@ -149,7 +149,7 @@ def test_numbered_groups_and_overrides_are_asked_of_placement_as_the_scheduler_w
         "required1": "CUSTOM_A100",
         "group_policy": "none",
     }
-    assert measured.taken_by(flavor, root=True)["VGPU"] == 1
+    assert leaving_guests.taken_by(flavor, root=True)["VGPU"] == 1
 
 
 def test_a_host_that_was_enabled_a_moment_ago_is_no_destination_yet(cloud):
