@@ -25,7 +25,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, lifecycle, run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import ARGUMENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_options import (
+    ARGUMENTS,
+    expression_problem,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
@@ -212,7 +215,7 @@ def _problem(args: Result) -> t.Optional[str]:
         return f"fence={fence} needs {', '.join(lacking)}"
     least = {"measured_for": 1, "server_timeout": 1, "max_rounds": 1, "proof_max_age": 5, "death_timeout": 1}
     small = [f"{name} must be {number} or more" for name, number in least.items() if args[name] < number]
-    return "; ".join(small) or None
+    return "; ".join(small) or expression_problem(args)
 
 
 def _person(task_vars: t.Mapping[str, t.Any]) -> str:

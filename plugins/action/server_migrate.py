@@ -74,7 +74,7 @@ class ActionModule(JournaledRun):
             evacuation_options.check_numbers(args, _LEAST)
         except evacuation_options.OptionError as error:
             return str(error)
-        return None
+        return evacuation_options.expression_problem(args)
 
     def _mine(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
         # A run that is killed leaves its directory: the next one removes it.

@@ -74,6 +74,9 @@ class ActionModule(ActionBase):
             return {"failed": True, "changed": False, "msg": str(error)}
 
     def _pin(self, args: t.Dict[str, t.Any]) -> t.Dict[str, t.Any]:
+        problem = evacuation_options.expression_problem(args)
+        if problem is not None:
+            raise StackguardError(problem)
         restore = _restore(args["restore"])
         return pin_zones.PinRun(
             state=state_of(self, args["state_dir"], self._task_vars),

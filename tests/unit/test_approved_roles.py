@@ -21,7 +21,7 @@ ROLES = {
 }
 PUBLISHED_BY_THE_MODULE = {"evacuate_host"}
 #: Roles that change nothing, and the tasks that the roles of planned operations share.
-OTHERS = {"audit", "doctor", "explain", "refuse", "planned_operation"}
+OTHERS = {"audit", "doctor", "explain", "findings", "refuse", "planned_operation"}
 SHARED = "planned_operation"
 
 

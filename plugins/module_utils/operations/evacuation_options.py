@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model import approval
+from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, selection
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiServer, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fence_proof import Fence
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.catalogue import FENCES
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Override
+from ansible_collections.stackguard.nova.plugins.module_utils.model.record_shapes import shape_of
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import (
     RESETS,
     TARGET_STATES,
     EvacuationRequest,
 )
 
-try:
-    import jmespath
-except ImportError:
-    JMESPATH = False
-else:
-    JMESPATH = True
+#: What an expression of an operator selects from.
+SERVER = shape_of(ApiServer, "a server")
 
 ACTIONS = ("apply", "resume", "status", "abort")
 
@@ -146,15 +143,34 @@ def chosen_servers(given: t.Any, servers: t.Sequence[ApiServer], where: str = "t
     if given in (None, "", []):
         return None
     if isinstance(given, str):
-        found = _search("servers", given, [to_plain(server) for server in servers])
-        if not isinstance(found, list) or not all(isinstance(item, dict) and "id" in item for item in found):
-            raise OptionError(f"servers: {given!r} is not a selection of servers")
+        try:
+            found = selection.compiled(given).records([to_plain(server) for server in servers], SERVER, "id")
+        except selection.SelectionError as error:
+            raise OptionError(f"servers: {error}") from error
         if not found:
             raise OptionError(f"servers: {given!r} matches no server of {where}")
-        return [str(item["id"]) for item in found]
+        return found
     if not isinstance(given, (list, tuple)):
         raise OptionError(f"servers: {given!r} is neither a list of names or uuids nor a JMESPath filter")
     return [_uuid_of(str(word), servers, where) for word in given]
+
+
+def expression_problem(args: t.Mapping[str, t.Any]) -> t.Optional[str]:
+    """Return what is wrong with the expressions among the options, before any system is asked; None: nothing."""
+    given, order, query = (args.get(name) for name in ("servers", "order", "power_state_query"))
+    option = "servers"
+    try:
+        if isinstance(given, str) and given:
+            selection.compiled(given).must_select(SERVER, "id")
+        option = "order"
+        if order:
+            selection.compiled(order).result(SERVER)
+        option = "power_state_query"
+        if query:
+            selection.compiled(query)
+    except selection.SelectionError as error:
+        return f"{option}: {error}"
+    return None
 
 
 def _uuid_of(word: str, servers: t.Sequence[ApiServer], where: str) -> str:
@@ -172,7 +188,12 @@ def ordered_servers(expression: t.Optional[str], servers: t.Sequence[ApiServer])
     """
     if not expression:
         return []
-    keys = {server.id: _key(_search("order", expression, to_plain(server))) for server in servers}
+    try:
+        order = selection.compiled(expression)
+        order.result(SERVER)
+        keys = {server.id: _key(order.search(to_plain(server))) for server in servers}
+    except selection.SelectionError as error:
+        raise OptionError(f"order: {error}") from error
     return [uuid for uuid, key in sorted(keys.items(), key=lambda item: (item[1] or (), item[0])) if key is not None]
 
 
@@ -183,14 +204,3 @@ def _key(value: t.Any) -> t.Optional[t.Tuple[int, float, str]]:
         return 0, float(value), ""
     except ValueError:
         return 1, 0.0, str(value)
-
-
-def _search(option: str, expression: str, data: t.Any) -> t.Any:
-    if not JMESPATH:
-        raise OptionError("the Python library jmespath is not installed on the controller")
-    try:
-        return jmespath.search(expression, data)
-    except jmespath.exceptions.JMESPathError as error:
-        # The library says the expression again, as it is: not to a terminal.
-        reason = str(error).partition("\n")[0].encode("unicode_escape").decode()
-        raise OptionError(f"{option}: {expression!r} is not a JMESPath expression: {reason}") from error

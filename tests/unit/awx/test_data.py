@@ -26,7 +26,7 @@ KINDS = {"machine", "openstack", "databases", "fence"}
 THROUGH = {"stackguard_awx_overrides": "stackguard_overrides"}
 #: What each kind of answer can be taken as. Lists are given as text with commas between, or chosen from.
 #: Playbooks that change nothing, with and without check mode.
-READ_ONLY = {"audit.yml", "doctor.yml", "explain.yml"}
+READ_ONLY = {"audit.yml", "doctor.yml", "explain.yml", "findings.yml"}
 TYPES_TAKEN = {
     "text": {"str", "raw", "list"},
     "multiplechoice": {"str", "bool"},

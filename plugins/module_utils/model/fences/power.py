@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model import selection
 from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence import (
     MACHINE,
     Answers,
@@ -21,13 +22,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.fences.fence
     source_of,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.task_results import ended_well, why
-
-try:
-    import jmespath
-except ImportError:
-    JMESPATH = False
-else:
-    JMESPATH = True
 
 #: Keys under which modules give a machine's power state (Redfish: PowerState; others: power_state).
 _STATE_KEY = re.compile(r"power_?state", re.IGNORECASE)
@@ -71,12 +65,10 @@ def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -
     """Return the power state in a module's result. Raises :class:`ProofError` unless exactly one resource matches."""
     query, pattern = options.get("power_state_query"), options.get("power_off")
     if query:
-        if not JMESPATH:
-            raise ProofError("the Python library jmespath is not installed on the controller")
         try:
-            found = jmespath.search(query, dict(result))
-        except jmespath.exceptions.JMESPathError as error:
-            raise ProofError(f"{query!r} is not a JMESPath expression") from error
+            found = selection.compiled(query).search(dict(result))
+        except selection.SelectionError as error:
+            raise ProofError(f"power_state_query: {error}") from error
         states = [str(item) for item in (found if isinstance(found, list) else [found]) if item is not None]
     else:
         states = list(_states(result))
