@@ -59,8 +59,8 @@ options:
     default: never
     choices: [never, found]
     description:
-      - V(never) fails only if the report cannot answer. V(found) also fails if the query selects anything, if the report
-        leaves one of the codes unchecked, or if no finding is about one of O(hosts).
+      - V(never) fails only if the report cannot answer. V(found) also fails if the query selects anything, if the
+        report leaves one of the codes unchecked, or if no finding is about one of O(hosts).
   max_age_minutes:
     type: int
     default: 0

@@ -67,7 +67,7 @@ class Query:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a report says. ``undecided``: its unchecked items about the codes; ``unnamed``: hosts that it never names."""
+    """What a report says. ``undecided``: its unchecked items of the codes; ``unnamed``: hosts that no finding names."""
 
     result: t.Any
     findings: bool
@@ -93,6 +93,19 @@ def _choices(names: t.Iterable[str]) -> Scalar:
     return Scalar(frozenset({STRING}), tuple(names))
 
 
+def _remedies_shape() -> Fields:
+    about = Fields("the object", {"kind": _choices(KINDS), "id": TEXT})
+    step: t.Dict[str, Shape] = {
+        "code": _choices(CATALOGUE),
+        "severity": _choices(SEVERITIES),
+        "remedy": TEXT,
+        "objects": Listing(about),
+    }
+    later = Fields("a step", {**step, "until": Listing(TEXT), "because": TEXT})
+    names = dict.fromkeys(("names", "keep_stopped"), Listing(TEXT))
+    return Fields("a host", {**names, "steps": Listing(Fields("a step", step)), "put_off": Listing(later)})
+
+
 def _report_shape() -> Fields:
     subject = t.cast(Fields, shape_of(Subject, "the object"))
     found = t.cast(Fields, shape_of(Finding, "a finding"))
@@ -111,7 +124,7 @@ def _report_shape() -> Fields:
             "findings": Listing(Fields("a finding", {**found.fields, **more, **code})),
             "unchecked": Listing(Fields("an unchecked item", {**unchecked.fields, **code})),
             "counts": Keys("counts", COUNT),
-            "remedies": Listing(ANYTHING),
+            "remedies": Listing(_remedies_shape()),
         },
     )
 
@@ -126,7 +139,7 @@ def query_of(
 ) -> Query:
     """Return a query as it is typed. Raises :class:`QueryError`, before any report is read."""
     try:
-        known = tuple(codes.code_of(code) for code in given_codes)
+        known = tuple(codes.code_of(code) for code in given_codes if code.strip())
         if expression:
             selection.compiled(expression).result(REPORT)
     except codes.NoCodeError as error:
@@ -180,7 +193,7 @@ def answer(report: Json, query: Query) -> Answer:
     try:
         asked = selection.compiled(query.expression)
         # The keys of the whole report: what the filters left over may have fewer.
-        asked.result(observed(REPORT, [{**dict.fromkeys(REPORT.fields), **report}]))
+        asked.result(observed(REPORT, [report]))
         result = asked.search(narrowed)
     except selection.SelectionError as error:
         raise QueryError(f"findings_query: {error}") from error
@@ -240,8 +253,9 @@ def _printable(text: str) -> str:
 
 def message(found: Answer, report: Json) -> str:
     """Return the outcome in a sentence or a few."""
-    what = count(found.number, "finding" if found.findings else "entry", *(() if found.findings else ("entries",)))
-    parts = [f"The report of {report['generated_at']} (verdict {report['verdict']}) has {what} that the query selects."]
+    entries = f"{found.number} {'entry' if found.number == 1 else 'entries'}"
+    what = count(found.number, "finding") if found.findings else entries
+    parts = [f"The query selects {what} of the report of {report['generated_at']} (verdict {report['verdict']})."]
     if found.undecided:
         listed = ", ".join(sorted({str(item["code"]) for item in found.undecided})[:8])
         parts.append(f"It leaves {count(len(found.undecided), 'item')} unchecked ({listed}): these are not decided.")

@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A saved report answers what is asked, and what it does not decide is never taken for none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import findings_query as queries
+
+SUBJECT = findings.Subject("instance", "u1", "web1", "compute1")
+DESTROYS = findings.finding("SG113", SUBJECT, {"host": "compute1", "domains": [{"uuid": "u1"}]}, "Do not start it.")
+UNPINNED = findings.finding(
+    "SG401", findings.Subject("instance", "u2", "\x1b[31mdb", "compute2"), {"zone": "az1"}, "Pin it."
+)
+UNCHECKED = findings.Unchecked("SG501", "all", "the hosts were not read")
+
+
+def report(*items, unchecked=(), **more):
+    made = findings.report(findings.Checked(items, unchecked), "2026-11-21T02:10:44Z", 2, 2)
+    return queries.report_of(json.dumps({**made, **more}))
+
+
+REPORT = report(
+    DESTROYS, UNPINNED, unchecked=(UNCHECKED,), remedies=[{"names": ["inv1", "compute1"], "keep_stopped": []}]
+)
+
+
+def asked(given=REPORT, codes=(), severities=(), hosts=(), expression=""):
+    return queries.answer(given, queries.query_of(codes, severities, hosts, expression))
+
+
+@pytest.mark.parametrize(
+    ("given", "codes"),
+    [
+        ({}, ["SG113", "SG401"]),
+        ({"codes": ["113"]}, ["SG113"]),
+        ({"codes": ["unpinned-server"]}, ["SG401"]),
+        ({"severities": ["blocker"]}, ["SG113"]),
+        ({"hosts": ["COMPUTE2"]}, ["SG401"]),
+        ({"hosts": ["inv1"]}, ["SG113"]),
+        ({"hosts": ["compute2"], "severities": ["blocker"]}, []),
+        ({"expression": "findings[?object.host=='compute1']"}, ["SG113"]),
+        ({"expression": "findings", "codes": ["SG401"]}, ["SG401"]),
+        ({"expression": "findings[?evidence.zone=='az1']"}, ["SG401"]),
+    ],
+)
+def test_it_selects_the_findings_that_are_asked_for(given, codes):
+    assert [item["code"] for item in asked(**given).result] == codes
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"codes": ["SG1113"]}, "findings_codes: 'SG1113' is no code of a finding. The nearest are SG113"),
+        ({"severities": ["blockers"]}, "findings_severities: 'blockers' is none of blocker, warning, info"),
+        ({"expression": "findings[?sverity=='blocker']"}, "a finding has no field 'sverity': did you mean severity?"),
+        ({"expression": "findings[?severity=='blocked']"}, "'blocked' is none of its values: blocker"),
+        ({"expression": "findings[?code=='SG133']"}, "'SG133' is none of its values"),
+        ({"expression": "findings[?object.kind=='server']"}, "'server' is none of its values"),
+        ({"expression": "finding"}, "the report has no field 'finding': did you mean findings?"),
+        ({"expression": "remedies[].name"}, "a host has no field 'name': did you mean names?"),
+        ({"expression": "findings[?evidence.zon=='az1']"}, "the evidence has no field 'zon': did you mean zone?"),
+        ({"expression": "findings[].evidence.domains[].uid"}, "no field 'uid': did you mean uuid?"),
+        ({"expression": "counts.blockers"}, "counts has no field 'blockers'"),
+    ],
+)
+def test_a_query_that_can_only_be_empty_is_refused(given, words):
+    with pytest.raises(queries.QueryError) as raised:
+        asked(**given)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "it is no JSON"),
+        ("[]", "it is no JSON object"),
+        ('{"verdict": "pass"}', "it has no schema, generated_at, findings, unchecked, counts"),
+        (json.dumps({**REPORT, "schema": 2}), "its schema is 2, and this version reads 1"),
+        (json.dumps({**REPORT, "findings": {}}), "findings is no list"),
+        (json.dumps({**REPORT, "findings": [{"code": "SG113"}]}), "a finding has no object"),
+    ],
+)
+def test_what_is_no_report_is_no_empty_answer(text, words):
+    with pytest.raises(queries.QueryError) as raised:
+        queries.report_of(text)
+    assert words in str(raised.value)
+
+
+def test_a_gate_is_green_only_if_nothing_is_found_and_all_of_it_is_decided():
+    clean = asked(report(UNPINNED), codes=["SG113"])
+    assert not clean.found and not clean.fails(queries.FOUND)
+    assert asked(codes=["SG113"]).fails(queries.FOUND), "found"
+    assert asked(codes=["SG501"]).fails(queries.FOUND), "not decided"
+    assert not asked(report(UNPINNED, unchecked=(UNCHECKED,)), codes=["SG113"]).fails(queries.FOUND), "another code"
+    unnamed = asked(report(UNPINNED), codes=["SG113"], hosts=["compute9"])
+    assert unnamed.unnamed == ("compute9",) and unnamed.fails(queries.FOUND), "misspelt, or without a finding"
+    refused = report(unchecked=(findings.Unchecked("SG709", "audit", "nothing was decided"),))
+    assert asked(refused).fails(queries.FOUND), "a refused run has found nothing, and decided nothing"
+    for one in (clean, unnamed, asked(), asked(codes=["SG501"])):
+        assert not one.fails(queries.NEVER)
+
+
+def test_an_expression_is_a_gate_too():
+    for expression, fails in (
+        ("findings[?severity=='blocker']", True),
+        ("findings[?severity=='info']", False),
+        ("length(findings[?severity=='blocker']) > `5`", False),
+        ("length(findings) > `1`", True),
+        ("counts.info", False),
+    ):
+        assert asked(report(DESTROYS, UNPINNED), expression=expression).fails(queries.FOUND) == fails, expression
+
+
+def test_the_answer_is_a_table_or_json_and_names_move_no_cursor():
+    table = queries.shown(asked(), queries.TABLE)
+    assert table.splitlines()[0].split() == ["code", "severity", "kind", "object", "host", "remedy"]
+    assert "SG113  blocker" in table and "\x1b" not in table
+    assert json.loads(queries.shown(asked(), queries.AS_JSON)) == REPORT["findings"]
+    hosts = asked(expression="findings[].object.host")
+    assert json.loads(queries.shown(hosts, queries.TABLE)) == ["compute1", "compute2"]
+    assert queries.shown(asked(hosts=["compute9"]), queries.TABLE) == ""
+
+
+def test_the_message_says_of_when_the_report_is_and_what_it_leaves_open():
+    told = queries.message(asked(hosts=["compute9"]), REPORT)
+    assert "0 findings of the report of 2026-11-21T02:10:44Z (verdict block)" in told
+    assert "1 item unchecked (SG501)" in told and "No finding of it is about compute9" in told
+    assert "1 entry of" in queries.message(asked(expression="counts.blocker"), REPORT)
