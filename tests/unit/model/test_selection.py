@@ -19,6 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.record_shape
     observed,
     shape_of,
 )
+from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 SERVER = shape_of(facts.ApiServer, "a server")
 
@@ -164,6 +165,12 @@ def test_the_shape_is_that_of_the_facts():
     assert set(SERVER.fields) == {field.name for field in facts.dataclasses.fields(facts.ApiServer)}
     assert isinstance(SERVER.fields["metadata"], Keys) and isinstance(SERVER.fields["flavor"], Fields)
     assert set(observed(SERVER, SERVERS).fields["metadata"].fields) == {"tier"}
+
+
+def test_the_guide_has_every_field_of_a_server_and_of_its_flavor():
+    guide = (ROOT / "docs" / "guides" / "selections.md").read_text()
+    names = [*SERVER.fields, *SERVER.fields["flavor"].fields]
+    assert [name for name in names if f"`{name}`" not in guide] == []
 
 
 FIELDS = sorted(name for name, shape in SERVER.fields.items() if shape.types == {"string"})
