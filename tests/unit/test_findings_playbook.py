@@ -46,10 +46,11 @@ def query(tmp_path, short_tmp):
     ("given", "status", "words"),
     [
         ({"findings_severities": ["blocker"]}, 0, "SG113 blocker instance web1 compute1"),
-        ({"findings_hosts": "compute1,compute2"}, 0, "The query selects 2 findings"),
+        ({"findings_hosts": "compute1, compute2"}, 0, "The query selects 2 findings"),
         ({"findings_query": "findings[].object.host"}, 0, '[ "compute1", "compute2" ]'),
         ({"findings_codes": ["SG113"], "findings_fail_if": "found"}, 2, "The query selects 1 finding"),
         ({"findings_codes": ["SG501"], "findings_fail_if": "found"}, 0, "The query selects 0 findings"),
+        ({"findings_hosts": "", "findings_codes": ""}, 0, "The query selects 2 findings"),
         ({"findings_hosts": ["compute9"], "findings_fail_if": "found"}, 2, "No finding of it is about compute9"),
         ({"findings_query": "findings[?sverity=='x']"}, 2, "at character 11: a finding has no field 'sverity'"),
         ({"findings_report": "none.json"}, 2, "none.json: No such file or directory"),

@@ -149,7 +149,8 @@ def query_of(
     wrong = [word for word in severities if word not in SEVERITIES]
     if wrong:
         raise QueryError(f"findings_severities: {wrong[0]!r} is none of {', '.join(SEVERITIES)}")
-    return Query(known, tuple(severities), tuple(hosts), expression)
+    named = tuple(host.strip() for host in hosts if host.strip())
+    return Query(known, tuple(severities), named, expression)
 
 
 def report_of(text: str) -> Json:
