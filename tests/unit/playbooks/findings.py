@@ -25,11 +25,11 @@ ENTRY = Entry(
     hosts={"findings_hosts": ("main", {})},
     ends={NAME: ("failed", NOTHING)},
     refusals={
-        "no expression": Refusal(NAME, "it is no JMESPath expression", {**ANSWERS, "findings_query": "findings[?"}),
+        "no expression": Refusal(NAME, "it is not a JMESPath expression", {**ANSWERS, "findings_query": "findings[?"}),
         "no field": Refusal(
             NAME, "a finding has no field 'sverity'", {**ANSWERS, "findings_query": "findings[].sverity"}
         ),
-        "no code": Refusal(NAME, "'SG1113' is no code of a finding", {**ANSWERS, "findings_codes": "SG1113"}),
+        "no code": Refusal(NAME, "'SG1113' is not a finding code", {**ANSWERS, "findings_codes": "SG1113"}),
         "no number": Refusal(NAME, NO_NUMBER, ANSWERS, {"findings_max_age_minutes": "soon"}),
     },
 )

@@ -57,7 +57,7 @@ def test_it_selects_the_findings_that_are_asked_for(given, codes):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"codes": ["SG1113"]}, "findings_codes: 'SG1113' is no code of a finding. The nearest are SG113"),
+        ({"codes": ["SG1113"]}, "findings_codes: 'SG1113' is not a finding code. The nearest are SG113"),
         ({"severities": ["blockers"]}, "findings_severities: 'blockers' is none of blocker, warning, info"),
         ({"expression": "findings[?sverity=='blocker']"}, "a finding has no field 'sverity': did you mean severity?"),
         ({"expression": "findings[?severity=='blocked']"}, "'blocked' is none of its values: blocker"),
