@@ -256,7 +256,11 @@ needs:
       description: With V(read_hosts), volumes whose images to find.
       type: list
       elements: str
-  sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: []}]
+    volume_readers:
+      description: With V(read_hosts), those of the readers that look for the volumes.
+      type: list
+      elements: str
+  sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: [], volume_readers: []}]
 state:
   description:
     - C(open) during the run, or if the operation stays open; C(evacuated), C(aborted), C(planned), C(clear),

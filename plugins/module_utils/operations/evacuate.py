@@ -68,6 +68,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations import 
     lifecycle,
     needs,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_readers as disk_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_record as records
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuation_round as rounds
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import (
@@ -75,6 +76,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.approve
     SHA256,
     Approver,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_readers import Home
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.evacuation_record import (
     DiskImage,
     PlannedServer,
@@ -93,7 +95,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 
 Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]
-Home = t.Tuple[str, str]
 
 FENCE, HOLD, GUARD, EVACUATE, UNGUARD = "fence", "hold_down", "guard", "evacuate", "unguard"
 #: Every step of the plan, and the method of :class:`Evacuation` that carries it out. A test holds them together.
@@ -123,6 +124,8 @@ class Scratch:
     volumes: t.List[str] = dataclasses.field(default_factory=list)
     #: Readers that were asked to open the images: (fsid, pool) as ``fsid/pool`` to inventory names, the last in use.
     readers: t.Dict[str, t.List[str]] = dataclasses.field(default_factory=dict)
+    #: Clusters whose first reader did not read all volumes: all readers open them.
+    volumes_by_all: t.List[str] = dataclasses.field(default_factory=list)
     proof: t.Optional[Json] = None
     act: bool = True
     looks_since: t.Optional[float] = None
@@ -330,25 +333,17 @@ class Evacuation:
 
     def _readers(self) -> t.Dict[Home, t.List[str]]:
         """Return, by cluster and pool, the inventory hosts that reach it, in the order in which they are asked."""
-        first = self.options["ceph_host"]
-        found: t.Dict[Home, t.List[str]] = {}
-        for home, names in storage.readers(self._bundle(), self.host).items():
-            others = [name for name in names if name != self.source]
-            if others:
-                found[home] = sorted(others, key=lambda name: (name != first, name))
-        return found
+        return disk_readers.by_home(self._bundle(), self.host, self.source, self.options["ceph_host"])
 
     def _survey(self) -> CallResult:
         """Choose who opens the images: one host for each cluster and pool that has any."""
         wanted = self._wanted_homes()
-        chosen = {
-            f"{fsid}/{pool}": names[:1] for (fsid, pool), names in self._readers().items() if (fsid, pool) in wanted
-        }
+        chosen = {disk_readers.key(home): names[:1] for home, names in self._readers().items() if home in wanted}
         self.scratch.readers = chosen
         self.scratch.phase = "abort" if self.options["action"] == lifecycle.ABORT else "judge"
         if not chosen:
             return self.advance(self.scratch, ())
-        return self._need([self._reading(only_readers=True)])
+        return self._need([self._reading(disk_readers.current(chosen))])
 
     def _wanted_homes(self) -> t.Set[Home]:
         bundle = self._bundle()
@@ -361,11 +356,15 @@ class Evacuation:
         # Without any image, volumes may still be seen; and an aborted operation has something on a blocklist.
         return homes or set(self._readers())
 
-    def _reading(self, only_readers: bool = False) -> Json:
-        readers = sorted({names[-1] for names in self.scratch.readers.values() if names})
+    def _reading(self, only: t.Optional[t.Sequence[str]] = None) -> Json:
+        """Return the reading of all hosts that matter, or of some readers ``only``."""
+        readers = disk_readers.current(self.scratch.readers)
         near = sorted({*self.scratch.near, *readers}) if self.scratch.near else None
-        hosts = readers if only_readers else near
-        return needs.read_hosts(self.scratch.uuids, readers, hosts, self.scratch.volumes)
+        volumes = disk_readers.for_volumes(self.scratch.readers, self.scratch.volumes_by_all)
+        if only is None:
+            return needs.read_hosts(self.scratch.uuids, readers, near, self.scratch.volumes, volumes)
+        asked = [name for name in volumes if name in only]
+        return needs.read_hosts(self.scratch.uuids, only, only, self.scratch.volumes, asked)
 
     def _near(self, bundle: Bundle, about: EvacuationFacts, zones: t.Sequence[t.Optional[str]]) -> t.List[str]:
         """Return the hosts that rounds read: the source, and those that answered and are in a zone of the servers."""
@@ -380,26 +379,23 @@ class Evacuation:
         return sorted({*names, *([self.source] if self.source else [])})
 
     def _another_reader(self) -> t.Optional[CallResult]:
-        """Ask the next host where one that was to open the images did not; None: all did, or no other is left."""
-        bundle = self._bundle()
-        again = False
-        for (fsid, pool), names in self._readers_known().items():
-            asked = self.scratch.readers[f"{fsid}/{pool}"]
-            facts = bundle.hosts.get(asked[-1]) if asked else None
-            opened = facts is not None and facts.rbd is not None and facts.rbd.images is not None and facts.rbd.opened
-            more = [name for name in names if name not in asked]
-            if not opened and more:
-                asked.append(more[0])
-                again = True
-        return self._need([self._reading(only_readers=True)]) if again else None
+        """Ask the next host where one that was to open disks did not; None: all did, or no other is left.
 
-    def _readers_known(self) -> t.Dict[Home, t.List[str]]:
-        found = self._readers()
-        return {home: names for home, names in found.items() if f"{home[0]}/{home[1]}" in self.scratch.readers}
+        Nobody else is asked again: what the others read is of the same look, and nothing is sent when its proof, or the
+        measurement of the destination, has expired.
+        """
+        bundle, asked = self._bundle(), self.scratch.readers
+        following = disk_readers.successors(bundle, self._readers(), asked)
+        for home, name in following.items():
+            asked[home].append(name)
+        if following:
+            return self._need([self._reading(sorted(set(following.values())))])
+        others = disk_readers.share_volumes(bundle, asked, self.scratch.volumes_by_all) if self.scratch.volumes else []
+        return self._need([self._reading(others)]) if others else None
 
     def _reader(self, home: Home) -> t.Optional[str]:
         """Return who works in a cluster and pool; None: no host reaches it now."""
-        asked = self.scratch.readers.get(f"{home[0]}/{home[1]}") or []
+        asked = self.scratch.readers.get(disk_readers.key(home)) or []
         reach = self._readers().get(home, [])
         order = [*(name for name in reversed(asked) if name in reach), *reach]
         return next((name for name in order if name not in self.scratch.bad), None) or next(iter(order), None)
@@ -1000,7 +996,7 @@ class Evacuation:
         if failed and self.scratch.reguards < REGUARDS:
             self.scratch.guarded_images, self.scratch.bad = sorted(verified), []
             self.scratch.reguards, self.scratch.phase = self.scratch.reguards + 1, "reguard"
-            return self._need([self._reading(only_readers=True)])
+            return self._need([self._reading(disk_readers.current(self.scratch.readers))])
         servers = self._to_be_guarded()
         self.scratch.guarded = sorted(entry.uuid for entry in servers if set(entry.images) <= verified)
         lacking = [entry for entry in servers if entry.uuid not in self.scratch.guarded]

@@ -23,10 +23,12 @@ def read_hosts(
     readers: t.Sequence[str] = (),
     hosts: t.Optional[t.Sequence[str]] = None,
     volumes: t.Sequence[str] = (),
+    volume_readers: t.Sequence[str] = (),
 ) -> Json:
     """Read compute hosts anew. ``hosts``: inventory names; None: all of the play.
 
     ``readers``: those that open the images of ``instances`` and look at the cluster; the others list names only.
+    ``volume_readers``: those of them that open ``volumes``, too.
     """
     return {
         "kind": READ_HOSTS,
@@ -34,6 +36,7 @@ def read_hosts(
         "instances": sorted(instances),
         "readers": sorted(readers),
         "volumes": sorted(volumes),
+        "volume_readers": sorted(volume_readers),
     }
 
 

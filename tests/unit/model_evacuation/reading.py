@@ -137,7 +137,8 @@ def _rbd(world, host, request):
         infrastructure=sorted(cluster.daemons) if opened else None,
         blocklist_word="blocklist" if opened else None,
         rights=facts.CephRights(host.rights, host.rights) if opened else None,
-        volumes=_volumes(world, cluster, host, request) if request.get("volumes") else None,
+        # As in the role: no volume is asked of the others.
+        volumes=_volumes(world, cluster, host, request) if host.name in request.get("volume_readers", ()) else None,
     )
 
 

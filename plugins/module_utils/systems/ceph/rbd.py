@@ -37,6 +37,7 @@ from concurrent import futures
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import CephCaps
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import (
+    NO_VOLUME_POOL,
     NOT_ASKED_FOR,
     NOT_OPENED,
     BlocklistEntry,
@@ -230,7 +231,7 @@ def _volumes(ceph: Ceph, more: ReadOptions, parts: Parts) -> t.Optional[t.List[R
         return [RbdVolume(pool, image) for image in images]
 
     if not more.volume_pools:
-        parts.note("volumes", "no pool of volumes is named")
+        parts.note("volumes", NO_VOLUME_POOL)
     found = [parts.read(f"volumes {pool}", lambda pool=pool: read(pool)) for pool in more.volume_pools]  # type: ignore[misc]
     known = [volumes for volumes in found if volumes is not None]
     return [volume for volumes in known for volume in volumes] if known else None
