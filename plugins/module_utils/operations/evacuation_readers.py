@@ -4,9 +4,9 @@
 
 """Who opens the disks in an evacuation, so that each is opened once in a round. Pure.
 
-One host of each cluster and pool opens its images; all others list names. Volumes are in pools of their own, which every
-host of the cluster reaches: one reader of each cluster opens them. A reader that does not open what it was asked to is
-replaced, and only its successor is asked: the other readers have already opened theirs.
+One host of each cluster and pool opens its images; all others list names. Volumes are in pools of their own, which
+every host of the cluster reaches: one reader of each cluster opens them. A reader that does not open what it was asked
+to is replaced, and only its successor is asked: the other readers have already opened theirs.
 """
 
 from __future__ import annotations
