@@ -18,7 +18,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import INSTANCES, Premise
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards.link_rules import (
+    INSTANCES,
+    NODES,
+    Premise,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
 from ansible_collections.stackguard.nova.plugins.module_utils.plans.links import Repair, reversed_repair
 from ansible_collections.stackguard.nova.plugins.module_utils.records import batches
@@ -31,6 +35,8 @@ except ImportError:
 
 #: Times that a batch is tried where another transaction was in the way, or wrote a row after the journal was written.
 TRIES = 10
+#: Nova moves it with every write: what tells a repair from a write of Nova's.
+_STAMP = ("updated_at",)
 
 Journal = t.Callable[[t.Sequence[Repair]], None]
 
@@ -76,7 +82,7 @@ def rehearse(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
     """Say what :func:`apply_batch` would come to, in a transaction that only reads. Raises :class:`DatabaseError`."""
     _refuse_strange(batch)
     with engine.snapshot(url) as connection:
-        return _compared(connection, batch, lock=False)
+        return _compared(connection, batch, lock=False)[0]
 
 
 def recheck(url: str, made: t.Sequence[Repair]) -> t.List[t.Tuple[Repair, str]]:
@@ -115,8 +121,8 @@ def fate(url: str, batch: t.Sequence[Repair], lock: bool = True) -> str:
     by_key = {made.change.key: made for made in batch}
     reading = engine.transaction(url, engine.BRIEF) if lock else engine.snapshot(url)
     with reading as connection:
-        compared = rows.compare(connection, schema.CELL, [made.change for made in batch], lock=lock)
-        stamps = _stamps(connection, batch)
+        compared = rows.compare(connection, schema.CELL, [made.change for made in batch], lock, _STAMP)
+    stamps = _stamps(compared)
     void = any(entry.state == rows.BEFORE for entry in compared)
     done = any(
         entry.state == rows.AFTER and stamps.get(entry.change.key) == by_key[entry.change.key].stamp
@@ -127,13 +133,10 @@ def fate(url: str, batch: t.Sequence[Repair], lock: bool = True) -> str:
     return batches.VOID if void else batches.DONE
 
 
-def _stamps(connection: sa.Connection, batch: t.Sequence[Repair]) -> t.Dict[t.Any, t.Optional[str]]:
-    """Return C(updated_at) of the rows of a batch, by key."""
-    if not batch:
-        return {}
-    c = schema.table(schema.CELL, batch[0].change.table).c
-    statement = sa.select(c.id, c.updated_at).where(c.id.in_([made.change.key for made in batch]))
-    return {row[0]: None if row[1] is None else str(row[1]) for row in connection.execute(statement)}
+def _stamps(compared: t.Iterable[t.Any]) -> t.Dict[t.Any, t.Optional[str]]:
+    """Return C(updated_at) of the rows that were found, by key."""
+    found = {entry.change.key: entry.found["updated_at"] for entry in compared if entry.found is not None}
+    return {key: None if value is None else str(value) for key, value in found.items()}
 
 
 def _refuse_strange(batch: t.Sequence[Repair]) -> None:
@@ -151,8 +154,7 @@ def _refuse_strange(batch: t.Sequence[Repair]) -> None:
 def _expected(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
     """Read, without a lock, what a batch would come to; what would be changed with its C(updated_at)."""
     with engine.snapshot(url) as connection:
-        outcome = _compared(connection, batch, lock=False)
-        stamps = _stamps(connection, outcome.changed)
+        outcome, stamps = _compared(connection, batch, lock=False)
     stamped = [dataclasses.replace(made, stamp=stamps[made.change.key]) for made in outcome.changed]
     return dataclasses.replace(outcome, changed=stamped)
 
@@ -163,23 +165,40 @@ def _apply(url: str, batch: t.Sequence[Repair], journaled: t.Sequence[Repair]) -
     :func:`fate` knows by one row what became of a batch: only because never a part of it is committed.
     """
     with engine.transaction(url, engine.BRIEF) as connection:
-        outcome = _compared(connection, batch, lock=True)
-        stamps = _stamps(connection, outcome.changed)
-        if stamps != {made.change.key: made.stamp for made in journaled}:
+        outcome, stamps = _compared(connection, batch, lock=True)
+        changing = {made.change.key: stamps[made.change.key] for made in outcome.changed}
+        if changing != {made.change.key: made.stamp for made in journaled}:
             raise Conflict(
                 f"{journaled[0].change.database} {journaled[0].change.table}: other writers keep changing the rows of "
                 "this batch; the run changed none of them"
             )
-        rows.update(connection, schema.CELL, [made.change for made in outcome.changed])
+        joined = [made for made in outcome.changed if _by_names(made)]
+        others = [made.change for made in outcome.changed if not _by_names(made)]
+        links.set_nodes(connection, {made.change.key: made.change.after["compute_id"] for made in joined})
+        rows.update(connection, schema.CELL, others)
     return outcome
 
 
-def _compared(connection: sa.Connection, batch: t.Sequence[Repair], lock: bool) -> BatchOutcome:
+def _by_names(made: Repair) -> bool:
+    """Whether an instance is to link the node of its own names, which is locked: SQL can find it by these names."""
+    change, premise = made.change, made.premise
+    if change.table != INSTANCES or set(change.after) != {"compute_id"} or premise is None or premise.table != NODES:
+        return False
+    own = (change.before["host"], change.before["node"])
+    target = dict(premise.values)
+    return None not in own and own == (target.get("host"), target.get("hypervisor_hostname"))
+
+
+def _compared(
+    connection: sa.Connection, batch: t.Sequence[Repair], lock: bool
+) -> t.Tuple[BatchOutcome, t.Dict[t.Any, t.Optional[str]]]:
+    """Return what a batch would come to, and C(updated_at) of its rows as they were read for that."""
     by_key = {made.change.key: made for made in batch}
     outcome = BatchOutcome()
     # What is led to is locked first, services before nodes: so does Nova when it deletes a service and its nodes.
     broken = _broken(connection, {made.premise for made in batch if made.premise is not None}, lock)
-    for entry in rows.compare(connection, schema.CELL, [made.change for made in batch], lock=lock):
+    compared = rows.compare(connection, schema.CELL, [made.change for made in batch], lock, _STAMP)
+    for entry in compared:
         made = by_key[entry.change.key]
         if entry.state == rows.AFTER:
             outcome.already.append(made)
@@ -190,7 +209,7 @@ def _compared(connection: sa.Connection, batch: t.Sequence[Repair], lock: bool) 
         else:
             outcome.skipped.append((made, _reason(entry)))
     _leave_out(connection, outcome, broken)
-    return outcome
+    return outcome, _stamps(compared)
 
 
 def _reason(entry: t.Any) -> str:

@@ -19,7 +19,7 @@ import typing as t
 from concurrent import futures
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, urls
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import DatabaseError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, DatabaseError
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, nova, schema
 
 try:
@@ -77,6 +77,13 @@ def _unread_cell(cell: nova.Cell, reason: str) -> facts.CellLinks:
     where = urls.location(cell.url) if cell.url else ""
     unread = [facts.Unread("cell", reason)]
     return facts.CellLinks(cell.name, cell.uuid, where, None, False, None, None, None, {}, None, None, {}, unread)
+
+
+def _same(
+    connection: sa.Connection, one: sa.ColumnElement[t.Any], other: sa.ColumnElement[t.Any]
+) -> sa.ColumnElement[bool]:
+    """Equal byte by byte; the bare comparison beside it is for the index."""
+    return sa.and_(one == other, schema.exact(connection, one) == schema.exact(connection, other))
 
 
 class _LinkReader:
@@ -145,8 +152,7 @@ class _LinkReader:
         return schema.exact(self._connection, column)
 
     def _same(self, one: sa.ColumnElement[t.Any], other: sa.ColumnElement[t.Any]) -> sa.ColumnElement[bool]:
-        """Equal byte by byte; the bare comparison beside it is for the index."""
-        return sa.and_(one == other, self._exact(one) == self._exact(other))
+        return _same(self._connection, one, other)
 
     # --- whole tables
 
@@ -405,3 +411,39 @@ class _LinkReader:
         )
         rows = self._kept("SG231", self._stream(statement), lambda row: facts.LinkPciDevice(*row))
         return sorted(rows, key=lambda row: row.id)
+
+
+# --- repairing
+
+
+def set_nodes(connection: sa.Connection, wanted: t.Mapping[int, int]) -> None:
+    """Let instances link the nodes of their own names: instance id to node id. Both are locked, and were compared.
+
+    One statement for all. Raises :class:`Conflict` where not each of them, and nothing else, has the link then.
+    """
+    if not wanted:
+        return
+    instances, nodes = (schema.table(schema.CELL, name) for name in ("instances", "compute_nodes"))
+    i, node = instances.c, nodes.c
+    names = [(node.host, i.host), (node.hypervisor_hostname, i.node)]
+    statement = (
+        sa.update(instances)
+        .where(
+            i.id.in_(list(wanted)),
+            i.deleted == 0,
+            node.id.in_(sorted(set(wanted.values()))),
+            node.deleted == 0,
+            *[_same(connection, one, other) for one, other in names],
+        )
+        .values(compute_id=node.id)
+    )
+    changed = connection.execute(statement).rowcount
+    found = {row[0]: row[1] for row in connection.execute(sa.select(i.id, i.compute_id).where(i.id.in_(list(wanted))))}
+    if changed != len(wanted) or found != dict(wanted):
+        wrong = sum(1 for key, value in wanted.items() if found.get(key) != value)
+        raise Conflict(
+            f"instances: {changed} links would change, expected {len(wanted)}; {wrong} would lead elsewhere",
+            table="instances",
+            expected=len(wanted),
+            found=changed,
+        )

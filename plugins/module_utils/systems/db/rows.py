@@ -29,6 +29,10 @@ except ImportError:
 
 #: Keys in one statement.
 CHUNK = 1000
+#: Rows in one statement that gives each its own value, which the server looks up row by row.
+EACH = 100
+#: Up to so many kinds of change have a statement each.
+KINDS = 4
 #: Rows that a conflict lists; it always says how many there are.
 LISTED = 20
 
@@ -140,13 +144,15 @@ def _kind(changes: t.Sequence[RowChange]) -> str:
     return kind
 
 
-def _compare(connection: sa.Connection, kind: str, changes: t.Sequence[RowChange], lock: bool) -> t.List[_Compared]:
+def _compare(
+    connection: sa.Connection, kind: str, changes: t.Sequence[RowChange], lock: bool, more: t.Collection[str] = ()
+) -> t.List[_Compared]:
+    """Read the rows, and say of each where it stands. ``more``: columns to read that decide nothing."""
     compared: t.List[_Compared] = []
     for name in sorted({change.table for change in changes}):
         mine = sorted((change for change in changes if change.table == name), key=lambda change: change.key)
-        columns = sorted(
-            {column for change in mine for column in (*change.before, *change.after)} | _liveness(kind, name)
-        )
+        decisive = {column for change in mine for column in (*change.before, *change.after)}
+        columns = sorted({*decisive, *_liveness(kind, name), *more})
         rows = _rows_by_key(connection, schema.table(kind, name), columns, [change.key for change in mine], lock)
         compared += [_Compared(change, _state(change, rows.get(change.key)), rows.get(change.key)) for change in mine]
     return compared
@@ -170,9 +176,9 @@ def _rows_by_key(
     return found
 
 
-def _chunks(keys: t.Sequence[t.Any]) -> t.Iterator[t.Sequence[t.Any]]:
-    for start in range(0, len(keys), CHUNK):
-        yield keys[start : start + CHUNK]
+def _chunks(keys: t.Sequence[t.Any], size: int = CHUNK) -> t.Iterator[t.Sequence[t.Any]]:
+    for start in range(0, len(keys), size):
+        yield keys[start : start + size]
 
 
 def _state(change: RowChange, row: t.Optional[t.Dict[str, t.Any]]) -> str:
@@ -213,13 +219,26 @@ def _problems(entry: _Compared) -> t.List[t.Dict[str, t.Any]]:
 
 
 def _update(connection: sa.Connection, kind: str, changes: t.Sequence[RowChange]) -> None:
-    """One statement for all rows that make the same change (in chunks), its row count asserted."""
-    groups: t.Dict[t.Tuple[t.Any, ...], t.List[RowChange]] = {}
+    """Change rows with few statements, each in chunks and its row count asserted.
+
+    Rows that make the same change share a statement. Where there are many kinds of change, rows of any kind share one
+    that has a value for each.
+    """
+    shapes: t.Dict[t.Tuple[t.Any, ...], t.List[RowChange]] = {}
     for change in changes:
-        groups.setdefault(_group(change), []).append(change)
-    for members in groups.values():
-        for chunk in _chunks(members):
-            _update_alike(connection, schema.table(kind, chunk[0].table), chunk)
+        shapes.setdefault(_shape(change), []).append(change)
+    for members in shapes.values():
+        source = schema.table(kind, members[0].table)
+        groups: t.Dict[t.Tuple[t.Any, ...], t.List[RowChange]] = {}
+        for change in members:
+            groups.setdefault(_group(change), []).append(change)
+        if len(groups) > KINDS:
+            for chunk in _chunks(members, EACH):
+                _update_each(connection, source, chunk)
+            continue
+        for alike in groups.values():
+            for chunk in _chunks(alike):
+                _update_alike(connection, source, chunk)
 
 
 def _guards(change: RowChange) -> t.Dict[str, t.Any]:
@@ -231,16 +250,47 @@ def _group(change: RowChange) -> t.Tuple[t.Any, ...]:
     return (change.table, tuple(sorted(change.after.items())), repr(sorted(_guards(change).items())))
 
 
+def _shape(change: RowChange) -> t.Tuple[t.Any, ...]:
+    """Return what rows have in common that one statement can change: the columns, and which of them are NULL."""
+    parts = [
+        sorted((name, value is None) for name, value in values.items()) for values in (change.after, _guards(change))
+    ]
+    return (change.table, *map(tuple, parts))
+
+
 def _update_alike(connection: sa.Connection, source: sa.TableClause, changes: t.Sequence[RowChange]) -> None:
     first = changes[0]
     guards = [source.c[column] == value for column, value in _guards(first).items()]
     statement = sa.update(source).where(source.c.id.in_([change.key for change in changes]), *guards)
     # The server counts rows found, not rows changed: SQLAlchemy asks MySQL for that (CLIENT.FOUND_ROWS).
-    result = connection.execute(statement.values(first.after))
+    _expect_all(connection.execute(statement.values(first.after)), changes)
+
+
+def _update_each(connection: sa.Connection, source: sa.TableClause, changes: t.Sequence[RowChange]) -> None:
+    """Change rows of one shape, each to its own values, guarded by its own: as :func:`_update_alike` does for one."""
+    guards = [_guards(change) for change in changes]
+
+    def each(values: t.Iterable[t.Any]) -> sa.ColumnElement[t.Any]:
+        # By key: a server would look for a list of tuples in every index there is.
+        return sa.case({change.key: value for change, value in zip(changes, values)}, value=source.c.id)
+
+    where = [source.c.id.in_([change.key for change in changes])]
+    for name, value in guards[0].items():
+        alike = value is None or len({repr(own[name]) for own in guards}) == 1
+        where.append(source.c[name] == (value if alike else each(own[name] for own in guards)))
+    values = {
+        name: None if value is None else each(change.after[name] for change in changes)
+        for name, value in changes[0].after.items()
+    }
+    _expect_all(connection.execute(sa.update(source).where(*where).values(values)), changes)
+
+
+def _expect_all(result: sa.CursorResult[t.Any], changes: t.Sequence[RowChange]) -> None:
+    table = changes[0].table
     if result.rowcount != len(changes):
         raise Conflict(
-            f"{first.table}: {result.rowcount} rows would change, expected {len(changes)}",
-            table=first.table,
+            f"{table}: {result.rowcount} rows would change, expected {len(changes)}",
+            table=table,
             expected=len(changes),
             found=result.rowcount,
         )
