@@ -37,7 +37,6 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts i
     Unit,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     commands,
     compute_id,
@@ -195,6 +194,9 @@ def _name_users(
 
 
 def _rbd(options: HostOptions, nova: t.Optional[NovaConf]) -> RbdFacts:
+    # The largest file that is sent: only hosts that are asked for Ceph compile it.
+    from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import rbd
+
     if nova is None:
         raise ReadError("nova.conf was not read: the pool is not known")
     if nova.images_type != "rbd" or not nova.images_rbd_pool:
