@@ -274,7 +274,7 @@ def _update_each(connection: sa.Connection, source: sa.TableClause, changes: t.S
         # By key: a server would look for a list of tuples in every index there is.
         return sa.case({change.key: value for change, value in zip(changes, values)}, value=source.c.id)
 
-    where = [source.c.id.in_([change.key for change in changes])]
+    where: t.List[sa.ColumnElement[bool]] = [source.c.id.in_([change.key for change in changes])]
     for name, value in guards[0].items():
         alike = value is None or len({repr(own[name]) for own in guards}) == 1
         where.append(source.c[name] == (value if alike else each(own[name] for own in guards)))
