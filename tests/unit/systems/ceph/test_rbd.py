@@ -937,7 +937,7 @@ def test_volumes_that_were_not_asked_for_are_not_looked_for(monkeypatch):
 )
 def test_a_host_reads_of_ceph_what_it_is_asked_for(monkeypatch, given, more):
     asked = []
-    monkeypatch.setattr(host.rbd, "read_rbd", lambda where, *rest: asked.append((where.pool, where.user, *rest)))
+    monkeypatch.setattr(rbd, "read_rbd", lambda where, *rest: asked.append((where.pool, where.user, *rest)))
     nova = builders.healthy().bundle.hosts["compute1"].nova_conf
     host._rbd(host.HostOptions("compute1", rbd_instances=(ONE,), rbd_blocklist=True, **given), nova)
     assert asked == [("vms", "nova", (ONE,), True, more)]

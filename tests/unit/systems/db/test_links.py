@@ -31,7 +31,6 @@ class Database:
         monkeypatch.setattr(engine, "snapshot", lambda _url: self.opened("read"))
         monkeypatch.setattr(engine, "transaction", self.transaction)
         monkeypatch.setattr(link_rows, "_compared", self.compared)
-        monkeypatch.setattr(link_rows, "_stamps", self.stamped)
         monkeypatch.setattr(link_rows.rows, "update", lambda *_: self.events.append("update"))
 
     def transaction(self, _url, limits=None):
@@ -50,11 +49,8 @@ class Database:
 
     def compared(self, _connection, batch, lock):
         self.events.append("lock" if lock else "look")
-        return link_rows.BatchOutcome(changed=list(batch))
-
-    def stamped(self, _connection, batch):
         stamp = self.stamps.pop(0)
-        return {made.change.key: stamp for made in batch}
+        return link_rows.BatchOutcome(changed=list(batch)), {made.change.key: stamp for made in batch}
 
     def journal(self, made):
         self.events.append(f"journal {made[0].stamp}")
@@ -101,6 +97,6 @@ def test_rows_that_others_write_all_the_time_are_given_up(monkeypatch):
 def test_nothing_to_change_is_neither_journaled_nor_locked(monkeypatch):
     there = Database(monkeypatch, stamps=["10:00"])
     already = link_rows.BatchOutcome(already=[MADE])
-    monkeypatch.setattr(link_rows, "_compared", lambda *_arguments, **_options: already)
+    monkeypatch.setattr(link_rows, "_compared", lambda *_arguments, **_options: (already, {1: "10:00"}))
     assert dataclasses.astuple(link_rows.apply_batch("url", [MADE], there.journal))[0] == []
     assert there.events == ["begin read", "end read"]
