@@ -56,6 +56,11 @@ class ActionModule(ActionBase):
         _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
         without_effect.warn(self._task)
         args["evidence_dir"] = self._loader.path_dwim(str(args["evidence_dir"]))
+        result = self._called(args)
+        # Not of a call that needs something: only an end succeeds or fails.
+        return {**result, "succeeded": bool(result.get("ended")) and not result.get("failed", False)}
+
+    def _called(self, args: Result) -> Result:
         problem = _problem(args)
         if problem is not None:
             return self._refused(args, problem)

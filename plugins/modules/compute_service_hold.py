@@ -10,8 +10,8 @@ module: compute_service_hold
 short_description: Force a compute service down and hold it, or release it
 version_added: 0.1.0
 description:
-  - Internal, no stability promise. The roles P(stackguard.nova.evacuate_host#role) and
-    P(stackguard.nova.return_host#role) call it.
+  - Internal, no stability promise. The operations of the roles P(stackguard.nova.evacuate_host#role) and
+    P(stackguard.nova.return_host#role) do the same by themselves.
   - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
     and no other operation uses the host. The module refuses a service that another operation holds.
   - Fence the host first. The module marks it as dead in Nova; it does not power it off.

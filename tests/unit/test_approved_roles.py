@@ -15,7 +15,7 @@ from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 ROLES = {
     "rename_host": ("rename", "compute_host_rename"),
     "evacuate_host": ("evacuate", "server_evacuate"),
-    "return_host": ("return", "return_plan"),
+    "return_host": ("return", "compute_host_return"),
     "migrate_server": ("migrate", "server_migrate"),
     "repair_links": ("repair", "compute_link"),
 }
@@ -95,19 +95,26 @@ def test_a_drain_hands_its_own_in():
     assert given["stackguard_migrate_given"]["expect_plan"] == "{{ migrate_expect_plan }}"
 
 
-@pytest.mark.parametrize("role", sorted(set(ROLES) - PUBLISHED_BY_THE_MODULE))
+def published(role):
+    """What a role hands to the task that publishes its outcome, each time."""
+    outcome = "stackguard.nova.operation_outcome"
+    found = [task[outcome] for task in of_role(role) if outcome in task]
+    return [args for args in found if args["phase"] == "publish"]
+
+
+@pytest.mark.parametrize("role", [*sorted(set(ROLES) - PUBLISHED_BY_THE_MODULE), SHARED])
 def test_the_workflow_gets_what_stands_for_the_plan_and_where_it_is(role):
-    found = [
-        task["ansible.builtin.set_stats"]["data"]["stackguard"]
-        for task in of_role(role)
-        if "ansible.builtin.set_stats" in task
-    ]
+    """With the module's result and the report directory, operation_outcome publishes both."""
+    found = published(role)
     assert found
-    for data in found:
-        assert {"plan_sha256", "report_dir"} <= set(data)
+    for args in found:
+        assert "_result" in args["result"] or "_step" in args["result"] or "_outcome" in args["result"]
+        assert "stackguard_report_path" in args["report_dir"]
 
 
-def test_the_shared_tasks_publish_it_too():
-    (task,) = [task for task in of_role(SHARED) if "ansible.builtin.set_stats" in task]
-    assert {"plan_sha256", "report_dir"} <= set(task["vars"]["stackguard_planned_outcome"])
-    assert "stackguard_planned_outcome" in task["ansible.builtin.set_stats"]["data"]["stackguard"]
+def test_every_run_ends_by_the_same_task():
+    """No role publishes, or shows a summary, by itself."""
+    for path in sorted((ROOT / "roles").iterdir()):
+        assert not [task for task in of_role(path.name) if "ansible.builtin.set_stats" in task], path.name
+    ends = {path.name for path in (ROOT / "roles").iterdir() if published(path.name)}
+    assert ends >= {*ROLES, SHARED, "audit", "doctor", "explain", "refuse"}

@@ -33,7 +33,7 @@ def of_plan(plan: Plan, request: t.Mapping[str, t.Any]) -> Json:
     ``request``: what was asked for, and the set of servers. Values that are measured again do not count.
     """
     steps = [{"name": step.name, "changes": _of_changes(step.changes)} for step in plan.steps]
-    # A return keeps no journal: its plans are all C(none).
+    # A plan without a step is of no operation.
     own = plan.operation_id if plan.operation_id != "none" else ""
     text = json.dumps({"operation": plan.kind, "request": dict(request), "steps": steps})
     return t.cast("Json", json.loads(text.replace(own, OPERATION_ID) if own else text))

@@ -15,7 +15,10 @@ import typing as t
 Json = t.Dict[str, t.Any]
 
 READ_HOSTS, FENCE, GUARD, UNGUARD, LIFT, WAIT = "read_hosts", "fence", "guard", "unguard", "lift", "wait"
+#: What a return needs beside C(lift): the host that comes back, who looks into Ceph for it, databases and APIs.
+READ_HOST, READ_CEPH, READ_CLOUD, END_DOMAINS = "read_host", "read_ceph", "read_cloud", "end_domains"
 KINDS = (READ_HOSTS, FENCE, GUARD, UNGUARD, LIFT, WAIT)
+KINDS_OF_RETURN = (READ_HOST, READ_CEPH, READ_CLOUD, END_DOMAINS, LIFT)
 
 
 def read_hosts(
@@ -58,6 +61,32 @@ def guard(homes: t.Sequence[t.Mapping[str, t.Any]], operation_id: str, present: 
 def lift(clusters: t.Sequence[t.Mapping[str, t.Any]]) -> Json:
     """Take addresses off the blocklist: C(fsid), C(pool), C(reader), C(addresses)."""
     return {"kind": LIFT, "clusters": [dict(entry) for entry in clusters]}
+
+
+def read_host() -> Json:
+    """Read the host that comes back."""
+    return {"kind": READ_HOST}
+
+
+def read_ceph(readers: t.Sequence[str], instances: t.Sequence[str], volumes: t.Mapping[str, t.Any]) -> Json:
+    """Read Ceph through other hosts. ``volumes``: C(uuids) and C(pools) of the volumes that domains have."""
+    return {
+        "kind": READ_CEPH,
+        "readers": list(readers),
+        "instances": list(instances),
+        "volumes": list(volumes.get("uuids") or ()),
+        "pools": list(volumes.get("pools") or ()),
+    }
+
+
+def read_cloud(instances: t.Sequence[str]) -> Json:
+    """Read the databases, with the rows of these servers, and the APIs."""
+    return {"kind": READ_CLOUD, "instances": list(instances)}
+
+
+def end_domains(params: t.Mapping[str, t.Any]) -> Json:
+    """End domains on the host that comes back. ``params``: as the host's action takes them."""
+    return {"kind": END_DOMAINS, "params": dict(params)}
 
 
 def wait(seconds: float) -> Json:

@@ -2,9 +2,18 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The return of a host that was evacuated: from evidence to a plan, or to every reason why not.
+"""The return of a host that was evacuated: its whole life, from the first look to the report.
 
-It keeps no journal. Each of its steps is safe to repeat, and what is left is read again each time.
+:meth:`HostReturn.advance` takes the answers to what was needed last, does what it can, and returns what is needed next:
+
+    readers   the host was read: choose who looks into Ceph for it
+    judge     all was read: every reason against, at once; then the next step of the plan, or the end
+    ended     domains were ended on the host
+    lifted    entries were removed from blocklists
+
+Each step rests on a judgement of what was read after the step before, journals of evacuations included. What is to be
+cleared and is not in the journal's plan ends the run: the next run resumes with a plan that has it, unless a person
+approved the first one. Nothing is taken back: an ended domain has its server elsewhere.
 """
 
 from __future__ import annotations
@@ -13,109 +22,537 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import return_host as checks
-from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings, task_results
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, FactsError, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Checked, Finding, Unchecked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import SHA256, Approver
-from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Refused
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, needs
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.approved_plan import (
+    REQUEST,
+    SHA256,
+    Approver,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused, Run, Stopped
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import return_host as plans
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, operation_records
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
+from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services
 
-Result = t.Dict[str, t.Any]
+Json = t.Dict[str, t.Any]
+Answers = t.Sequence[t.Mapping[str, t.Any]]
+
+ACTIONS = (lifecycle.APPLY, lifecycle.RESUME, lifecycle.STATUS, lifecycle.ABORT)
+#: Every action of the plan, and the method of :class:`HostReturn` that begins it. A test holds them together.
+STEPS = {"end_domains": "_end_domains", "unblock": "_lift", "release": "_release"}
+#: In the evidence directory: what a run remembers between two calls.
+SCRATCH = "run/scratch.json"
+#: States of a result beside those of journals.
+CLEAR, PLANNED, DISKS = "clear", "planned", "disks-not-open"
+#: What nova-compute is disabled with that is released, and not enabled.
+RETURNED = "returned"
+
+
+@dataclasses.dataclass
+class ReturnScratch:
+    """What a run remembers between two calls, in its evidence directory."""
+
+    phase: str = "readers"
+    operation_id: str = ""
+    #: Inventory names of the hosts that look into Ceph. Who looks before a step looks after it, too. None: not chosen.
+    readers: t.Optional[t.List[str]] = None
+    #: Whether the journal is in the hands of this run.
+    owned: bool = False
+    #: Steps that this run has carried out.
+    carried: t.List[str] = dataclasses.field(default_factory=list)
+    plan: t.Optional[Json] = None
+    plan_sha256: t.Optional[str] = None
+    diff: t.List[Json] = dataclasses.field(default_factory=list)
+    changed: bool = False
+    #: What the last judgement found; None: nothing was judged.
+    checked: t.Optional[Json] = None
+    undecided: bool = False
+    collected_at: str = ""
+    servers: int = 0
+    #: What ends this run: empty while it goes on.
+    state: str = ""
+    message: str = ""
+    ended_well: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
-class ReturnRun:
-    """What one call is given. ``options``: the action's own; ``directory``: of the evidence."""
+class ReturnCall:
+    """What one call came to. ``needs`` empty: the run has ended, and the rest says how."""
 
-    options: Result
-    directory: str
-    say: t.Callable[[str], None]
-    check_mode: bool = False
-    diff: bool = False
+    needs: t.List[Json]
+    scratch: ReturnScratch
+    report: t.Optional[Json] = None
 
-    def judged(self) -> Result:
-        """Return the plan, or every reason why not. Raises FactsError, OverrideError."""
-        args = self.options
-        bundle = evidence.load_dir(self.directory)
+
+@dataclasses.dataclass(frozen=True)
+class _Judged:
+    """What stands against nothing, and the plan of what is to be cleared now."""
+
+    decision: checks.ReturnDecision
+    plan: Plan
+    #: Running domains that cannot use a disk, or of which this is not known.
+    dead: t.Sequence[Finding]
+    #: The findings, for people.
+    shown: str
+
+
+class HostReturn:
+    """One call of the operation. ``connect``: returns the connection to the APIs."""
+
+    def __init__(
+        self, run: Run, connect: t.Callable[[], t.Any], directory: str, operation_id: t.Callable[[], str]
+    ) -> None:
+        self.run = run
+        self.options = dict(run.options)
+        self.host = str(run.options["return_host"])
+        self.connect = connect
+        self.directory = directory
+        self.new_id = operation_id
+        self.scratch = ReturnScratch()
+        self.answers: Answers = ()
+        self.approver = Approver.of(run)
+        self._book: t.Optional[Book] = None
+
+    # --- one call
+
+    def begin(self) -> ReturnCall:
+        """Find what is open. Raises Refused, StackguardError: nothing was changed."""
+        action, journal = self.options["action"], self._open_journal()
+        if action == lifecycle.STATUS:
+            return self._status(journal)
+        if journal is None and action == lifecycle.RESUME:
+            raise lifecycle.nothing_to_resume(self.run, self._what)
+        if journal is None and action == lifecycle.ABORT:
+            return self._end("none", lifecycle.nothing_open(self._what, action), well=True)
+        if journal is not None:
+            self.scratch.operation_id = str(journal["operation_id"])
+            self.scratch.plan_sha256 = journal["about"].get(SHA256)
+            self.run.refuse_while_carried_out(journal)
+        if action == lifecycle.ABORT and journal is not None:
+            return self._abort(journal)
+        self.approver.begin()
+        if journal is not None:
+            self._refuse_aborted(journal)
+            self.approver.resume(journal, self._asked)
+        # One that cannot be read ends the run before a host is read.
+        self._records()
+        return self._look()
+
+    def advance(self, scratch: ReturnScratch, answers: Answers) -> ReturnCall:
+        """Take the answers and go on."""
+        self.scratch, self.answers = scratch, answers
+        try:
+            return t.cast("ReturnCall", getattr(self, f"_{scratch.phase}")())
+        except Refused as refused:
+            return self._end("refused", refused.message)
+        except Stopped as stopped:
+            return self._stop(stopped.message, stopped.checked)
+        except (StackguardError, FactsError, journals.JournalError, findings.OverrideError) as error:
+            return self._stop(str(error))
+
+    def leave(self, scratch: ReturnScratch, failure: str) -> ReturnCall:
+        """End a run that something outside has ended: a task failed."""
+        self.scratch = scratch
+        return self._over() if scratch.state else self._stop(failure or "the run was interrupted")
+
+    # --- what is open
+
+    @property
+    def _asked(self) -> Json:
+        return {
+            "host": self.host,
+            "status": self.options["status"],
+            "overrides": approval.of_overrides(self.run.overrides),
+        }
+
+    @property
+    def _what(self) -> str:
+        return f"return of {self.host}"
+
+    def _open_journal(self) -> t.Optional[Json]:
+        return lifecycle.open_journal(self.run, plans.kind_of(self.host))
+
+    def _records(self) -> t.Tuple[t.Any, ...]:
+        """Return what journals say of operations. Open ones of all hosts: one of them may need an address.
+
+        Closed ones list what is to be removed from blocklists. The kinds of both generations begin with evacuate.
+        """
+        opened, closed = self.run.state.call(
+            [{"op": "journal_list"}, {"op": "journal_closed", "kind": operation_records.EVACUATE}]
+        )
+        return tuple(operation_records.records(opened["journals"], closed["journals"]))
+
+    def _refuse_aborted(self, journal: Json) -> None:
+        if lifecycle.goes_back(journal):
+            raise Refused(
+                f"SG706 operation-open: operation {journal['operation_id']} is being aborted: end it with "
+                f"{self.run.variable('action')}={lifecycle.ABORT}"
+            )
+
+    def _status(self, journal: t.Optional[Json]) -> ReturnCall:
+        if journal is None:
+            return self._end("none", lifecycle.nothing_open(self._what), well=True)
+        action = self.run.variable("action")
+        back = lifecycle.goes_back(journal)
+        more = [f"abort: {action}=abort" if back else f"resume: {action}=resume; abort: {action}=abort"]
+        self.scratch.operation_id = str(journal["operation_id"])
+        self.scratch.plan_sha256 = journal["about"].get(SHA256)
+        return self._end(str(journal["state"]), lifecycle.status_text(journal, more), well=True)
+
+    def _abort(self, journal: Json) -> ReturnCall:
+        """Close the journal without the rest: no step is taken back, and the hold of the evacuation stays."""
+        if self.run.check_mode:
+            said = f"operation {journal['operation_id']} would be aborted\n{lifecycle.status_text(journal)}"
+            return self._end(str(journal["state"]), said, well=True)
+        if journal["state"] == journals.FINISHED:
+            # Killed between the last write and the journal's way to the closed ones.
+            self._own(Book.take_up(self.run, journal, "closed by an abort"), journal)
+            self.book.close(journals.FINISHED, "all steps were done")
+            return self._end(journals.FINISHED, f"all steps of operation {self.book.operation_id} were done", well=True)
+        self._own(Book.take_up(self.run, journal, "abort started", journals.ROLLING_BACK), journal)
+        said = _abort_text(self.host, journal)
+        self.book.close(journals.ROLLED_BACK, said)
+        return self._end("aborted", said, well=True)
+
+    @property
+    def book(self) -> Book:
+        """The open journal. Raises StackguardError where it is not open any more, or another run has it."""
+        if self._book is None:
+            self._book = Book.held(self.run, self._open_journal(), self.scratch.operation_id)
+        return self._book
+
+    def _own(self, book: Book, before: t.Optional[Json] = None) -> None:
+        """Take an operation: opened now, or taken over: the temporary directory of the run before (``before``) goes."""
+        self._book = book
+        if before is not None:
+            evidence.remove_stale(before, self.directory)
+        self.scratch.operation_id, self.scratch.owned, self.scratch.changed = book.operation_id, True, True
+
+    # --- reading
+
+    def _look(self) -> ReturnCall:
+        """Read everything that decides. What was read before the last step decides nothing any more."""
+        self.scratch.phase = "readers"
+        return self._need([needs.read_host()])
+
+    def _readers(self) -> ReturnCall:
+        """The host was read: choose who looks into Ceph, and ask for the rest."""
+        result = self._result(needs.READ_HOST)
+        domains = result.get("domain_uuids")
+        if domains is None:
+            raise Stopped(f"{self._inventory_name} was not read: {task_results.why(result)}")
+        if self.scratch.readers is None:
+            found = ceph_readers.readers(evidence.load_dir(self.directory), [self._inventory_name])
+            self.scratch.readers = [reader.name for reader in found]
+        self.scratch.phase = "judge"
+        volumes = result.get("volumes") or {}
+        return self._need([needs.read_ceph(self.scratch.readers, domains, volumes), needs.read_cloud(domains)])
+
+    @property
+    def _inventory_name(self) -> str:
+        return str(self.options["inventory_name"])
+
+    def _result(self, kind: str) -> t.Mapping[str, t.Any]:
+        """Return what a task on the host has registered. Raises Stopped where the host does not answer."""
+        found = [answer.get("result") or {} for answer in needs.answers_of(self.answers, kind)]
+        result: t.Mapping[str, t.Any] = found[-1] if found else {}
+        if result.get("unreachable"):
+            raise Stopped(_silence_text(self._inventory_name, result))
+        return result
+
+    # --- judge
+
+    def _judge(self) -> ReturnCall:
+        judged = self._judged(evidence.load_dir(self.directory))
+        return self._next(judged) if self.scratch.owned else self._first(judged)
+
+    def _judged(self, bundle: Bundle) -> _Judged:
+        """Return what is to be done. Raises Refused or Stopped where something stands against it."""
         request = ReturnRequest(
-            args["return_host"],
-            args["inventory_name"],
-            tuple(args["ceph_names"]),
-            tuple(operation_records.records(args["journals"], args["closed_journals"])),
+            self.host, self._inventory_name, tuple(self.scratch.readers or ()), tuple(self._records())
         )
         decision = checks.judge(bundle, request)
+        self.scratch.checked, self.scratch.undecided = _plain(decision.checked), decision.undecided
+        self.scratch.collected_at = bundle.collected_at
+        self.scratch.servers = len((bundle.cloud.servers if bundle.cloud else None) or [])
         # What was not read at all is passed by no one's word: nothing was judged then.
-        overrides = [] if decision.undecided else findings.parse_overrides(args["overrides"])
-        servers = len((bundle.cloud.servers if bundle.cloud else None) or [])
-        report = findings.report(decision.checked, bundle.collected_at, 1, servers, overrides)
-        shown = terminal.findings_text(decision.checked, overrides)
+        overrides = [] if decision.undecided else self.run.overrides
         standing = findings.standing(decision.checked.findings, overrides)
+        shown = terminal.findings_text(decision.checked, overrides)
         refused = [item for item in standing if not checks.about_disks(item)]
         if refused:
-            msg = f"refused, nothing was changed: {len(refused)} reasons to keep nova-compute stopped\n{shown}"
-            return {"changed": False, "report": report, "failed": True, "state": "refused", "msg": msg}
-        planned = self._planned(args, request, decision, shown, standing)
-        return {"report": findings.refused(report) if planned["state"] == "refused" else report, **planned}
+            self._refuse(len(refused), shown)
+        operation_id = self.scratch.operation_id or self.new_id()
+        options = self.options
+        plan = plans.plan(operation_id, self.host, decision.clearing, options["status"], options["libvirt_uri"])
+        return _Judged(decision, plan, standing, shown)
 
-    def _planned(
-        self,
-        args: Result,
-        request: ReturnRequest,
-        decision: checks.ReturnDecision,
-        shown: str,
-        dead: t.Sequence[findings.Finding],
-    ) -> Result:
-        waits = decision.clearing.held_until_start is not None
-        plan = plans.plan(request.host, decision.clearing, args["status"], args["libvirt_uri"])
-        approver = Approver.given(args, "return_expect_plan", self.check_mode)
-        approver.begin()
-        overrides = findings.parse_overrides(args["overrides"])
-        asked = {
-            "host": request.host,
-            "status": args["status"],
-            "overrides": approval.of_overrides(overrides),
+    def _refuse(self, number: int, shown: str) -> t.NoReturn:
+        why = f"{number} reasons to keep nova-compute stopped\n{shown}"
+        if self.scratch.owned:
+            raise Stopped(why)
+        stays = f", and operation {self.scratch.operation_id} stays open" if self.scratch.operation_id else ""
+        raise Refused(f"refused, nothing was changed{stays}: {why}")
+
+    def _first(self, judged: _Judged) -> ReturnCall:
+        """Nothing was changed by this run so far: open a journal, or take the open one up."""
+        journal = self._open_journal()
+        if (journal or {}).get("operation_id", "") != self.scratch.operation_id:
+            raise Refused(f"SG706 operation-open: another run worked on {self.host} meanwhile: run return_host again")
+        self._show(judged)
+        if journal is not None:
+            return self._resume(journal, judged)
+        if not judged.plan.steps:
+            self.scratch.plan_sha256 = self.approver.nothing(judged.plan, self._asked)
+            return self._finished(judged)
+        value = self.approver.approve(judged.plan, self._asked)
+        self.scratch.plan_sha256 = value
+        self.scratch.plan = t.cast("Json", to_plain(judged.plan))
+        self.scratch.diff = terminal.plan_diff(judged.plan)
+        if self.run.check_mode:
+            self.run.say(self.approver.hint(value))
+            self.scratch.changed = True
+            return self._end(PLANNED, self._to_clear(judged), well=True)
+        about = {
+            "host": self.host,
+            "inventory_name": self._inventory_name,
+            SHA256: value,
+            REQUEST: self._asked,
+            "overrides": to_plain(list(self.run.overrides)),
         }
-        try:
-            approved = approver.approve(plan, asked)
-        except Refused as error:
-            return {"changed": False, "failed": True, "state": "refused", "msg": str(error)}
-        answer: Result = {
-            SHA256: approved,
-            # What a run would change; and Ansible shows no diff of what is not changed.
-            "changed": bool(plan.steps) and self.check_mode,
-            "state": "planned" if plan.steps else "clear",
-            "plan": to_plain(plan),
-            "domains": plans.domain_params(decision.clearing, args["libvirt_uri"]),
-            "lifts": plans.lift_params(decision.clearing),
-            "reason": decision.clearing.reason or "",
-            "held": waits,
-            "msg": f"{count(len(plan.steps), 'step')} to clear on {request.host}; {'; '.join(plan.notes)}",
-        }
-        if dead and not plan.steps:
-            return {**answer, "failed": True, "state": "disks-not-open", "msg": _dead(request.host, dead, plan, shown)}
-        if shown:
-            self.say(shown)
-        nothing = "; ".join([f"nothing to clear on {request.host}", *(plan.notes if waits else [])])
-        self.say(terminal.plan_text(plan) if plan.steps else nothing)
-        if plan.steps and self.check_mode:
-            self.say(approver.hint(approved))
-        if plan.steps and (self.diff):
-            answer["diff"] = terminal.plan_diff(plan)
-        return answer
+        self._own(Book.open(self.run, judged.plan, about))
+        return self._next(judged)
+
+    def _show(self, judged: _Judged) -> None:
+        if judged.shown:
+            self.run.say(judged.shown)
+        if judged.plan.steps:
+            self.run.say(terminal.plan_text(judged.plan))
+
+    def _to_clear(self, judged: _Judged) -> str:
+        return f"{count(len(judged.plan.steps), 'step')} to clear on {self.host}; {'; '.join(judged.plan.notes)}"
+
+    def _resume(self, journal: Json, judged: _Judged) -> ReturnCall:
+        """Take the open operation up, with what is to be cleared now: its plan may be of another day."""
+        self._refuse_aborted(journal)
+        begun, operation = runner.plan_of(journal), journal["operation_id"]
+        more = plans.beyond(judged.plan, begun)
+        if more and self.approver.expected:
+            raise Refused(
+                f"{self.approver.variable} is {self.approver.expected}, but operation {operation} would clear more "
+                f"than that plan now: {'; '.join(more)}. Nothing was changed. Resume it without "
+                f"{self.approver.variable}, or end it with {self.run.variable('action')}={lifecycle.ABORT}"
+            )
+        if self.run.check_mode:
+            self.scratch.changed = bool(judged.plan.steps)
+            self.scratch.diff = terminal.plan_diff(judged.plan)
+            said = f"operation {operation} is open and would be resumed: {self._to_clear(judged)}"
+            return self._end("resumed", said, well=True)
+        self._own(Book.take_up(self.run, journal, f"resumed: {self._to_clear(judged)}", journals.OPEN), journal)
+        self.run.say(f"resuming operation {operation}: {self._what}")
+        self.book.tell(**{REQUEST: self._asked, "overrides": to_plain(list(self.run.overrides))})
+        if more:
+            self._extend(plans.extended(begun, judged.plan), more)
+        return self._next(judged)
+
+    def _extend(self, plan: Plan, more: t.Sequence[str]) -> None:
+        """Let the journal's plan have what came up since it was made. No person approved that one."""
+        value = approval.sha256(approval.of_plan(plan, self._asked))
+        states = {step.name: self.book.state_of(step.name) for step in plan.steps}
+        self.book.journal = {**self.book.journal, "plan": to_plain(plan), "steps": states}
+        self.book.tell(**{SHA256: value})
+        self.book.note(f"the plan has what came up since it was made: {'; '.join(more)}")
+        self.scratch.plan_sha256 = value
+
+    # --- steps
+
+    def _next(self, judged: _Judged) -> ReturnCall:
+        """Begin the next step of what is to be cleared now; without one, end."""
+        more = plans.beyond(judged.plan, runner.plan_of(self.book.journal))
+        again = [step.title for step in judged.plan.steps if step.name in self.scratch.carried]
+        if more or again:
+            if any(step.name == plans.DOMAINS for step in judged.plan.steps):
+                raise Stopped("Other domains of servers that live elsewhere have come up meanwhile")
+            raise Stopped(f"Something is left, or came up meanwhile: {'; '.join([*more, *again])}")
+        if not judged.plan.steps:
+            return self._finished(judged)
+        step = judged.plan.steps[0]
+        self.book.mark(step.name, journals.APPLYING)
+        return t.cast("ReturnCall", getattr(self, STEPS[step.action])(step.params))
+
+    def _done(self, step: str, text: t.Optional[str] = None) -> ReturnCall:
+        self.book.mark(step, journals.DONE, text)
+        self.scratch.carried.append(step)
+        return self._look()
+
+    def _end_domains(self, params: Json) -> ReturnCall:
+        self.scratch.phase = "ended"
+        return self._need([needs.end_domains(params)])
+
+    def _ended(self) -> ReturnCall:
+        """Take what the host answered, which has verified the end of each."""
+        result = self._result(needs.END_DOMAINS)
+        if not task_results.ended_well(result) or not result.get("results"):
+            raise Stopped(f"the domains were not ended: {task_results.why(result)}")
+        return self._done(plans.DOMAINS)
+
+    def _lift(self, params: Json) -> ReturnCall:
+        self.scratch.phase = "lifted"
+        return self._need([needs.lift(params["lifts"])])
+
+    def _lifted(self) -> ReturnCall:
+        """Take what the readers answered: each must have worked in the cluster that was meant."""
+        answered = [entry for answer in needs.answers_of(self.answers, needs.LIFT) for entry in answer["clusters"]]
+        for entry in answered:
+            result = entry.get("result") or {}
+            if result.get("unreachable"):
+                raise Stopped(_silence_text(str(entry.get("reader")), result))
+            if not task_results.ended_well(result) or result.get("fsid") != entry.get("fsid"):
+                where = f"Ceph {entry.get('fsid')}, through {entry.get('reader')}"
+                raise Stopped(f"{where}: the blocklist entries were not removed: {task_results.why(result)}")
+        if not answered:
+            raise Stopped("the blocklist entries were not removed: the task was not run")
+        said = [f"{', '.join(entry['addresses'])} in Ceph {entry['fsid']}" for entry in answered]
+        return self._done(plans.BLOCKLIST, "; ".join(said))
+
+    def _release(self, params: Json) -> ReturnCall:
+        """Release the service, if nothing has taken it since it was judged: an evacuation may have begun."""
+        request = ReturnRequest(self.host, self._inventory_name, (), tuple(self._records()))
+        opened = tuple(findings.standing(checks.open_evacuations(request), self.run.overrides))
+        if opened:
+            shown = terminal.findings_text(Checked(opened), ())
+            raise Stopped(f"the compute service stays held\n{shown}", Checked(opened))
+        connection, reason = self.connect(), params["reason"]
+        service = compute_services.find_service(connection, self.host)
+        held = (service.disabled_reason if service else None) or ""
+        if held != reason:
+            raise Stopped(
+                f"SG707 lock-held: {self.host} is no longer held as {reason} but {held or 'not at all'}: left unchanged"
+            )
+        status = str(self.options["status"])
+        wanted = {"status": status, "reason": RETURNED if status == "disabled" else None, "forced_down": False}
+        compute_services.give_back(connection, self.host, wanted)
+        return self._done(plans.RELEASE, f"{status}, not forced down")
+
+    # --- the end
+
+    def _finished(self, judged: _Judged) -> ReturnCall:
+        """Nothing is left to clear. Running domains without their disks keep it from being a good end."""
+        notes = "; ".join(judged.plan.notes)
+        if self.scratch.owned:
+            self._close(judged)
+            said = f"{self.host} is clear, operation {self.scratch.operation_id} is finished; {notes}"
+        else:
+            said = f"nothing to clear on {self.host}; {notes}"
+        if judged.dead:
+            return self._end(DISKS, _dead_text(self.host, judged.dead, notes, judged.shown))
+        self.run.say(said)
+        return self._end(CLEAR, said, well=True)
+
+    def _close(self, judged: _Judged) -> None:
+        """Close the journal. A step that another run did, or somebody else, is done."""
+        for step in runner.plan_of(self.book.journal).steps:
+            if self.book.state_of(step.name) == journals.DONE:
+                continue
+            if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
+                raise Stopped(
+                    "the compute service cannot be released any more: another evacuation of the host awaits a start of "
+                    f"nova-compute. End this operation with {self.run.variable('action')}={lifecycle.ABORT}"
+                )
+            self.book.mark(step.name, journals.DONE, "nothing was left to do")
+        self.book.close(journals.FINISHED, f"nothing is left to clear on {self.host}")
+
+    def _stop(self, message: str, checked: t.Optional[Checked] = None) -> ReturnCall:
+        """Something ends the run, with the journal open if it has one."""
+        if checked is not None and checked.findings:
+            before = _checked(self.scratch.checked) if self.scratch.checked else Checked()
+            self.scratch.checked = _plain(findings.merged([before, checked]))
+        if not self.scratch.owned:
+            return self._end("failed", message)
+        said = message if message.endswith(".") or "\n" in message else f"{message}."
+        way = f"Run return_host again to resume it, or end it with {self.run.variable('action')}={lifecycle.ABORT}."
+        return self._end(journals.OPEN, f"{said}\nOperation {self.scratch.operation_id} stays open. {way}")
+
+    def _need(self, found: t.Sequence[Json]) -> ReturnCall:
+        return ReturnCall(list(found), self.scratch)
+
+    def _end(self, state: str, message: str, well: bool = False) -> ReturnCall:
+        self.scratch.state, self.scratch.message, self.scratch.ended_well = state, message, well
+        return self._over()
+
+    def _over(self) -> ReturnCall:
+        return ReturnCall([], self.scratch, self._report())
+
+    def _report(self) -> Json:
+        scratch = self.scratch
+        unchecked = []
+        why = scratch.message.partition("\n")[0]
+        if scratch.state in (journals.OPEN, "failed") and not scratch.ended_well:
+            code, said = ("SG710", "the run did not finish") if scratch.owned else ("SG709", "nothing was decided")
+            unchecked.append(Unchecked(code, self.host, f"{said}: {why}"))
+        elif scratch.checked is None:
+            # Asked for, or aborted: a gate that reads only the verdict must not take that for a pass.
+            said = "this run did not judge the host" if scratch.ended_well else why
+            unchecked.append(Unchecked("SG709", self.host, said))
+        before = _checked(scratch.checked) if scratch.checked else Checked()
+        report = findings.report(
+            findings.merged([before, Checked((), tuple(unchecked))]),
+            scratch.collected_at or self.run.clock.now(),
+            0 if scratch.checked is None else 1,
+            scratch.servers,
+            [] if scratch.undecided else self.run.overrides,
+        )
+        return report if scratch.ended_well else findings.refused(report)
 
 
-def _dead(host: str, dead: t.Sequence[findings.Finding], plan: Plan, shown: str) -> str:
+def _silence_text(name: str, result: t.Mapping[str, t.Any]) -> str:
+    return (
+        f"{name} does not answer Ansible: {result.get('msg') or 'no reason was given'}. The run has ended. Make the "
+        f"host reachable (test: ansible {name} -m ansible.builtin.ping), then run the same command again"
+    )
+
+
+def _abort_text(host: str, journal: t.Mapping[str, t.Any]) -> str:
+    """Return what an abort leaves: what is done stays done, and a step that was begun may be done."""
+    steps = runner.progress(journal)
+    parts = [f"operation {journal['operation_id']} is aborted, and no step of it is taken back"]
+    for state, said in ((journals.DONE, "done"), (journals.APPLYING, "begun, and perhaps done")):
+        parts += [f"{said}: {step['title']}" for step in steps if step["state"] == state]
+    parts += [f"not done: {step['title']}" for step in steps if step["state"] == journals.PENDING]
+    return f"{'; '.join(parts)}. Keep nova-compute stopped on {host} until a run of return_host ends as clear"
+
+
+def _dead_text(host: str, dead: t.Sequence[Finding], notes: str, shown: str) -> str:
     closed = [item for item in dead if item.code == checks.DEAD_DISK]
     reasons = []
     if closed:
-        needs = "each needs a hard reboot, for which nova-compute must run"
-        reasons.append(f"{count(len(closed), 'running domain')} cannot use its disks: {needs}")
+        wanted = "each needs a hard reboot, for which nova-compute must run"
+        reasons.append(f"{count(len(closed), 'running domain')} cannot use its disks: {wanted}")
     if len(closed) < len(dead):
         unread = count(len(dead) - len(closed), "disk")
         reasons.append(f"whether running domains can use {unread} is not known: no host looked at it")
-    notes = "; ".join(plan.notes)
     return f"nothing is left to clear on {host}, but {'. Also, '.join(reasons)}. {notes}\n{shown}"
+
+
+def _plain(checked: Checked) -> Json:
+    return {
+        "findings": [to_plain(item) for item in checked.findings],
+        "unchecked": [to_plain(item) for item in checked.unchecked],
+    }
+
+
+def _checked(plain: t.Mapping[str, t.Any]) -> Checked:
+    return Checked(
+        tuple(findings.from_report(item) for item in plain.get("findings") or []),
+        tuple(Unchecked(**item) for item in plain.get("unchecked") or []),
+    )

@@ -4,23 +4,56 @@
 
 """What is cleared on a host that comes back, in which order. Pure.
 
-The order is the safety: what could write is ended while Ceph still refuses it. No step needs to be taken back, and each
-is made from what is still there: after an interruption, the same command does the rest.
+The order is the safety: what could write is ended while Ceph still refuses it. No step is taken back, and each is made
+from what is still there: a run that resumes makes its plan from what it reads then.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.return_host import Clearing
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import CONTROLLER, HOST, Change, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 
+#: Names of the steps, in their order.
+DOMAINS, BLOCKLIST, RELEASE = STEPS = ("domains", "blocklist", "release")
 
-def plan(host: str, clearing: Clearing, status: str, uri: str) -> Plan:
+
+def kind_of(host: str) -> str:
+    """Return the kind of a host's journal: one for each host. Nova's databases compare names without case."""
+    return f"return-{host.casefold()}"
+
+
+def plan(operation_id: str, host: str, clearing: Clearing, status: str, uri: str) -> Plan:
     """Return the steps. ``status``: what a released service gets; ``uri``: libvirt's on the host."""
     steps = [*_domains(host, clearing, uri), *_blocklist(clearing), *_service(host, clearing, status)]
-    return Plan("return", "none", host, steps, notes(host, clearing))
+    return Plan(kind_of(host), operation_id, host, steps, notes(host, clearing))
+
+
+def beyond(now: Plan, begun: Plan) -> t.List[str]:
+    """Return what one plan would clear and another one would not, for people."""
+    known = {key for key, _label in _cleared(begun)}
+    return [label for key, label in _cleared(now) if key not in known]
+
+
+def extended(begun: Plan, now: Plan) -> Plan:
+    """Return the plan of an open operation with what is to be cleared now; a step that is not needed now is kept."""
+    steps = {**{step.name: step for step in begun.steps}, **{step.name: step for step in now.steps}}
+    return dataclasses.replace(begun, steps=[steps[name] for name in STEPS if name in steps], notes=now.notes)
+
+
+def _cleared(made: Plan) -> t.Iterator[t.Tuple[t.Tuple[str, ...], str]]:
+    """Each thing that a plan clears: what tells it from others, and what people call it."""
+    for step in made.steps:
+        for domain in step.params.get("domains") or ():
+            yield (step.name, str(domain["uuid"])), f"domain {domain['name']} ({domain['uuid']})"
+        for lift in step.params.get("lifts") or ():
+            for address in lift["addresses"]:
+                yield (step.name, str(lift["fsid"]), str(address)), f"blocklist entry {address} in Ceph {lift['fsid']}"
+        if step.name == RELEASE:
+            yield (step.name, str(step.params["reason"])), f"hold {step.params['reason']}"
 
 
 def notes(host: str, clearing: Clearing) -> t.List[str]:
@@ -56,7 +89,7 @@ def _domains(host: str, clearing: Clearing, uri: str) -> t.Iterator[Step]:
             )
             for domain in clearing.domains
         ]
-        yield Step("domains", title, HOST, "end_domains", domain_params(clearing, uri), changes)
+        yield Step(DOMAINS, title, HOST, "end_domains", domain_params(clearing, uri), changes)
 
 
 def lift_params(clearing: Clearing) -> t.List[t.Dict[str, t.Any]]:
@@ -75,13 +108,11 @@ def _blocklist(clearing: Clearing) -> t.Iterator[Step]:
             for address, why in sorted(lift.addresses.items())
         ]
         params = {"lifts": lift_params(clearing)}
-        yield Step("blocklist", "Remove this host's entries from Ceph's blocklist", HOST, "unblock", params, changes)
+        yield Step(BLOCKLIST, "Remove this host's entries from Ceph's blocklist", HOST, "unblock", params, changes)
 
 
 def _service(host: str, clearing: Clearing, status: str) -> t.Iterator[Step]:
     if clearing.reason is not None:
         before = f"disabled, forced down ({clearing.reason})"
         changes = [Change("compute API", f"nova-compute of {host}", before, f"{status}, not forced down")]
-        yield Step(
-            "release", "Release the compute service", CONTROLLER, "release", {"reason": clearing.reason}, changes
-        )
+        yield Step(RELEASE, "Release the compute service", CONTROLLER, "release", {"reason": clearing.reason}, changes)

@@ -46,6 +46,7 @@ TITLES: t.Mapping[str, str] = {
     "drain_host": "Drain of a compute host",
     "migrate_server": "Move of servers",
     "resize_server": "Resize of a server",
+    "return_host": "Return of a compute host",
 }
 PASS, WARN, BLOCK = "pass", "warn", "block"
 
@@ -70,6 +71,11 @@ STATES: t.Mapping[str, Ended] = {
     PLANNED: Ended("planned", None, "Check mode: nothing was changed. This is the whole plan."),
     "resumed": Ended("open", WARN, "Check mode: nothing was changed. An open operation would be resumed."),
     "refused": Ended("refused", BLOCK, "Nothing was changed. The blockers below are all the reasons."),
+    "disks-not-open": Ended(
+        "disks not open",
+        BLOCK,
+        "Nothing is left to clear, but running domains cannot use their disks, or this is unknown.",
+    ),
     "incomplete": Ended("incomplete", BLOCK, "The operation has ended, and some servers did not move."),
     "none": Ended("nothing to do", None, "Nothing was changed."),
     "clear": Ended("nothing to do", None, "Nothing was changed: no server is on the host."),
@@ -350,6 +356,9 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "hold_down": ("service held down", "The compute service is forced down and disabled by this operation."),
     "guard": ("guard snapshots", "Each image was read back with its id and its snapshot."),
     "unguard": ("guards removed", "No image has a guard of this operation any more."),
+    "end_domains": ("domains ended", "Neither libvirt nor the process table of the host has any of them."),
+    "unblock": ("blocklist", "The entries were removed in each cluster by a host that reaches it."),
+    "release": ("service released", "The compute service was read back with the status of the plan."),
     "hold": ("host held", "The compute service is disabled with the reason of this operation."),
     "leave": ("host released", "The compute service has the status that the plan says."),
 }

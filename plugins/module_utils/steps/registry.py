@@ -6,8 +6,8 @@
 
 On the controller the steps of C(plans/NAME.py) are carried out by C(actions) of C(steps/NAME.py), found by that name:
 :data:`TOGETHER` names the plans that need more files than one. On hosts C(systems/host/steps.py) carries them out.
-Steps of an evacuation and of a return need what only Ansible can do (fences, other hosts): :data:`BY_OPERATION` and
-:data:`BY_ROLE` name where; :data:`BY_ROWS` names what changes many rows alike.
+Steps of an evacuation and of a return need what only Ansible can do (fences, other hosts): :data:`BY_OPERATION` names
+the operation that asks for it; :data:`BY_ROWS` names what changes many rows alike.
 C(tests/unit/steps/test_registry.py) finds every plan and every C(actions) by itself.
 """
 
@@ -28,9 +28,7 @@ _RENAME = (rename, guest_requests, queues, rename_by_drain)
 #: Plan, and the files of steps that carry it out together.
 TOGETHER = dict.fromkeys(("rename", "rename_by_drain", "queues"), _RENAME)
 #: Plan, and the file that advances its steps and marks each.
-BY_OPERATION = {"evacuation": "operations/evacuate.py"}
-#: Plan, and the tasks that carry its steps out. It has no journal: each run reads and judges anew.
-BY_ROLE = {"return_host": "roles/return_host/tasks/clear.yml"}
+BY_OPERATION = {"evacuation": "operations/evacuate.py", "return_host": "operations/return_host.py"}
 
 #: Plan of rows, and what carries all of them out: its steps are what a person approves. The operation
 #: that is named first calls it, when it has written down what was before.

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The playbook return_host, in Python, task by task; and an operator who brings a dead host back with it.
+"""The role return_host, in Python: provides what the operation needs. And an operator who brings a dead host back.
 
-The plugin that judges is the real one, as are the ones that read the journal, end domains, work on the blocklist and
-release the service: only ``systems/`` is the world.
+The plugin of the operation is the real one, as are the ones that end domains and work on the blocklist: only
+``systems/`` is the world.
 """
 
 from __future__ import annotations
@@ -13,40 +13,47 @@ from __future__ import annotations
 import dataclasses
 import os
 import random
+import types
 
+from ansible_collections.stackguard.nova.plugins.action import compute_host_return
 from ansible_collections.stackguard.nova.plugins.action.compute_link import LocalState
 from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import return_host
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import ceph_readers
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
-from ansible_collections.stackguard.nova.plugins.modules import compute_service_hold
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation import oracle, pump, reading
-from ansible_collections.stackguard.nova.tests.unit.model_evacuation.world import Killed
+from ansible_collections.stackguard.nova.tests.unit.model_evacuation.world import START, Killed
 
 #: Runs after which a host that is never clear is a defect of its own.
 MOST_RUNS = 10
 
 
-class FailedError(Exception):
-    """A task of the playbook fails. ``state``: of the plan that was made last."""
+class Plugin(compute_host_return.ActionModule):
+    """The plugin without its task."""
 
-    def __init__(self, message, state="failed", report=None):
-        super().__init__(message)
-        self.state = state
-        self.report = report
+    def __init__(self, run):
+        self.run_ = run
+        self._task = types.SimpleNamespace(check_mode=run.check, diff=False, delegate_to="localhost")
+        self._play_context = types.SimpleNamespace(diff=False)
+        self._task_vars = {}
 
-
-def go(args, check):
-    """What the action plugin returns."""
-    try:
-        return return_host.ReturnRun(args, args["evidence_dir"], lambda _text: None, check).judged()
-    except (FactsError, findings.OverrideError) as error:
-        return {"failed": True, "state": "refused", "msg": str(error)}
+    def _run(self, args):
+        world, run = self.run_.world, self.run_
+        return lifecycle.Run(
+            state=pump.State(args["state_dir"], run.dies, run.check),
+            clock=lifecycle.Clock(
+                lambda: reading.iso(world.now), lambda: world.now - START + 1000, lambda: world.now, world.sleep
+            ),
+            say=lambda _text: None,
+            mine={"controller": "c", "pid": pump.FIRST_PID + run.told.number, "pid_start": "0", "evidence_dir": "e"},
+            options=dict(args),
+            overrides=tuple(findings.parse_overrides(args["overrides"])),
+            check_mode=run.check,
+            prefix="return_",
+        )
 
 
 class Return:
@@ -62,7 +69,6 @@ class Return:
         self.overrides = list(overrides)
         self.dice = random.Random(f"{world.seed}-return-{told.number}")
         self.result = None
-        self.readers = None
 
     @property
     def host(self):
@@ -74,29 +80,40 @@ class Return:
 
     def steps(self):
         """Carry it out; yields between two tasks, where others may act."""
-        try:
-            yield from self._tasks()
-        except (FailedError, StackguardError) as error:
-            state, report = getattr(error, "state", "failed"), getattr(error, "report", None)
-            self.result = {"failed": True, "state": state, "msg": str(error), "report": report}
-
-    def _tasks(self):
-        yield from self._next("journals")
-        state = pump.State(self.state_dir, self.dies)
-        self.journals = state.call([{"op": "journal_list"}, {"op": "journal_closed", "kind": "evacuate"}])
+        yield from self._next("begin")
+        result = self._call("begin")
         self._read_peers()
-        yield from self._next("judge")
-        plan = yield from self._judge()
-        if plan["state"] == "planned" and not self.check:
-            plan = yield from self._clear(plan)
-        self.result = plan
+        for _count in range(pump.MOST_CALLS):
+            if not result["needs"]:
+                self.result = result
+                return
+            answers = []
+            for need in result["needs"]:
+                yield from self._next(need["kind"])
+                answers.append({**need, **getattr(self, f"_{need['kind']}")(need)})
+            yield from self._next("advance")
+            result = self._call("advance", answers)
+        raise pump.EndlessError(f"{pump.MOST_CALLS} calls: {result['msg']}")
 
     def _next(self, what):
         self.dies()
         yield what
         self.world.watch.run = self.told
 
-    # --- reading
+    def _call(self, phase, answers=()):
+        defaults = {name: spec.get("default") for name, spec in compute_host_return.ARGUMENTS.items()}
+        given = {
+            "return_host": self.host.name,
+            "inventory_name": self.host.name,
+            "evidence_dir": self.directory,
+            "state_dir": self.state_dir,
+            "overrides": self.overrides,
+            "status": self.status,
+            "take_over": True,
+        }
+        return Plugin(self)._called({**defaults, **given, "phase": phase, "answers": list(answers)})
+
+    # --- needs
 
     def _read_peers(self):
         for other in self.world.hosts.values():
@@ -110,84 +127,48 @@ class Return:
         else:
             evidence.save_unreachable(self.directory, other.name, "timed out")
 
-    def _judge(self):
-        """Read everything that decides, and judge. Raises where a task of it fails."""
+    def _read_host(self, _need):
         host = self.host
         if not host.answers:
-            raise FailedError(f"{host.name} does not answer")
+            evidence.save_unreachable(self.directory, host.name, "timed out")
+            return {"result": dict(pump.UNREACHABLE)}
         found = reading.returning_facts(self.world, host)
         evidence.save_host(self.directory, host.name, found)
-        if self.readers is None:
-            bundle = evidence.load_dir(self.directory)
-            self.readers = [reader.name for reader in ceph_readers.readers(bundle, [host.name])]
-        yield from self._next("readers")
-        self._look_into_ceph(found)
-        domains = [domain.uuid for domain in found.domains or []]
-        databases = reading.database(self.world, host, domains)
-        evidence.save_part(self.directory, evidence.DATABASES, databases)
-        cloud = cloud_facts.read_cloud(None, [host.name])
-        evidence.save_part(self.directory, evidence.CLOUD, cloud)
-        yield from self._next("judged")
-        plan = go(self._arguments(), self.check)
-        if plan.get("failed"):
-            raise FailedError(plan["msg"], plan["state"], plan.get("report"))
-        return plan
-
-    def _look_into_ceph(self, found):
-        domains = found.domains or []
-        sources = [disk.source for domain in domains for disk in domain.disks]
+        sources = [disk.source for domain in found.domains or [] for disk in domain.disks]
         volumes = [source.partition("/volume-")[2] for source in sources if "/volume-" in source]
-        uuids = [domain.uuid for domain in domains] or [reading.NIL]
-        for name in self.readers:
-            request = {"instances": uuids, "readers": (name,), "volumes": volumes}
+        uuids = [domain.uuid for domain in found.domains or []]
+        return {"result": {"domain_uuids": uuids, "volumes": {"uuids": volumes, "pools": ["volumes"]}}}
+
+    def _read_ceph(self, need):
+        for name in need["readers"]:
+            request = {"instances": need["instances"] or [reading.NIL], "readers": (name,), "volumes": need["volumes"]}
             self._read(self.world.hosts[name], request)
         self.world.sleep(1)
+        return {}
 
-    def _arguments(self):
-        return {
-            "return_host": self.host.name,
-            "inventory_name": self.host.name,
-            "ceph_names": self.readers,
-            "evidence_dir": self.directory,
-            "overrides": self.overrides,
-            "journals": self.journals[0]["journals"],
-            "closed_journals": self.journals[1]["journals"],
-            "status": self.status,
-            "libvirt_uri": "qemu:///system",
-        }
+    def _read_cloud(self, need):
+        databases = reading.database(self.world, self.host, need["instances"])
+        evidence.save_part(self.directory, evidence.DATABASES, databases)
+        evidence.save_part(self.directory, evidence.CLOUD, cloud_facts.read_cloud(None, [self.host.name]))
+        return {}
 
-    # --- clearing
-
-    def _clear(self, plan):
-        if plan["domains"]["domains"]:
-            self._end_domains(plan["domains"])
-        plan = yield from self._judge()
-        if plan["domains"]["domains"]:
-            raise FailedError("other domains have come up meanwhile", plan["state"])
-        for lift in plan["lifts"]:
-            yield from self._next("lift")
-            done = pump.on_reader(
-                self.world, lift, lambda ceph, lift=lift: guard_snapshots.unblock(ceph, lift["addresses"])
-            )
-            if done.get("failed") or done.get("unreachable"):
-                raise FailedError(done["msg"], plan["state"])
-        yield from self._next("release")
-        self._release(plan)
-        plan = yield from self._judge()
-        if plan["state"] != "clear":
-            raise FailedError(f"something is left: {plan['msg']}", plan["state"])
-        return plan
-
-    def _end_domains(self, params):
+    def _end_domains(self, need):
         self.world.local = self.host
-        step = {"action": "end_domains", "params": params}
-        LocalState(self.state_dir, False).call([{"op": "apply", **step}, {"op": "verify", **step}])
+        step = {"action": "end_domains", "params": need["params"]}
+        try:
+            done = LocalState(self.state_dir, False).call([{"op": "apply", **step}, {"op": "verify", **step}])
+        except StackguardError as error:
+            return {"result": {"failed": True, "msg": str(error)}}
+        return {"result": {"changed": True, "results": done}}
 
-    def _release(self, plan):
-        if plan["reason"]:
-            params = {"host": self.host.name, "state": "released", "reason": plan["reason"], "status": self.status}
-            params.update(ended_reasons=[], disabled_reason="returned" if self.status == "disabled" else None)
-            compute_service_hold.work(object(), params, False)
+    def _lift(self, need):
+        clusters = []
+        for entry in need["clusters"]:
+            result = pump.on_reader(
+                self.world, entry, lambda ceph, entry=entry: guard_snapshots.unblock(ceph, entry["addresses"])
+            )
+            clusters.append({**entry, "result": result})
+        return {"clusters": clusters}
 
 
 def install(monkeypatch, current):

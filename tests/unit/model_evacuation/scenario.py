@@ -21,7 +21,7 @@ import types
 import typing as t
 import uuid as uuids
 
-from ansible_collections.stackguard.nova.plugins.action import server_evacuate
+from ansible_collections.stackguard.nova.plugins.action import compute_host_return, server_evacuate
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_owner
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, journal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
@@ -744,8 +744,9 @@ class Scenario:
         return any(entry.source == host for entry in self.world.migrations)
 
     def journals(self):
+        """The open journals of evacuations."""
         found = []
-        for path in glob.glob(os.path.join(self.state_dir, "*.json")):
+        for path in glob.glob(os.path.join(self.state_dir, "evacuate*.json")):
             with open(path, encoding="utf-8") as stream:
                 found.append(json.load(stream))
         return found
@@ -1038,8 +1039,9 @@ def install(monkeypatch, current):
     monkeypatch.setattr(guard_snapshots, "time", types.SimpleNamespace(time=lambda: current().world.now))
     pids = lambda pid: "0" if pid - pump.FIRST_PID in current().living else None  # noqa: E731
     monkeypatch.setattr(run_owner.processes, "start_time", pids)
-    monkeypatch.setattr(server_evacuate, "connect", lambda _args: object())
-    monkeypatch.setattr(server_evacuate, "uuid", types.SimpleNamespace(uuid4=lambda: current().next_id()))
+    for plugin in (server_evacuate, compute_host_return):
+        monkeypatch.setattr(plugin, "connect", lambda _args: object())
+        monkeypatch.setattr(plugin, "uuid", types.SimpleNamespace(uuid4=lambda: current().next_id()))
     returning.install(monkeypatch, current)
     _make_quick(monkeypatch)
 

@@ -18,12 +18,20 @@ ENTRY = Entry(
     nobody="compute1",
     no_cloud="one of the following is required: nova_api_db_url",
     more=GIVEN,
+    stale=frozenset({"report.html"}),
     hosts={"return_host": ("find", {})},
-    ends={NAME: ("failed", NO_CLOUD)},
+    ends={
+        NAME: ("failed", NO_CLOUD),
+        "Nova: return, status": ("successful", "no return of compute1 is open"),
+        "Nova: return, abort": ("successful", "there is nothing to abort"),
+    },
     refusals={
         "no name": Refusal(NAME, "return_host is", {"return_host": "a b"}, more={"return_host": None}),
         "not in the inventory": Refusal(
             NAME, "no host answers to nobody", {"return_host": "nobody"}, more={"return_host": "nobody"}
+        ),
+        "no action": Refusal(
+            NAME, "return_action is one of apply, resume, status, abort", GIVEN, {"return_action": "start"}
         ),
         "no dictionary": Refusal(NAME, "nova_cell_db_urls", GIVEN, {"nova_cell_db_urls": "cell1"}),
         "override": Refusal(NAME, NO_CODE, {**GIVEN, "stackguard_awx_overrides": UNKNOWN}),

@@ -10,9 +10,8 @@ import pathlib
 import types
 
 import pytest
-import yaml
 
-from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate, needs, return_host
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import registry
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps import HostRunner
 
@@ -58,7 +57,7 @@ def host_actions():
 #: Every plan that has steps, and every file that carries steps out on the controller: whatever is in the directories.
 PLANS = sorted(path.stem for path in (UTILS / "plans").glob("*.py") if "Step(" in path.read_text())
 FILES = sorted(path.stem for path in (UTILS / "steps").glob("*.py") if "\ndef actions(" in path.read_text())
-ELSEWHERE = {**registry.BY_OPERATION, **registry.BY_ROLE, **registry.BY_ROWS}
+ELSEWHERE = {**registry.BY_OPERATION, **registry.BY_ROWS}
 ON_CONTROLLER = [plan for plan in PLANS if plan not in ELSEWHERE]
 
 
@@ -91,7 +90,7 @@ def test_each_implementation_on_the_controller_is_in_a_plan_and_there_is_no_seco
 
 def test_where_a_plan_is_carried_out_elsewhere_it_is_there():
     assert {*ELSEWHERE, *registry.TOGETHER} <= set(PLANS)
-    assert len(ELSEWHERE) == sum(map(len, (registry.BY_OPERATION, registry.BY_ROLE, registry.BY_ROWS))), "in two ways"
+    assert len(ELSEWHERE) == sum(map(len, (registry.BY_OPERATION, registry.BY_ROWS))), "in two ways"
 
 
 @pytest.mark.parametrize("plan", sorted(registry.BY_ROWS))
@@ -115,7 +114,7 @@ def test_a_second_implementation_is_refused(monkeypatch):
         registry.of_rename(NOBODY)
 
 
-@pytest.mark.parametrize("plan", [plan for plan in PLANS if plan not in registry.BY_ROLE])
+@pytest.mark.parametrize("plan", [plan for plan in PLANS if plan != "return_host"])
 def test_each_step_on_a_host_has_an_implementation_there(plan):
     assert {action for where, action in steps_of(plan) if where == "HOST"} <= host_actions()
 
@@ -125,23 +124,21 @@ def test_each_step_on_a_host_that_has_an_implementation_is_in_a_plan():
     assert host_actions() - planned == set(NO_STEP)
 
 
-@pytest.mark.parametrize("plan", sorted(registry.BY_OPERATION))
-def test_an_operation_begins_and_ends_each_step_of_its_plan(plan):
-    tree = ast.parse((UTILS / registry.BY_OPERATION[plan]).read_text())
+def test_an_evacuation_begins_and_ends_each_step_of_its_plan():
+    tree = ast.parse((UTILS / registry.BY_OPERATION["evacuation"]).read_text())
     marked = {
         (getattr(evacuate, node.args[0].id), node.args[1].attr)
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mark"
     }
-    wanted = {action for _where, action in steps_of(plan)}
+    wanted = {action for _where, action in steps_of("evacuation")}
     assert marked >= {(action, state) for action in wanted for state in ("APPLYING", "DONE")}
     assert {action for action, _state in marked} == wanted
 
 
-@pytest.mark.parametrize("plan", sorted(registry.BY_ROLE))
-def test_a_role_carries_out_each_step_of_its_plan_once(plan):
-    modules = {"end_domains": "compute_host_step", "unblock": "rbd_blocklist", "release": "compute_service_hold"}
-    tasks = yaml.safe_load((ROOT / registry.BY_ROLE[plan]).read_text())
-    assert {action for _where, action in steps_of(plan)} == set(modules)
-    for module in modules.values():
-        assert [f"stackguard.nova.{module}" in task for task in tasks].count(True) == 1
+def test_a_return_carries_out_each_step_of_its_plan_once():
+    """By a method of its own; what only Ansible can do the role provides, one task file for each need."""
+    assert set(return_host.STEPS) == {action for _where, action in steps_of("return_host")}
+    assert all(callable(getattr(return_host.HostReturn, name)) for name in return_host.STEPS.values())
+    files = {path.stem for path in (ROOT / "roles" / "return_host" / "tasks").glob("need_*.yml")}
+    assert files == {f"need_{kind}" for kind in needs.KINDS_OF_RETURN}

@@ -440,8 +440,8 @@ def _start_is_awaited(index: Index, request: ReturnRequest) -> bool:
 # --- what refuses ---------------------------------------------------------------------------------------------
 
 
-def _about(index: Index, facts: HostFacts, request: ReturnRequest) -> Items:
-    """SG706 an evacuation that has not ended; SG101 to SG106 who this host is, as a start would see it."""
+def open_evacuations(request: ReturnRequest) -> t.Iterator[Finding]:
+    """SG706: an evacuation of this host that has not ended."""
     for record in _mine(request):
         if record.open:
             evidence = {"operation": record.operation_id, "state": record.state, "started": record.started_at}
@@ -450,6 +450,11 @@ def _about(index: Index, facts: HostFacts, request: ReturnRequest) -> Items:
                 f"evacuate_host={request.host} -e evacuate_action=resume (or abort)"
             )
             yield finding("SG706", Subject("host", request.host), evidence, remedy)
+
+
+def _about(index: Index, facts: HostFacts, request: ReturnRequest) -> Items:
+    """SG706; SG101 to SG106 who this host is, as a start would see it."""
+    yield from open_evacuations(request)
     yield from identity.unsupported_driver(index, facts)
     yield from identity.compute_id_files(index, facts)
     yield from identity.compute_id_node(index, facts)

@@ -111,7 +111,7 @@ def test_what_a_fenced_evacuation_left_is_cleared():
 
 
 def test_the_order_is_domains_then_blocklist_then_a_start_and_then_the_service():
-    plan = plans.plan("compute1", judged(back()).clearing, "enabled", "qemu:///system")
+    plan = plans.plan("op", "compute1", judged(back()).clearing, "enabled", "qemu:///system")
     assert [step.name for step in plan.steps] == ["domains", "blocklist"]
     assert "start nova-compute" in plan.notes[0]
     assert "run return_host again" in plan.notes[1]
@@ -127,7 +127,7 @@ def test_a_server_that_was_sent_twice_needs_a_second_start_and_the_note_says_so(
     assert blockers(some) == []
     clearing = judged(some).clearing
     assert (clearing.reason, clearing.held_until_start, clearing.started) == (None, HELD, True)
-    plan = plans.plan("compute1", clearing, "enabled", "u")
+    plan = plans.plan("op", "compute1", clearing, "enabled", "u")
     assert not plan.steps
     assert "restart nova-compute on compute1" in plan.notes[1]
 
@@ -141,7 +141,7 @@ def test_the_service_is_let_go_once_its_start_has_completed_the_record():
         assert blockers(some) == []
         clearing = judged(some).clearing
         assert (clearing.reason, clearing.held_until_start) == (HELD, None)
-        plan = plans.plan("compute1", clearing, "enabled", "u")
+        plan = plans.plan("op", "compute1", clearing, "enabled", "u")
         assert [step.name for step in plan.steps] == ["release"]
 
 
@@ -155,7 +155,7 @@ def test_a_clean_host_has_nothing_to_clear():
     assert blockers(some) == []
     assert judged(some).checked.unchecked == ()
     assert judged(some).clearing == return_host.Clearing()
-    assert plans.plan("compute1", judged(some).clearing, "enabled", "u").steps == []
+    assert plans.plan("op", "compute1", judged(some).clearing, "enabled", "u").steps == []
 
 
 @pytest.mark.parametrize(

@@ -6,55 +6,72 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: return_plan
-short_description: Judge whether nova-compute may start on an evacuated host, and plan what to clear first
-version_added: 0.1.0
+module: compute_host_return
+short_description: Check and clear a compute host that comes back after its evacuation, call by call
+version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
   - Decides from the evidence directory what a start of nova-compute would do to each domain of the host, and what an
-    evacuation left behind. Returns the plan of what is safe to clear, or every reason why not. Nothing is changed.
-  - The evidence must hold the host itself, one other host for each Ceph cluster and pool that looked for the images of
-    the host's domains and read the OSD blocklist, the databases with the rows of all domains of the host, and the APIs.
+    evacuation left behind. It plans what is safe to clear, or returns every reason why not.
+  - One call does what it can with what was read, and returns RV(needs), what only a playbook can provide. The role
+    P(stackguard.nova.return_host#role) provides that and calls again, until RV(needs) is empty.
+  - The operation keeps its journal in O(state_dir) on the host of the task, and reads the journals of evacuations
+    there. After each step everything is read and judged again. The service is released only while no evacuation of the
+    host is open.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
   - stackguard.nova.attributes
-  - stackguard.nova.attributes.info_module
+  - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
+  - stackguard.nova.openstack
   - stackguard.nova.approved_plan
   - stackguard.nova.overrides
+attributes:
+  check_mode:
+    support: full
+    description: Reads, judges and shows the plan; the journal is not opened.
+  diff_mode:
+    support: full
+    description: Shows every value of the plan before and after.
+  idempotent:
+    support: full
+    description: What is cleared is not cleared again. The module resumes an open operation.
 options:
   return_host:
     type: str
     required: true
     description: Name of the host in Nova.
+  action:
+    type: str
+    default: apply
+    choices: [apply, resume, status, abort]
+    description:
+      - V(apply) begins a return, or resumes the open one. V(resume) refuses if none is open.
+      - V(status) reports the open one and changes nothing.
+      - V(abort) closes the open one without the remaining steps. It takes no step back, and does not release the
+        service.
+  phase:
+    type: str
+    default: advance
+    choices: [begin, advance, end]
+    description: V(begin) is the first call of a run, V(end) the last call after an interruption.
+  answers:
+    type: list
+    elements: dict
+    default: []
+    description: The answers to the needs of the last call, in the same order.
+  failure:
+    type: str
+    description: With O(phase=end), the reason of the interruption.
   inventory_name:
     type: str
-    required: true
-    description: The host's name in the inventory.
-  ceph_names:
-    type: list
-    elements: str
-    default: []
-    description:
-      - Inventory names of the hosts that read Ceph, as chosen by M(stackguard.nova.ceph_readers). Do not name the host
-        itself, since Ceph may refuse its clients. Only a view of the host's own cluster and pool decides about its
-        disks.
+    description: The host's name in the inventory. Required with O(action=apply) and O(action=resume).
   evidence_dir:
     type: path
     required: true
-    description: Directory with the evidence.
-  journals:
-    type: list
-    elements: dict
-    default: []
-    description: The open journals in the journal directory, of all kinds and hosts.
-  closed_journals:
-    type: list
-    elements: dict
-    default: []
-    description: The closed journals of evacuations, of all hosts. They list addresses on blocklists.
+    description: Directory of this run with the evidence.
   status:
     type: str
     default: enabled
@@ -64,44 +81,104 @@ options:
     type: str
     default: qemu:///system
     description: libvirt URI on the host.
+  state_dir:
+    type: path
+    default: /var/lib/stackguard
+    description: Directory of the journals, on the host of the task.
+  take_over:
+    type: bool
+    default: false
+    description: Resume or abort an operation that was begun on another controller and whose run has ended there.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode the module writes C(plan.json) into it, with its
+    description: Directory on the controller for C(report.html). In check mode also for C(plan.json), with its
       C(plan_sha256).
 seealso:
-  - module: stackguard.nova.compute_service_hold
+  - module: stackguard.nova.server_evacuate
   - module: stackguard.nova.rbd_blocklist
 """
 
 EXAMPLES = r"""
-- name: Judge whether nova-compute may start on compute1
-  stackguard.nova.return_plan:
+- name: Show whether a return is open
+  stackguard.nova.compute_host_return:
+    cloud: production
     return_host: compute1
-    inventory_name: compute1
-    ceph_names: [compute2]
+    action: status
+    phase: begin
     evidence_dir: /run/stackguard-evidence
-  register: planned
 """
 
 RETURN = r"""
 succeeded:
   description:
-    - Whether no finding blocks.
+    - Whether this call did not fail.
     - With C(failed_when=false), a later task can fail on this value, with only the summary as message.
   returned: always
   type: bool
   sample: true
+needs:
+  description: What the next call must be answered with; each has a C(kind). Empty if the run has ended.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description:
+        - What is needed, V(read_host), V(read_ceph), V(read_cloud), V(end_domains) or V(lift). What else the entry
+          holds depends on it.
+      type: str
+    readers:
+      description: With V(read_ceph), inventory names of the hosts that look into Ceph.
+      type: list
+      elements: str
+    instances:
+      description: With V(read_ceph) and V(read_cloud), the servers whose images or rows are read.
+      type: list
+      elements: str
+    volumes:
+      description: With V(read_ceph), volumes whose images are looked for.
+      type: list
+      elements: str
+    pools:
+      description: With V(read_ceph), the pools of these volumes.
+      type: list
+      elements: str
+    params:
+      description: With V(end_domains), the parameters of C(end_domains) of M(stackguard.nova.compute_host_step).
+      type: dict
+    clusters:
+      description: With V(lift), the blocklist entries to remove, for each cluster, with the host that removes them.
+      type: list
+      elements: dict
+  sample: [{kind: read_host}]
+ended:
+  description: Whether the run has ended.
+  returned: when it has
+  type: bool
+  sample: true
 state:
   description:
-    - C(refused), C(planned), or C(clear) if nothing is left to clear. C(disks-not-open) if nothing is left to clear,
-      but running domains have disks that this host does not have open (SG517), or that no host read (SG709); the task
-      then fails, too.
+    - C(planned) in check mode; C(resumed) there, if an open operation would be resumed.
+    - C(clear) if nothing is left to clear. C(disks-not-open) if nothing is left to clear, but running domains have
+      disks that this host does not have open (SG517), or that no host read (SG709); the run then fails, too.
+    - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if none is open, C(refused), or
+      C(failed) if nothing was decided.
   returned: always
   type: str
-  sample: planned
+  sample: clear
+operation_id:
+  description: Id of the operation; V(null) without one.
+  returned: always
+  type: str
+  sample: 5f0a6f0f7a11
+plan_sha256:
+  description: Checksum of the plan, for O(expect_plan) of a later run.
+  returned: always
+  type: str
+  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 plan:
   description: Every step, with what it changes.
-  returned: unless it is refused
+  returned: when the run made a plan and has ended
   type: dict
   contains:
     kind:
@@ -157,63 +234,10 @@ plan:
       description: What to know besides.
       type: list
       elements: str
-  sample: {kind: return, operation_id: none, subject: compute1, steps: [], notes: []}
-plan_sha256:
-  description: Checksum of the plan, for O(expect_plan) of a later run.
-  returned: unless it is refused
-  type: str
-  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
-domains:
-  description: The parameters of C(end_domains) of M(stackguard.nova.compute_host_step); C(domains) may be empty.
-  returned: unless it is refused
-  type: dict
-  contains:
-    uri:
-      description: Where libvirt is reached.
-      type: str
-    domains:
-      description: Domains to end. Each has C(uuid) and C(name), and what it must still be like.
-      type: list
-      elements: dict
-  sample: {uri: "qemu:///system", domains: []}
-lifts:
-  description: Addresses to remove from the OSD blocklist, for each cluster, with the host that removes them.
-  returned: unless it is refused
-  type: list
-  elements: dict
-  contains:
-    fsid:
-      description: The Ceph cluster.
-      type: str
-    pool:
-      description: The pool that the host reaches.
-      type: str
-    reader:
-      description: Inventory name of the host that takes them off.
-      type: str
-    addresses:
-      description: The addresses.
-      type: list
-      elements: str
-  sample:
-    - fsid: 1c0b1b8e-6a43-4c8e-9d8c-4f7a53a0f4ab
-      pool: vms
-      reader: compute2
-      addresses: [192.0.2.11]
-reason:
-  description:
-    - The reason of the evacuation's hold that can be released now. Empty without a hold, and while RV(held) is true.
-  returned: unless it is refused
-  type: str
-  sample: "stackguard:evacuate:5f0a6f0f7a11"
-held:
-  description: Whether an evacuation holds the compute service until nova-compute has started again.
-  returned: unless it is refused
-  type: bool
-  sample: true
+  sample: {kind: return-compute1, operation_id: 5f0a6f0f7a11, subject: compute1, steps: [], notes: []}
 report:
   description: The findings, as in C(report.json).
-  returned: always
+  returned: when the run has ended
   type: dict
   contains:
     schema:

@@ -1,0 +1,208 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Controller side of compute_host_return: options, clock, the journal's place; one call; the result."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import time
+import typing as t
+import uuid
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.stackguard.nova.plugins.action.compute_link import state_of
+from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import FactsError, from_plain, to_plain
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, return_host, run_owner
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import return_host as plans
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
+from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import connect, openstack_spec
+from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, without_effect
+
+Result = t.Dict[str, t.Any]
+
+BEGIN, ADVANCE, END = "begin", "advance", "end"
+ERRORS = (StackguardError, StepError, FactsError, journals.JournalError, findings.OverrideError)
+
+ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
+    "return_host": {"type": "str", "required": True},
+    "action": {"type": "str", "default": "apply", "choices": list(return_host.ACTIONS)},
+    "phase": {"type": "str", "default": ADVANCE, "choices": [BEGIN, ADVANCE, END]},
+    "answers": {"type": "list", "elements": "dict", "default": []},
+    "failure": {"type": "str"},
+    "inventory_name": {"type": "str"},
+    "evidence_dir": {"type": "path", "required": True},
+    "overrides": findings.OPTION,
+    "status": {"type": "str", "default": "enabled", "choices": ["enabled", "disabled"]},
+    "libvirt_uri": {"type": "str", "default": "qemu:///system"},
+    "state_dir": {"type": "path", "default": "/var/lib/stackguard"},
+    "take_over": {"type": "bool", "default": False},
+    "report_dir": {"type": "path"},
+    "expect_plan": {"type": "str"},
+}
+
+
+class ActionModule(ActionBase):
+    """Carry out a part of a return, and say what is needed next."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Result:
+        """Take the answers, go on, and return what is needed; or how it ended."""
+        super().run(tmp, task_vars)
+        self._task_vars = task_vars or {}
+        _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
+        without_effect.warn(self._task)
+        args["evidence_dir"] = self._loader.path_dwim(str(args["evidence_dir"]))
+        result = self._called(args)
+        # A role that prints the summary alone keeps the task from failing, and decides by this.
+        return {**result, "succeeded": not result.get("failed", False)}
+
+    def _called(self, args: Result) -> Result:
+        problem = _problem(args)
+        if problem is not None:
+            return self._refused(args, problem)
+        try:
+            outcome = self._carry_out(args)
+        except lifecycle.Refused as refused:
+            return self._refused(args, refused.message)
+        except ERRORS as error:
+            words = str(error)
+            if isinstance(error.__cause__, AnsibleConnectionFailure):
+                words = f"{self._task.delegate_to} does not answer Ansible: {error.__cause__}"
+            return self._refused(args, f"{'Nothing was changed. ' if args['phase'] == BEGIN else ''}{words}", "failed")
+        return self._answer(args, outcome)
+
+    def _carry_out(self, args: Result) -> return_host.ReturnCall:
+        operation = return_host.HostReturn(
+            self._run(args), lambda: connect(args), args["evidence_dir"], lambda: uuid.uuid4().hex[:12]
+        )
+        if args["phase"] == BEGIN:
+            return operation.begin()
+        scratch = self._scratch(args)
+        if args["phase"] == END:
+            return operation.leave(scratch, args["failure"] or "")
+        return operation.advance(scratch, args["answers"])
+
+    def _run(self, args: Result) -> lifecycle.Run:
+        return lifecycle.Run(
+            state=state_of(self, args["state_dir"], self._task_vars),
+            clock=lifecycle.Clock(_now, time.monotonic, time.time, time.sleep),
+            say=_say,
+            mine=run_owner.whole_playbook(evidence_dir=args["evidence_dir"]),
+            options=args,
+            overrides=tuple(findings.parse_overrides(args["overrides"])),
+            check_mode=bool(self._task.check_mode),
+            prefix="return_",
+        )
+
+    # --- the run's scratch and what it leaves
+
+    @staticmethod
+    def _scratch(args: Result) -> return_host.ReturnScratch:
+        path = os.path.join(args["evidence_dir"], return_host.SCRATCH)
+        try:
+            with open(path, encoding="utf-8") as stream:
+                return from_plain(return_host.ReturnScratch, json.load(stream), "scratch")
+        except (OSError, ValueError) as error:
+            raise StackguardError(
+                f"{path}: this run has not begun, or its evidence directory is gone: {error}"
+            ) from error
+
+    def _answer(self, args: Result, outcome: return_host.ReturnCall) -> Result:
+        scratch = outcome.scratch
+        evidence.save_part(args["evidence_dir"], return_host.SCRATCH, to_plain(scratch))
+        result: Result = {
+            "changed": scratch.changed,
+            "needs": outcome.needs,
+            "state": scratch.state or "open",
+            "operation_id": scratch.operation_id or None,
+            "plan_sha256": scratch.plan_sha256,
+            "msg": scratch.message or f"{len(outcome.needs)} needs",
+        }
+        if outcome.needs or outcome.report is None:
+            return result
+        result.update(ended=True, failed=not scratch.ended_well, report=outcome.report, plan=scratch.plan)
+        if scratch.diff and (self._play_context.diff or self._task.diff):
+            result["diff"] = scratch.diff
+        self._leave_page(args, result)
+        return result
+
+    def _refused(self, args: Result, message: str, state: str = "refused") -> Result:
+        result: Result = {
+            "changed": False,
+            "needs": [],
+            "state": state,
+            "operation_id": None,
+            "plan_sha256": None,
+            "failed": True,
+            "msg": message,
+            "ended": True,
+            "report": lifecycle.undecided(args["return_host"], message, _now()),
+        }
+        self._leave_page(args, result)
+        return result
+
+    def _leave_page(self, args: Result, result: Result) -> None:
+        if not args["report_dir"]:
+            return
+        host, run = str(args["return_host"]), None
+        with contextlib.suppress(*ERRORS):
+            # What is wrong with it is why the run was refused.
+            run = self._run(args)
+        keeper = None
+        if run is not None:
+            keeper = operation_pages.Keeper(run.state, plans.kind_of(host), run.mine, lambda _journal: lifecycle.ABORT)
+        shown = operation_page.OperationRun(
+            "return_host",
+            "return_",
+            {"return_host": host},
+            _as_of_journal(result),
+            result.get("report"),
+            None,
+            _now(),
+            back=lifecycle.ABORT,
+            check_mode=bool(self._task.check_mode),
+            overrides=tuple(run.overrides) if run else (),
+            cloud=operation_pages.text_of(args.get("cloud")),
+            region=operation_pages.text_of(args.get("region_name")),
+        )
+        operation_pages.leave(str(args["report_dir"]), keeper, shown)
+
+
+def _as_of_journal(result: Result) -> Result:
+    """Return a result for the page: a host that is clear by an operation has that operation's journal."""
+    if result["state"] == return_host.CLEAR:
+        return {**result, "state": journals.FINISHED if result["operation_id"] else "none"}
+    return result
+
+
+def _problem(args: Result) -> t.Optional[str]:
+    """Return what can not be asked for."""
+    if addresses.NETADDR_ERROR is not None:
+        return addresses.MISSING
+    if args["action"] in (lifecycle.APPLY, lifecycle.RESUME) and not args["inventory_name"]:
+        return f"action={args['action']} needs inventory_name"
+    return None
+
+
+def _say(message: str) -> None:
+    if message:
+        Display().display(message)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How a run of a playbook ended: what its workflow gets, its report, its last words. Pure.
+
+Made of what the task of the operation registered, and of the tasks beside it: a host that does not answer ends a run
+before there is a result.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings
+
+Json = t.Dict[str, t.Any]
+
+#: States of a run that has begun nothing: its report needs no word about a journal.
+NOTHING_BEGUN = ("none", "refused")
+NO_RESULT = "the run ended before it decided anything: see its output"
+AGAIN = "It is not finished: run the same command again to resume."
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What is known of a run."""
+
+    #: The playbook.
+    operation: str
+    #: What the module returned; empty: it was not called, or did not return.
+    result: t.Mapping[str, t.Any]
+    #: Further values for the workflow, and keys of the result that it gets as they are.
+    known: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+    told: t.Sequence[str] = ()
+    #: Results of other tasks that can have ended the run, each with C(host) and C(result).
+    others: t.Sequence[t.Mapping[str, t.Any]] = ()
+    report_dir: t.Optional[str] = None
+    #: Whether the playbook carries an operation out; false: it judges only.
+    acts: bool = True
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the run did all that was asked for."""
+        return bool(self.result.get("succeeded")) and not (self.result.get("again") or self._silent or self._failed)
+
+    def _of_others(self, what: str) -> t.List[t.Mapping[str, t.Any]]:
+        return [entry for entry in self.others if (entry.get("result") or {}).get(what)]
+
+    @property
+    def _silent(self) -> t.List[t.Mapping[str, t.Any]]:
+        mine = [{"result": self.result}] if self.result.get("unreachable") else []
+        return [*self._of_others("unreachable"), *mine]
+
+    @property
+    def _failed(self) -> t.List[t.Mapping[str, t.Any]]:
+        return self._of_others("failed")
+
+    @property
+    def message(self) -> str:
+        """The summary, or why there is none."""
+        if self._silent:
+            return _silence(self._silent[0])
+        said = self.result.get("msg")
+        if self._failed and (said is None or self.result.get("succeeded")):
+            said = self._failed[0]["result"].get("msg") or "no reason was given"
+        if said is None:
+            return "" if self.result.get("succeeded") else NO_RESULT
+        return "\n".join(map(str, said)) if isinstance(said, (list, tuple)) else str(said)
+
+    @property
+    def last_words(self) -> str:
+        """The summary for people, with what they do next."""
+        return f"{self.message}\n{AGAIN}" if self.result.get("again") else self.message
+
+    @property
+    def report(self) -> t.Optional[Json]:
+        """C(report.json), where the run has judged."""
+        found = self.result.get("report")
+        return dict(found) if isinstance(found, t.Mapping) else None
+
+    def published(self) -> Json:
+        """Return what C(set_stats) publishes under C(stackguard)."""
+        own = ((self.result.get("ansible_stats") or {}).get("data") or {}).get("stackguard")
+        if own is not None:
+            return {**own, **self.known}
+        report = self.report or {}
+        judged = report if self.acts else self.result
+        found: Json = {
+            "operation": self.operation,
+            "verdict": judged.get("verdict") or (None if self.succeeded and self.acts else "block"),
+            "counts": judged.get("counts") or {},
+            "message": self.message,
+        }
+        if self.acts:
+            found.update(
+                operation_id=self.result.get("operation_id"),
+                state=self.result.get("state") or "failed",
+                changed=bool(self.result.get("changed")),
+            )
+        if self.report_dir is not None:
+            found["report_dir"] = self.report_dir
+            found.update({"plan_sha256": self.result.get("plan_sha256")} if self.acts else {})
+        found.update({key: self.result.get(key) for key in self.told})
+        return {**found, **self.known}
+
+    def undecided(self, at: str) -> t.Optional[Json]:
+        """Return the report of a failed run that judged nothing; None: it judged, or did not fail."""
+        if self.report is not None or self.succeeded:
+            return None
+        reason = f"nothing was decided: {self.message}"
+        if self.result.get("state") not in NOTHING_BEGUN and self.acts:
+            reason += " (if the operation has begun, its journal has the state: run the same command again)"
+        names = [str(value) for key, value in self.known.items() if value and key.endswith(("_host", "_from"))]
+        subject = names[0] if names else self.operation
+        checked = findings.Checked(unchecked=(findings.Unchecked("SG709", subject, reason),))
+        return findings.refused(findings.report(checked, at, 0, 0))
+
+
+def _silence(entry: t.Mapping[str, t.Any]) -> str:
+    """Return which host does not answer, and why. Of a loop's turn the host is the turn's own."""
+    why = (entry.get("result") or {}).get("msg") or "no reason was given"
+    name = entry.get("host") or "the host"
+    return (
+        f"{name} does not answer Ansible: {why}. The run has ended. Make the host reachable (test: "
+        f"ansible {name} -m ansible.builtin.ping), then run the same command again."
+    )
