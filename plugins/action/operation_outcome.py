@@ -27,14 +27,13 @@ ARGUMENTS: t.Dict[str, t.Dict[str, t.Any]] = {
     "result": {"type": "dict", "default": {}},
     "others": {"type": "list", "elements": "dict", "default": []},
     "known": {"type": "dict", "default": {}},
-    "told": {"type": "list", "elements": "str", "default": []},
+    "keys": {"type": "list", "elements": "str", "default": []},
     "acts": {"type": "bool", "default": True},
     "report_dir": {"type": "path"},
     "report": {"type": "bool", "default": True},
     "files": {"type": "dict", "default": {}},
     "stale": {"type": "list", "elements": "str", "default": []},
     "evidence_dir": {"type": "path"},
-    "quiet": {"type": "bool", "default": False},
 }
 
 
@@ -49,7 +48,7 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         _validation, args = self.validate_argument_spec(ARGUMENTS)
         directory = args["report_dir"] and os.path.abspath(os.path.expanduser(str(args["report_dir"])))
-        names = ("operation", "result", "known", "told", "others", "acts")
+        names = ("operation", "result", "known", "keys", "others", "acts")
         outcome = Outcome(**{name: args[name] for name in names}, report_dir=directory)
         if args["phase"] == PUBLISH:
             stats = {"data": {"stackguard": outcome.published()}, "per_host": False, "aggregate": False}
@@ -63,7 +62,7 @@ class ActionModule(ActionBase):
         if not outcome.succeeded or unwritten:
             return {"failed": True, "changed": False, "msg": said}
         # As C(debug) does: the lines of the summary are shown whatever the verbosity.
-        return {"changed": False, "msg": said.split("\n"), "_ansible_verbose_always": bool(said) and not args["quiet"]}
+        return {"changed": False, "msg": said.split("\n"), "_ansible_verbose_always": bool(said)}
 
 
 def _written(args: Result, outcome: Outcome, directory: str) -> t.Optional[str]:

@@ -13,7 +13,7 @@ description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
   - Decides from the evidence directory what a start of nova-compute would do to each domain of the host, and what an
     evacuation left behind. It plans what is safe to clear, or returns every reason why not.
-  - One call does what it can with what was read, and returns RV(needs), what only a playbook can provide. The role
+  - One call does what it can with the evidence, and returns RV(needs), what only a playbook can provide. The role
     P(stackguard.nova.return_host#role) provides that and calls again, until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host of the task, and reads the journals of evacuations
     there. After each step everything is read and judged again. The service is released only while no evacuation of the
@@ -150,6 +150,20 @@ needs:
       description: With V(lift), the blocklist entries to remove, for each cluster, with the host that removes them.
       type: list
       elements: dict
+      contains:
+        fsid:
+          description: The Ceph cluster.
+          type: str
+        pool:
+          description: The pool that the host reaches.
+          type: str
+        reader:
+          description: Inventory name of the host that removes them.
+          type: str
+        addresses:
+          description: The addresses.
+          type: list
+          elements: str
   sample: [{kind: read_host}]
 ended:
   description: Whether the run has ended.

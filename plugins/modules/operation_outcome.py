@@ -47,7 +47,7 @@ options:
     type: dict
     default: {}
     description: Further values to publish, such as the name of the host.
-  told:
+  keys:
     type: list
     elements: str
     default: []
@@ -77,10 +77,6 @@ options:
   evidence_dir:
     type: path
     description: The temporary evidence directory of the run, to remove.
-  quiet:
-    type: bool
-    default: false
-    description: Do not show the summary of a run that succeeded, since the operation has shown it.
 """
 
 EXAMPLES = r"""

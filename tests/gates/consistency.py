@@ -76,13 +76,21 @@ PARSERS = {("model/host_domain.py", "socket")}
 UTILS = pathlib.Path("plugins/module_utils")
 PACKAGE = "ansible_collections.stackguard.nova.plugins.module_utils"
 #: Files of operations/ that are no operation: what several share. Every other file is one, or a part of one.
-SHARED = ("lifecycle", "planned", "approved_plan", "run_owner", "run_token", "server_run", "evacuation_options")
+SHARED = (
+    "lifecycle",
+    "needs",
+    "planned",
+    "approved_plan",
+    "run_owner",
+    "run_token",
+    "server_run",
+    "evacuation_options",
+)
 PARTS = {
     "evacuation_readers": "evacuate",
     "evacuation_record": "evacuate",
     "evacuation_round": "evacuate",
     "fences": "evacuate",
-    "needs": "evacuate",
     "move_evidence": "move_servers",
 }
 

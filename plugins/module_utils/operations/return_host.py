@@ -456,7 +456,6 @@ class HostReturn:
             said = f"nothing to clear on {self.host}; {notes}"
         if judged.dead:
             return self._end(DISKS, _dead_text(self.host, judged.dead, notes, judged.shown))
-        self.run.say(said)
         return self._end(CLEAR, said, well=True)
 
     def _close(self, judged: _Judged) -> None:
@@ -525,7 +524,7 @@ def _silence_text(name: str, result: t.Mapping[str, t.Any]) -> str:
 def _abort_text(host: str, journal: t.Mapping[str, t.Any]) -> str:
     """Return what an abort leaves: what is done stays done, and a step that was begun may be done."""
     steps = runner.progress(journal)
-    parts = [f"operation {journal['operation_id']} is aborted, and no step of it is taken back"]
+    parts = [f"operation {journal['operation_id']} is aborted, and none of its steps is undone"]
     for state, said in ((journals.DONE, "done"), (journals.APPLYING, "begun, and perhaps done")):
         parts += [f"{said}: {step['title']}" for step in steps if step["state"] == state]
     parts += [f"not done: {step['title']}" for step in steps if step["state"] == journals.PENDING]

@@ -33,7 +33,7 @@ class Outcome:
     result: t.Mapping[str, t.Any]
     #: Further values for the workflow, and keys of the result that it gets as they are.
     known: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    told: t.Sequence[str] = ()
+    keys: t.Sequence[str] = ()
     #: Results of other tasks that can have ended the run, each with C(host) and C(result).
     others: t.Sequence[t.Mapping[str, t.Any]] = ()
     report_dir: t.Optional[str] = None
@@ -102,7 +102,7 @@ class Outcome:
         if self.report_dir is not None:
             found["report_dir"] = self.report_dir
             found.update({"plan_sha256": self.result.get("plan_sha256")} if self.acts else {})
-        found.update({key: self.result.get(key) for key in self.told})
+        found.update({key: self.result.get(key) for key in self.keys})
         return {**found, **self.known}
 
     def undecided(self, at: str) -> t.Optional[Json]:
