@@ -261,6 +261,11 @@ needs:
       type: list
       elements: str
   sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: [], volume_readers: []}]
+succeeded:
+  description: Whether the run has ended, and did not fail.
+  returned: always
+  type: bool
+  sample: true
 state:
   description:
     - C(open) during the run, or if the operation stays open; C(evacuated), C(aborted), C(planned), C(clear),

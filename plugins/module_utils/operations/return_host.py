@@ -41,6 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.plans import retur
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, operation_records
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import terminal
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.outcome import silence_text
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import compute_services
 
@@ -267,7 +268,7 @@ class HostReturn:
         found = [answer.get("result") or {} for answer in needs.answers_of(self.answers, kind)]
         result: t.Mapping[str, t.Any] = found[-1] if found else {}
         if result.get("unreachable"):
-            raise Stopped(_silence_text(self._inventory_name, result))
+            raise Stopped(silence_text(self._inventory_name, result))
         return result
 
     # --- judge
@@ -416,7 +417,7 @@ class HostReturn:
         for entry in answered:
             result = entry.get("result") or {}
             if result.get("unreachable"):
-                raise Stopped(_silence_text(str(entry.get("reader")), result))
+                raise Stopped(silence_text(str(entry.get("reader")), result))
             if not task_results.ended_well(result) or result.get("fsid") != entry.get("fsid"):
                 where = f"Ceph {entry.get('fsid')}, through {entry.get('reader')}"
                 raise Stopped(f"{where}: the blocklist entries were not removed: {task_results.why(result)}")
@@ -512,13 +513,6 @@ class HostReturn:
             [] if scratch.undecided else self.run.overrides,
         )
         return report if scratch.ended_well else findings.refused(report)
-
-
-def _silence_text(name: str, result: t.Mapping[str, t.Any]) -> str:
-    return (
-        f"{name} does not answer Ansible: {result.get('msg') or 'no reason was given'}. The run has ended. Make the "
-        f"host reachable (test: ansible {name} -m ansible.builtin.ping), then run the same command again"
-    )
 
 
 def _abort_text(host: str, journal: t.Mapping[str, t.Any]) -> str:

@@ -61,7 +61,8 @@ class Outcome:
     def message(self) -> str:
         """The summary, or why there is none."""
         if self._silent:
-            return _silence(self._silent[0])
+            entry = self._silent[0]
+            return silence_text(str(entry.get("host") or "the host"), entry["result"])
         said = self.result.get("msg")
         if self._failed and (said is None or self.result.get("succeeded")):
             said = self._failed[0]["result"].get("msg") or "no reason was given"
@@ -118,10 +119,9 @@ class Outcome:
         return findings.refused(findings.report(checked, at, 0, 0))
 
 
-def _silence(entry: t.Mapping[str, t.Any]) -> str:
-    """Return which host does not answer, and why. Of a loop's turn the host is the turn's own."""
-    why = (entry.get("result") or {}).get("msg") or "no reason was given"
-    name = entry.get("host") or "the host"
+def silence_text(name: str, result: t.Mapping[str, t.Any]) -> str:
+    """Return that a host does not answer, and why."""
+    why = result.get("msg") or "no reason was given"
     return (
         f"{name} does not answer Ansible: {why}. The run has ended. Make the host reachable (test: "
         f"ansible {name} -m ansible.builtin.ping), then run the same command again."
