@@ -91,23 +91,23 @@ findings:
       description: V(blocker), V(warning) or V(info).
       type: str
     object:
-      description: What it is about.
+      description: The object of the finding.
       type: dict
       contains:
         kind:
-          description: What it is, such as V(instance) or V(compute_node).
+          description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Its uuid where it has one, else its database id or name.
+          description: Its uuid if it has one, otherwise its database id or name.
           type: str
         name:
-          description: Its name; V(null) where it has none.
+          description: Its name; V(null) if it has none.
           type: str
         host:
-          description: The compute host that it belongs to; V(null) where there is none.
+          description: The compute host that it belongs to; V(null) if there is none.
           type: str
     evidence:
-      description: By name, the facts that were found.
+      description: By name, the facts of the finding.
       type: dict
     remedy:
       description: What to do next.

@@ -255,18 +255,18 @@ placements:
   sample:
     8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute2, wave: 1, why: 9000 MiB of real memory before it}
 plan:
-  description: Every step, with what it changes.
+  description: Every step, with its changes.
   returned: when it was planned in this run
   type: dict
   contains:
     kind:
-      description: Which operation it is of.
+      description: The kind of operation.
       type: str
     operation_id:
       description: Id of the operation.
       type: str
     subject:
-      description: What it is about, for people.
+      description: The subject of the operation, for people.
       type: str
     steps:
       description: The steps, in order.
@@ -283,10 +283,10 @@ plan:
           description: V(host) or V(controller).
           type: str
         action:
-          description: Which code carries it out.
+          description: The code that executes it.
           type: str
         params:
-          description: By name, all that the action is given. It differs from action to action.
+          description: By name, the parameters of the action. They differ between actions.
           type: dict
         changes:
           description: Every value that the step changes.
@@ -297,19 +297,19 @@ plan:
               description: Where the value is stored.
               type: str
             what:
-              description: Which value it is.
+              description: The name of the value.
               type: str
             before:
-              description: What is there before.
+              description: The value before the step.
               type: str
             after:
-              description: What is there after.
+              description: The value after the step.
               type: str
             measured:
-              description: Whether it depends on a measurement, which the run takes again.
+              description: Whether the value depends on a measurement that the run repeats.
               type: bool
     notes:
-      description: What to know besides.
+      description: Further notes for the operator.
       type: list
       elements: str
   sample: {kind: migrate, operation_id: 3f9a1c0b77de, subject: compute1, steps: []}
@@ -319,7 +319,7 @@ report:
   type: dict
   contains:
     schema:
-      description: Version of the report's form.
+      description: Version of the report's format.
       type: int
     verdict:
       description: V(pass), V(warn) or V(block).
@@ -334,7 +334,7 @@ report:
       description: Servers.
       type: int
     findings:
-      description: What was found, sorted by code and object.
+      description: The findings, sorted by code and object.
       type: list
       elements: dict
       contains:
@@ -348,43 +348,43 @@ report:
           description: V(blocker), V(warning) or V(info).
           type: str
         object:
-          description: What it is about.
+          description: The object of the finding.
           type: dict
           contains:
             kind:
-              description: What it is, such as V(instance) or V(compute_node).
+              description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Its uuid where it has one, else its database id or name.
+              description: Its uuid if it has one, otherwise its database id or name.
               type: str
             name:
-              description: Its name; V(null) where it has none.
+              description: Its name; V(null) if it has none.
               type: str
             host:
-              description: The compute host that it belongs to; V(null) where there is none.
+              description: The compute host that it belongs to; V(null) if there is none.
               type: str
         evidence:
-          description: By name, the facts that were found.
+          description: By name, the facts of the finding.
           type: dict
         remedy:
           description: What to do next.
           type: str
     unchecked:
-      description: What could not be decided. A pass needs this to be empty.
+      description: Undecided checks. The verdict V(pass) requires that there are none.
       type: list
       elements: dict
       contains:
         code:
-          description: The code that could not be decided.
+          description: The code of the undecided check.
           type: str
         object:
-          description: Of what it could not be decided.
+          description: The object of the undecided check.
           type: str
         reason:
-          description: Why not.
+          description: Why the check could not be decided.
           type: str
     counts:
-      description: Number of findings by severity, and of what was not decided.
+      description: Number of findings by severity, and of undecided checks.
       type: dict
       contains:
         blocker:

@@ -184,7 +184,7 @@ report:
   type: dict
   contains:
     schema:
-      description: Version of the report's form.
+      description: Version of the report's format.
       type: int
     verdict:
       description: V(pass), V(warn) or V(block).
@@ -199,7 +199,7 @@ report:
       description: Servers.
       type: int
     findings:
-      description: What was found, sorted by code and object.
+      description: The findings, sorted by code and object.
       type: list
       elements: dict
       contains:
@@ -213,43 +213,43 @@ report:
           description: V(blocker), V(warning) or V(info).
           type: str
         object:
-          description: What it is about.
+          description: The object of the finding.
           type: dict
           contains:
             kind:
-              description: What it is, such as V(instance) or V(compute_node).
+              description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Its uuid where it has one, else its database id or name.
+              description: Its uuid if it has one, otherwise its database id or name.
               type: str
             name:
-              description: Its name; V(null) where it has none.
+              description: Its name; V(null) if it has none.
               type: str
             host:
-              description: The compute host that it belongs to; V(null) where there is none.
+              description: The compute host that it belongs to; V(null) if there is none.
               type: str
         evidence:
-          description: By name, the facts that were found.
+          description: By name, the facts of the finding.
           type: dict
         remedy:
           description: What to do next.
           type: str
     unchecked:
-      description: What could not be decided. A pass needs this to be empty.
+      description: Undecided checks. The verdict V(pass) requires that there are none.
       type: list
       elements: dict
       contains:
         code:
-          description: The code that could not be decided.
+          description: The code of the undecided check.
           type: str
         object:
-          description: Of what it could not be decided.
+          description: The object of the undecided check.
           type: str
         reason:
-          description: Why not.
+          description: Why the check could not be decided.
           type: str
     counts:
-      description: Number of findings by severity, and of what was not decided.
+      description: Number of findings by severity, and of undecided checks.
       type: dict
       contains:
         blocker:
