@@ -3,11 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run in the control environment: zones, flavors, image and network of the lab. Safe to run again.
 
-Usage: cloud_objects.py IMAGE_FILE HOST=ZONE...
+Usage: cloud_objects.py [--provider CIDR --outside ADDRESS] IMAGE_FILE HOST=ZONE...
+
+With a provider network (OVN) guests have a tenant network, and a router of its own leads to the outside.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 
@@ -20,6 +23,7 @@ FLAVORS = (
     ("locked", 64, {"hw:locked_memory": "true", "hw:mem_page_size": "any"}),
     ("huge", 64, {"hw:mem_page_size": "large"}),
 )
+FLAT = {"provider_network_type": "flat", "provider_physical_network": "physnet1"}
 PLACEMENT = {"endpoint_filter": {"service_type": "placement"}, "headers": {"OpenStack-API-Version": "placement 1.30"}}
 
 
@@ -90,25 +94,77 @@ def make_image(cloud, path):
     )
 
 
-def make_network(cloud):
-    network = cloud.network.find_network("net0") or cloud.network.create_network(
-        name="net0", provider_network_type="flat", provider_physical_network="physnet1", shared=True
+def make_network(cloud, name, subnet, cidr, *, kind, **more):
+    network = cloud.network.find_network(name) or cloud.network.create_network(name=name, **kind)
+    return network, cloud.network.find_subnet(subnet) or cloud.network.create_subnet(
+        name=subnet, network_id=network.id, ip_version=4, cidr=cidr, **more
     )
-    if not cloud.network.find_subnet("sub0"):
-        cloud.network.create_subnet(
-            name="sub0", network_id=network.id, ip_version=4, cidr="192.168.76.0/22", enable_dhcp=False
-        )
 
 
-def main(image, *pairs):
-    zones = dict(pair.split("=", 1) for pair in pairs)
+def wait_for_chassis(cloud, wanted):
+    """Until neutron knows each host's chassis: a router's gateway is placed on those that are there."""
+    alive = set()
+    for _ in range(600):
+        agents = cloud.network.agents()
+        alive = {agent.host for agent in agents if agent.is_alive and agent.agent_type.startswith("OVN Controller")}
+        if wanted <= alive:
+            return
+        time.sleep(0.5)
+    sys.exit(f"not every host has a live chassis: wanted {sorted(wanted)}, have {sorted(alive)}")
+
+
+def make_router(cloud, inner, provider, outside):
+    """A provider network that begins outside, and a router whose gateway is on a chassis."""
+    public, _subnet = make_network(
+        cloud,
+        "public",
+        "public0",
+        provider,
+        kind=FLAT | {"is_router_external": True},
+        enable_dhcp=False,
+        gateway_ip=outside,
+    )
+    router = cloud.network.find_router("router0") or cloud.network.create_router(
+        name="router0", external_gateway_info={"network_id": public.id}
+    )
+    if not list(cloud.network.ports(device_id=router.id, device_owner="network:router_interface")):
+        cloud.network.add_interface_to_router(router, subnet_id=inner.id)
+
+
+def let_in(cloud):
+    """The guests' security group lets everything in, from the outside, too."""
+    project = cloud.current_project_id
+    group = next(iter(cloud.network.security_groups(name="default", project_id=project)))
+    rules = list(cloud.network.security_group_rules(security_group_id=group.id, direction="ingress", ethertype="IPv4"))
+    if all(rule.remote_group_id for rule in rules):
+        cloud.network.create_security_group_rule(security_group_id=group.id, direction="ingress", ethertype="IPv4")
+
+
+def arguments():
+    top = argparse.ArgumentParser()
+    top.add_argument("--provider", metavar="CIDR")
+    top.add_argument("--outside", metavar="ADDRESS")
+    top.add_argument("image")
+    top.add_argument("pairs", nargs="+", metavar="HOST=ZONE")
+    return top.parse_args()
+
+
+def main():
+    args = arguments()
+    zones = dict(pair.split("=", 1) for pair in args.pairs)
     cloud = openstack.connect()
     make_flavors(cloud)
-    make_image(cloud, image)
-    make_network(cloud)
+    make_image(cloud, args.image)
+    tenant = {"shared": True}
+    kind = tenant if args.provider else FLAT | tenant
+    _network, inner = make_network(cloud, "net0", "sub0", "192.168.76.0/22", kind=kind, enable_dhcp=bool(args.provider))
+    if args.provider:
+        let_in(cloud)
+        wait_for_chassis(cloud, set(zones))
+        make_router(cloud, inner, args.provider, args.outside)
     wait_for_hosts(cloud, set(zones))
     make_zones(cloud, zones)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -16,6 +16,7 @@ from .shell import is_root, run
 
 MEMORY_NEEDED_MB = 4500
 CLUSTER_MEMORY_MB = 700
+OVN_MEMORY_MB = 300
 DISK_NEEDED_GB = 8
 
 
@@ -45,6 +46,7 @@ def _debian_12() -> str | None:
 def _memory(lab: Lab) -> str | None:
     available = available_memory_mb()
     needed = MEMORY_NEEDED_MB + CLUSTER_MEMORY_MB * (lab.options.clusters - 1)
+    needed += OVN_MEMORY_MB if lab.options.l2 == "ovn" else 0
     if available < needed and not procs.pids_in(lab.control_ns):
         return f"{available} MiB of memory are available, about {needed} are needed"
     return None

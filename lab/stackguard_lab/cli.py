@@ -18,9 +18,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from . import checks, cloud, config, control, hosts, install, network, procs, snapshot, strangers
+from . import checks, cloud, config, control, hosts, install, network, ovn, procs, snapshot, strangers
 from .settings import DEFAULT_RELEASE, MAX_COMPUTES, RELEASES, SOURCE, ZONES, Lab, LabError, Options, current_lab
 from .shell import each, file_lock, phase, say, tail
+
+
+OVN_OPTIONS = ("ovn_rbac", "ovn_system_id", "ovn_hostname_key")
 
 
 def _locked(lab: Lab) -> contextlib.AbstractContextManager[None]:
@@ -42,7 +45,7 @@ def _running(lab: Lab) -> Lab:
 
 def _agree(lab: Lab, args: argparse.Namespace) -> None:
     """What a lab is made of is decided at its first boot; a later `up` may say it again, not differently."""
-    names = ("release", "computes", "l2", "fast_stop", "pools", "clusters")
+    names = ("release", "computes", "l2", "fast_stop", "pools", "clusters", *OVN_OPTIONS)
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if not lab.exists:
         lab.options = Options(**given)
@@ -62,6 +65,9 @@ def _agree(lab: Lab, args: argparse.Namespace) -> None:
 def _sensible(lab: Lab) -> None:
     """A second pool or cluster belongs to the hosts of the second zone: without any it would be there for nothing."""
     options = lab.options
+    others = [name for name in OVN_OPTIONS if getattr(options, name) != getattr(Options(), name)]
+    if others and options.l2 != "ovn":
+        raise LabError(f"--{others[0].replace('_', '-')} belongs to OVN", hint="--l2 ovn")
     if max(options.pools, options.clusters) > 1 and all(lab.zone_of(n) == ZONES[0] for n in lab.host_numbers):
         raise LabError(
             f"with --computes {options.computes} no host is in {ZONES[1]}, whose hosts have the second pool or cluster",
@@ -260,6 +266,13 @@ def _cluster_of(words: list[str]) -> tuple[int, list[str]]:
     return 1, words
 
 
+def do_ovn(lab: Lab, args: argparse.Namespace) -> int:
+    if _running(lab).options.l2 != "ovn":
+        raise LabError(f"lab {lab.instance} was made without OVN", hint="--l2 ovn")
+    database = ovn.nb(lab) if args.command == "ovn-nbctl" else ovn.sb(lab)
+    return _become([args.command, f"--db={database}", *args.rest])
+
+
 def do_stranger(lab: Lab, args: argparse.Namespace) -> int:
     _running(lab)
     if args.what == "list":
@@ -331,6 +344,7 @@ def do_info(lab: Lab, args: argparse.Namespace) -> int:
 
 def do_env(lab: Lab, _args: argparse.Namespace) -> int:
     _existing(lab)
+    databases = {"OVN_NB_DB": ovn.nb(lab), "OVN_SB_DB": ovn.sb(lab)} if lab.options.l2 == "ovn" else {}
     for name, value in {
         "OS_CLIENT_CONFIG_FILE": lab.clouds_yaml,
         "OS_CLOUD": "lab",
@@ -338,6 +352,7 @@ def do_env(lab: Lab, _args: argparse.Namespace) -> int:
         "NEUTRON_DB_URL": lab.db_url("neutron"),
         "ANSIBLE_INVENTORY": lab.state / "inventory.yml",
         "STACKGUARD_LAB_INSTANCE": lab.instance,
+        **databases,
     }.items():
         print(f"export {name}='{value}'")
     return 0
@@ -360,7 +375,20 @@ def parser() -> argparse.ArgumentParser:
         "--computes", type=int, choices=range(1, MAX_COMPUTES + 1), metavar="N", help="compute hosts (default 3)"
     )
     up.add_argument(
-        "--l2", choices=("tap", "ovs"), help="guests' ports: bare taps, or a real Open vSwitch agent on each host"
+        "--l2",
+        choices=("tap", "ovs", "ovn"),
+        help="guests' ports: bare taps, a real Open vSwitch agent on each host, or OVN with a chassis on each host",
+    )
+    up.add_argument(
+        "--ovn-rbac", action="store_true", default=None, help="OVN: chassis may change only what RBAC lets them"
+    )
+    up.add_argument(
+        "--ovn-system-id", choices=("uuid", "hostname"), help="OVN: what a chassis is called (default uuid)"
+    )
+    up.add_argument(
+        "--ovn-hostname-key",
+        choices=("present", "absent"),
+        help="OVN: whether the hosts' Open vSwitch says the host's name; ovn-controller asks the host where it does not",
     )
     up.add_argument("--pools", type=int, choices=(1, 2), help="pools of guests' disks: hosts of az2 use the second")
     up.add_argument("--clusters", type=int, choices=(1, 2), help="Ceph clusters: hosts of az2 use the second")
@@ -410,6 +438,8 @@ PASS_ON: dict[str, tuple[Callable[[Lab, argparse.Namespace], int], str]] = {
     "nova-manage": (do_nova_manage, "nova-manage"),
     "ceph": (do_ceph, "ceph"),
     "rbd": (do_ceph, "rbd"),
+    "ovn-nbctl": (do_ovn, "ovn-nbctl"),
+    "ovn-sbctl": (do_ovn, "ovn-sbctl"),
 }
 
 

@@ -9,7 +9,7 @@ import json
 import time
 import urllib.request
 
-from . import control
+from . import control, ovn
 from .procs import in_control
 from .settings import SOURCE, Lab, LabError
 from .shell import phase, say, wait_for
@@ -28,6 +28,7 @@ def make_objects(lab: Lab) -> None:
         lab,
         lab.control_venv / "bin" / "python",
         SOURCE / "scripts" / "cloud_objects.py",
+        *(["--provider", str(lab.provider_network), "--outside", lab.outside] if lab.options.l2 == "ovn" else []),
         image,
         *zones,
         env=environment,
@@ -100,6 +101,13 @@ def agents_reported(lab: Lab, since: str) -> int:
     return int(control.mysql(lab, "-N", "-e", query, database="neutron").strip() or 0)
 
 
+def agents_ready(lab: Lab, since: str, wanted: int) -> int:
+    """How many hosts have a live L2 agent; where there are none, as many as are wanted."""
+    if lab.options.l2 == "ovs":
+        return agents_reported(lab, since)
+    return ovn.chassis(lab) if lab.options.l2 == "ovn" else wanted
+
+
 def wait_computes(lab: Lab, since: str, *, timeout: float = 300, strict: bool = True) -> None:
     """Waits for the hosts' nova-computes (and L2 agents).
 
@@ -110,7 +118,7 @@ def wait_computes(lab: Lab, since: str, *, timeout: float = 300, strict: bool = 
     with phase(f"{wanted} nova-computes"):
         while True:
             have = reported(lab, since)
-            agents = agents_reported(lab, since) if lab.options.l2 == "ovs" else wanted
+            agents = agents_ready(lab, since, wanted)
             if have >= wanted and agents >= wanted:
                 return
             if time.monotonic() > end:

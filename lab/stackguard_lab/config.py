@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 from string import Template
 
+from . import ovn
 from .settings import IMAGE_POOL, SOURCE, Cluster, Lab
 
 # libvirt's secret that holds the key of Ceph's client.nova; the same on every host, as Nova wants it
@@ -67,6 +68,9 @@ def values(lab: Lab) -> dict[str, object]:
         "control_venv": lab.control_venv,
         "nova_venv": lab.nova_venv,
         "mechanism": "openvswitch" if lab.options.l2 == "ovs" else "labtap",
+        "service_plugins": "ovn-router" if lab.options.l2 == "ovn" else "",
+        "ovn_nb": ovn.nb(lab),
+        "ovn_sb": ovn.sb(lab),
     }
     found.update({f"client_{user}": _client(lab, user) for user in users})
     found.update({f"token_{user}": _token(lab, user) for user in users})
@@ -102,7 +106,7 @@ def fast_stop(lab: Lab) -> list[str]:
 def host_values(lab: Lab, number: int) -> dict[str, object]:
     shutdown = "\n".join(fast_stop(lab)) if lab.options.fast_stop else ""
     ovs = ""
-    if lab.options.l2 == "ovs":
+    if lab.has_openvswitch:
         # os-vif adds the port before libvirt makes the tap, so network-vif-plugged never comes with this datapath
         ovs = (
             "[vif_plug_ovs]\novsdb_connection = tcp:127.0.0.1:6640\n[compute]\nlive_migration_wait_for_vif_plug = false"
@@ -120,6 +124,7 @@ def host_values(lab: Lab, number: int) -> dict[str, object]:
     return {
         **values(lab),
         **cluster_values(lab, lab.cluster_of(number)),
+        **ovn.host_values(lab, number),
         "pool": lab.pool_of(number),
         "address": lab.host_address(number),
         "name": f"compute{number}",
@@ -142,7 +147,7 @@ def write_control(lab: Lab) -> None:
         "placement.conf": etc / "placement" / "placement.conf",
         "glance-api.conf": etc / "glance" / "glance-api.conf",
         "neutron.conf": etc / "neutron" / "neutron.conf",
-        "ml2_conf.ini": etc / "neutron" / "ml2_conf.ini",
+        "ml2_ovn_conf.ini" if lab.options.l2 == "ovn" else "ml2_conf.ini": etc / "neutron" / "ml2_conf.ini",
         "nova-controller.conf": lab.nova_conf,
         "gunicorn.conf.py": etc / "gunicorn.conf.py",
         "clouds.yaml": lab.clouds_yaml,
@@ -225,6 +230,7 @@ def info(lab: Lab) -> dict[str, object]:
         "clusters": [_cluster_info(lab, cluster) for cluster in lab.clusters],
         "stranger": lab.stranger,
         "control_namespace": lab.control_ns,
+        "ovn": ovn.info(lab),
         "python": str(lab.control_venv / "bin" / "python"),
         "nova_venv": str(lab.nova_venv),
         "hosts": {

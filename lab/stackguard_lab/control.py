@@ -11,7 +11,7 @@ import signal
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import ceph, procs
+from . import ceph, ovn, procs
 from .procs import Daemon, in_control
 from .settings import SOURCE, Lab, LabError
 from .shell import each, phase, run, together
@@ -29,8 +29,8 @@ PORTS = {"keystone": 5000, "placement": 8778, "glance": 9292, "neutron": 9696, "
 NOVA = ("nova-conductor", "nova-scheduler", "nova-api")
 # Stopped group by group, so that nobody loses a service it still needs.
 STOP_ORDER: tuple[tuple[str, ...], ...] = (
-    (*NOVA, "neutron-rpc", "neutron", "glance", "placement", "keystone", "memcached"),
-    ("ceph-mgr", "ceph-osd", "ceph2-mgr", "ceph2-osd", "rabbitmq", "mariadb"),
+    (*NOVA, "neutron-rpc", "neutron-ovn", "neutron", "ovn-northd", "glance", "placement", "keystone", "memcached"),
+    ("ceph-mgr", "ceph-osd", "ceph2-mgr", "ceph2-osd", "rabbitmq", "mariadb", "ovn-nb", "ovn-sb"),
     ("ceph-mon", "ceph2-mon"),
 )
 
@@ -91,6 +91,7 @@ def daemons(lab: Lab) -> dict[str, Daemon]:
             },
         ),
         *ceph.daemons(lab).values(),
+        *ovn.daemons(lab).values(),
         _wsgi(
             lab,
             "keystone",
@@ -113,9 +114,15 @@ def daemons(lab: Lab) -> dict[str, Daemon]:
             "neutron",
             "neutron.wsgi.api:application",
             lab.control_venv,
-            {"OS_NEUTRON_CONFIG_DIR": f"{etc}/neutron", "OS_NEUTRON_CONFIG_FILES": "neutron.conf;ml2_conf.ini", **vif},
+            {
+                "OS_NEUTRON_CONFIG_DIR": f"{etc}/neutron",
+                "OS_NEUTRON_CONFIG_FILES": "neutron.conf;ml2_conf.ini",
+                # It cannot count its workers by itself, and then takes no part in handling OVN's events: no port is ACTIVE.
+                "ASGI_WORKERS": "1",
+                **vif,
+            },
         ),
-        Daemon(lab, "neutron-rpc", [lab.control_venv / "bin" / "neutron-rpc-server", *neutron], env=vif),
+        _neutron_beside(lab, neutron, vif),
         *(
             Daemon(lab, name, [lab.nova_venv / "bin" / name, "--config-file", lab.nova_conf])
             for name in ("nova-conductor", "nova-scheduler")
@@ -123,6 +130,16 @@ def daemons(lab: Lab) -> dict[str, Daemon]:
         _nova_api(lab),
     ]
     return {daemon.name: daemon for daemon in listed}
+
+
+def neutron_beside(lab: Lab) -> str:
+    """The name of neutron's second service: with OVN there are no agents that speak to it by RPC."""
+    return "neutron-ovn" if lab.options.l2 == "ovn" else "neutron-rpc"
+
+
+def _neutron_beside(lab: Lab, files: list[str | Path], env: dict[str, str]) -> Daemon:
+    program = "neutron-ovn-maintenance-worker" if lab.options.l2 == "ovn" else "neutron-rpc-server"
+    return Daemon(lab, neutron_beside(lab), [lab.control_venv / "bin" / program, *files], env=env)
 
 
 def _wsgi(lab: Lab, name: str, application: str, venv: Path, env: dict[str, str]) -> Daemon:
@@ -161,7 +178,7 @@ def mysql(lab: Lab, *args: str, database: str = "", stdin: str | None = None, ch
 
 
 def backends_up(lab: Lab) -> None:
-    """MariaDB, RabbitMQ, memcached and Ceph."""
+    """MariaDB, RabbitMQ, memcached and OVN's databases."""
     services = daemons(lab)
     _make_mysql(lab)
     services["mariadb"].start()
@@ -174,6 +191,7 @@ def backends_up(lab: Lab) -> None:
         lambda: services["mariadb"].wait_port(3306),
         lambda: services["rabbitmq"].wait_port(5672),
         lambda: services["memcached"].wait_port(11211),
+        lambda: ovn.up(lab),
     )
 
 
@@ -382,4 +400,5 @@ def up(lab: Lab) -> None:
         together(lambda: _databases_up(lab), lambda: ceph.up(lab))
     with phase("keystone"):
         keystone_up(lab)
-    start(lab, ("nova-conductor", "placement", "neutron", "nova-scheduler", "glance", "neutron-rpc", "nova-api"))
+    beside = neutron_beside(lab)
+    start(lab, ("nova-conductor", "placement", "neutron", "nova-scheduler", "glance", beside, "nova-api"))

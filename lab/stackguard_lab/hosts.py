@@ -12,7 +12,7 @@ import subprocess
 import uuid
 from pathlib import Path
 
-from . import network, procs
+from . import network, ovn, procs
 from .config import CEPH_SECRET, fast_stop, fsid, host_values, render, write
 from .settings import Lab, LabError
 from .shell import CLEAN_ENV, each, port_open, run, wait_for
@@ -75,6 +75,8 @@ def prepare(lab: Lab, number: int) -> None:
     _nova(lab, upper, known)
     if lab.options.l2 == "ovs":
         _openvswitch(upper, known)
+    if lab.options.l2 == "ovn":
+        _chassis(lab, upper, number, known)
     _units(upper)
     saved = lab.snapshot / "hosts" / f"compute{number}" / "compute_id"
     if saved.exists():
@@ -138,6 +140,31 @@ def _openvswitch(upper: Path, known: dict[str, object]) -> None:
     for unit in ("lab-ovsdb.service", "lab-vswitchd.service", "neutron-openvswitch-agent.service"):
         write(upper / "usr/lib/systemd/system" / unit, render(unit, **known))
         _enable(upper, unit)
+
+
+def _chassis(lab: Lab, upper: Path, number: int, known: dict[str, object]) -> None:
+    """ovn-controller has Debian's own unit, which at a stop removes the chassis, as on any Debian 12."""
+    for folder in ("var/lib/neutron/lock", "var/log/neutron", "var/log/openvswitch", "etc/openvswitch", "var/log/ovn"):
+        (upper / folder).mkdir(parents=True)
+    write(upper / "etc/openvswitch/system-id.conf", f"{known['system_id']}\n")
+    write(upper / "etc/default/ovn-host", render("host-ovn-host", **known))
+    if lab.options.ovn_rbac:
+        for name, path in {"key": f"compute{number}.key", "cert": f"compute{number}.pem", "ca": "ca.pem"}.items():
+            write(upper / "etc/ovn" / f"{name}.pem", (ovn.pki(lab) / path).read_text(), 0o600)
+    for script in ("host-ovn-identity.sh", "host-ovn-bridges.sh"):
+        write(upper / "usr/local/lib/lab" / script, render(script, **known), 0o755)
+    write(upper / "etc/neutron/neutron.conf", render("host-neutron.conf", **known), 0o640)
+    write(upper / "etc/neutron/neutron_ovn_metadata_agent.ini", render("host-ovn_metadata_agent.ini", **known), 0o640)
+    drop_ins = upper / "etc/systemd/system"
+    write(drop_ins / "lab-ovsdb.service.d/ovn.conf", render("lab-ovsdb-ovn.conf"))
+    write(drop_ins / "lab-vswitchd.service.d/ovn.conf", render("lab-vswitchd-ovn.conf"))
+    write(drop_ins / "ovn-controller.service.d/lab.conf", render("ovn-controller-lab.conf"))
+    for unit in ("lab-ovsdb.service", "lab-vswitchd.service", "neutron-ovn-metadata-agent.service"):
+        write(upper / "usr/lib/systemd/system" / unit, render(unit, **known))
+        _enable(upper, unit)
+    _enable(upper, "ovn-controller.service")
+    # It overwrites the key with `hostname -f` at each boot (openvswitch 3.1): deployment tools mask it, too.
+    (drop_ins / "ovs-record-hostname.service").symlink_to("/dev/null")
 
 
 def _enable(upper: Path, unit: str) -> None:

@@ -24,6 +24,7 @@ mariadb-server mariadb-client rabbitmq-server memcached openvswitch-switch
 openssh-server openssh-client systemd systemd-container iproute2 iptables ebtables dnsmasq-base genisoimage sudo
 python3-venv python3-dev dbus procps util-linux uuid-runtime e2fsprogs dosfstools
 """.split()  # noqa: SIM905
+OVN_PACKAGES = ["ovn-central", "ovn-host", "ovn-common", "openssl", "ethtool", "haproxy", "iptables"]
 # Dies with this process, even when that is killed: a lone installer would write into what the next run clears.
 BOUND: tuple[str, ...] = ("setpriv", "--pdeathsig", "KILL")
 COMPLETE = "stackguard-lab.complete"
@@ -43,16 +44,21 @@ def network_env() -> dict[str, str]:
 def install(lab: Lab) -> None:
     log = lab.base / "install.log"
     with file_lock(lab.base / "install.lock", "another lab is installing; waiting for it"):
-        install_packages(log)
+        install_packages(lab, log)
         install_uv(lab, log)
         for release in lab.releases:
             install_environment(lab, release, log)
 
 
-def missing_packages() -> list[str]:
-    known = run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *PACKAGES], check=False).stdout
+def packages(lab: Lab) -> list[str]:
+    return PACKAGES + (OVN_PACKAGES if lab.options.l2 == "ovn" else [])
+
+
+def missing_packages(lab: Lab) -> list[str]:
+    wanted = packages(lab)
+    known = run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *wanted], check=False).stdout
     installed = {line.split()[0] for line in known.splitlines() if line.endswith(" installed")}
-    return [package for package in PACKAGES if package not in installed]
+    return [package for package in wanted if package not in installed]
 
 
 @contextlib.contextmanager
@@ -76,8 +82,8 @@ def allow_service_starts() -> None:
             POLICY.unlink()
 
 
-def install_packages(log: Path) -> None:
-    missing = missing_packages()
+def install_packages(lab: Lab, log: Path) -> None:
+    missing = missing_packages(lab)
     if not missing:
         return
     env = {**network_env(), "DEBIAN_FRONTEND": "noninteractive"}

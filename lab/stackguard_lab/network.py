@@ -58,9 +58,13 @@ def control_up(lab: Lab) -> None:
     for cluster in lab.clusters[1:]:
         # after the controller's own, so that what the controller sends still comes from there
         _ip("address", "replace", f"{cluster.address}/24", "dev", BRIDGE, namespace=lab.control_ns)
-    if lab.options.l2 == "ovs" and not _link_exists(PROVIDER, lab.control_ns):
+    if lab.has_openvswitch and not _link_exists(PROVIDER, lab.control_ns):
         _ip("link", "add", PROVIDER, "type", "bridge", namespace=lab.control_ns)
         _ip("link", "set", PROVIDER, "up", namespace=lab.control_ns)
+    if lab.options.l2 == "ovn":
+        mask = lab.provider_network.prefixlen
+        _ip("address", "replace", f"{lab.outside}/{mask}", "dev", PROVIDER, namespace=lab.control_ns)
+        _no_offload(lab.control_ns, PROVIDER)
     if _link_exists(lab.operator_veth) and not _link_exists("op", lab.control_ns):
         _ip("link", "delete", lab.operator_veth)
     if not _link_exists(lab.operator_veth):
@@ -68,6 +72,11 @@ def control_up(lab: Lab) -> None:
     _ip("link", "set", "op", "master", BRIDGE, "up", namespace=lab.control_ns)
     _ip("address", "replace", f"{lab.operator}/24", "dev", lab.operator_veth)
     _ip("link", "set", lab.operator_veth, "up")
+
+
+def _no_offload(namespace: str, link: str) -> None:
+    """The userspace datapath takes packets as they are: a checksum that a card was to fill in would stay wrong."""
+    run(["ip", "netns", "exec", namespace, "ethtool", "-K", link, "tx", "off"])
 
 
 def _hosts_file(lab: Lab) -> None:
@@ -98,7 +107,7 @@ def stranger_up(lab: Lab) -> None:
 def host_cables(lab: Lab, number: int) -> list[tuple[str, str, str]]:
     """(end at the control plane, end at the host, bridge) of each cable of a host."""
     cables = [(f"v-c{number}", "eth0", BRIDGE)]
-    if lab.options.l2 == "ovs":
+    if lab.has_openvswitch:
         cables.append((f"p-c{number}", "eth1", PROVIDER))
     return cables
 
@@ -124,6 +133,9 @@ def host_up(lab: Lab, number: int) -> None:
             )
         _ip("link", "set", ours, "master", bridge, "up", namespace=lab.control_ns)
         _ip("link", "set", theirs, "up", namespace=namespace)
+        if lab.options.l2 == "ovn" and bridge == PROVIDER:
+            _no_offload(lab.control_ns, ours)
+            _no_offload(namespace, theirs)
     _ip("link", "set", "eth0", "address", f"52:54:00:99:{lab.instance:02x}:{number:02x}", namespace=namespace)
     _ip("address", "replace", f"{lab.host_address(number)}/24", "dev", "eth0", namespace=namespace)
 

@@ -22,6 +22,9 @@ RELEASES = {"2023.1": 27, "2024.1": 29, "2025.1": 31, "2026.2": 34}
 MAX_INSTANCE = 9
 MAX_COMPUTES = 9
 ZONES = ("az1", "az2")
+OVN_NB_PORT, OVN_SB_PORT = 6641, 6642
+# where the southbound database takes chassis that have no more rights than RBAC gives them
+OVN_SB_ROLE_PORT = 16642
 GUEST_POOLS = ("vms", "vms2")
 IMAGE_POOL = "images"
 
@@ -41,6 +44,9 @@ class Options:
     fast_stop: bool = False
     pools: int = 1
     clusters: int = 1
+    ovn_rbac: bool = False
+    ovn_system_id: str = "uuid"
+    ovn_hostname_key: str = "present"
     password: str = field(default_factory=lambda: secrets.token_hex(12))
     # release -> directory name: a lab keeps the environments it was made with, whatever a newer source would install
     environments: dict[str, str] = field(default_factory=dict)
@@ -139,6 +145,24 @@ class Lab:
 
     def host_address(self, number: int) -> str:
         return f"10.99.{self.instance}.{10 + number}"
+
+    # with OVN, beside the lab's own network, on the cables of the provider network and nowhere else
+    @property
+    def provider_network(self) -> ipaddress.IPv4Network:
+        """What floating IPs and the router's gateway are from."""
+        return ipaddress.IPv4Network(f"172.30.{self.instance}.0/24")
+
+    @property
+    def outside(self) -> str:
+        """The provider network's own router: the controller's address there, a machine outside the cloud."""
+        return f"172.30.{self.instance}.1"
+
+    def tunnel_address(self, number: int) -> str:
+        return f"10.98.{self.instance}.{10 + number}"
+
+    @property
+    def has_openvswitch(self) -> bool:
+        return self.options.l2 in ("ovs", "ovn")
 
     @property
     def host_numbers(self) -> range:

@@ -12,7 +12,7 @@ import signal
 import time
 from pathlib import Path
 
-from . import ceph, cloud, control, hosts, network, strangers
+from . import ceph, cloud, control, hosts, network, ovn, strangers
 from .procs import in_control
 from .settings import PYTHON, SOURCE, Cluster, Lab, LabError
 from .shell import each, phase, run, together
@@ -23,7 +23,11 @@ RESTARTED = (
     "nova-scheduler",
     "nova-conductor",
     "neutron-rpc",
+    "neutron-ovn",
     "neutron",
+    "ovn-northd",
+    "ovn-nb",
+    "ovn-sb",
     "memcached",
     "rabbitmq",
     "mariadb",
@@ -41,7 +45,7 @@ def _images(lab: Lab, cluster: Cluster) -> Path:
 
 
 def take(lab: Lab) -> None:
-    """Kept: the databases, each host's compute_id, and the names of the images."""
+    """Kept: the databases, OVN's among them, each host's compute_id, and the names of the images."""
     shutil.rmtree(lab.snapshot, ignore_errors=True)
     for number in lab.host_numbers:
         source = lab.host_dir(number) / "upper" / "var/lib/nova/compute_id"
@@ -51,6 +55,7 @@ def take(lab: Lab) -> None:
             shutil.copy2(source, target / "compute_id")
     for cluster in lab.clusters:
         _images(lab, cluster).write_text(_purge_script(lab, cluster, "list"))
+    ovn.save(lab)
     _copy_databases(lab)
     lab.mark("snapshot")
 
@@ -78,7 +83,8 @@ def reset(lab: Lab) -> None:
     lab.mark("resetting")  # a reset that is interrupted half way is finished by the next `up`
     services = control.daemons(lab)
     with phase("hosts and services stopped"):
-        together(lambda: hosts.all_off(lab), *(functools.partial(services[name].stop, grace=3) for name in RESTARTED))
+        present = [name for name in RESTARTED if name in services]
+        together(lambda: hosts.all_off(lab), *(functools.partial(services[name].stop, grace=3) for name in present))
         control.kill_strangers(lab)
         strangers.remove(lab)
         network.control_up(lab)
@@ -105,6 +111,7 @@ def _restore_databases(lab: Lab) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     run(["cp", "-a", "--sparse=always", lab.snapshot / "mysql", scratch])
     scratch.rename(lab.state / "mysql")
+    ovn.restore(lab)
 
 
 def _restore_disks(lab: Lab) -> None:
