@@ -22,7 +22,6 @@ from . import checks, cloud, config, control, hosts, install, network, ovn, proc
 from .settings import DEFAULT_RELEASE, MAX_COMPUTES, RELEASES, SOURCE, ZONES, Lab, LabError, Options, current_lab
 from .shell import each, file_lock, phase, say, tail
 
-
 OVN_OPTIONS = ("ovn_rbac", "ovn_system_id", "ovn_hostname_key")
 
 
@@ -388,7 +387,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--ovn-hostname-key",
         choices=("present", "absent"),
-        help="OVN: whether the hosts' Open vSwitch says the host's name; ovn-controller asks the host where it does not",
+        help="OVN: whether Open vSwitch knows the host's name (default present); without, ovn-controller asks the host",
     )
     up.add_argument("--pools", type=int, choices=(1, 2), help="pools of guests' disks: hosts of az2 use the second")
     up.add_argument("--clusters", type=int, choices=(1, 2), help="Ceph clusters: hosts of az2 use the second")

@@ -117,7 +117,7 @@ def daemons(lab: Lab) -> dict[str, Daemon]:
             {
                 "OS_NEUTRON_CONFIG_DIR": f"{etc}/neutron",
                 "OS_NEUTRON_CONFIG_FILES": "neutron.conf;ml2_conf.ini",
-                # It cannot count its workers by itself, and then takes no part in handling OVN's events: no port is ACTIVE.
+                # It cannot count them under gunicorn, and then handles no event of OVN: no port becomes ACTIVE.
                 "ASGI_WORKERS": "1",
                 **vif,
             },

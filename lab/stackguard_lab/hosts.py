@@ -151,15 +151,22 @@ def _chassis(lab: Lab, upper: Path, number: int, known: dict[str, object]) -> No
     if lab.options.ovn_rbac:
         for name, path in {"key": f"compute{number}.key", "cert": f"compute{number}.pem", "ca": "ca.pem"}.items():
             write(upper / "etc/ovn" / f"{name}.pem", (ovn.pki(lab) / path).read_text(), 0o600)
-    for script in ("host-ovn-identity.sh", "host-ovn-bridges.sh"):
-        write(upper / "usr/local/lib/lab" / script, render(script, **known), 0o755)
+    scripts = {
+        "host-ovn-identity.sh": "ovn-identity",
+        "host-ovn-bridges.sh": "ovn-bridges",
+        "host-ovn-metadata-agent.py": "neutron-ovn-metadata-agent",
+    }
+    for template, name in scripts.items():
+        write(upper / "usr/local/lib/lab" / name, render(template, **known), 0o755)
     write(upper / "etc/neutron/neutron.conf", render("host-neutron.conf", **known), 0o640)
     write(upper / "etc/neutron/neutron_ovn_metadata_agent.ini", render("host-ovn_metadata_agent.ini", **known), 0o640)
     drop_ins = upper / "etc/systemd/system"
     write(drop_ins / "lab-ovsdb.service.d/ovn.conf", render("lab-ovsdb-ovn.conf"))
     write(drop_ins / "lab-vswitchd.service.d/ovn.conf", render("lab-vswitchd-ovn.conf"))
     write(drop_ins / "ovn-controller.service.d/lab.conf", render("ovn-controller-lab.conf"))
-    for unit in ("lab-ovsdb.service", "lab-vswitchd.service", "neutron-ovn-metadata-agent.service"):
+    units = ["lab-ovsdb.service", "lab-vswitchd.service"]
+    units += ["neutron-ovn-metadata-agent.service"] if number in ovn.METADATA else []
+    for unit in units:
         write(upper / "usr/lib/systemd/system" / unit, render(unit, **known))
         _enable(upper, unit)
     _enable(upper, "ovn-controller.service")
