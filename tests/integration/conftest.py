@@ -12,7 +12,17 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from labkit.deadhost import clean, whole
-from labkit.fixtures import guests, lab, playbooks
+from labkit.fixtures import chassis, guests, lab, playbooks, probe
 from labkit.matrix import pytest_collection_modifyitems, pytest_runtest_setup
 
-__all__ = ["clean", "guests", "lab", "playbooks", "pytest_collection_modifyitems", "pytest_runtest_setup", "whole"]
+__all__ = [
+    "chassis",
+    "clean",
+    "guests",
+    "lab",
+    "playbooks",
+    "probe",
+    "pytest_collection_modifyitems",
+    "pytest_runtest_setup",
+    "whole",
+]

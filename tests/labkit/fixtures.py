@@ -15,7 +15,9 @@ import pytest
 from . import guests as guestkit
 from . import state
 from .lab import ROOT, current
+from .ovn import Ovn
 from .playbook import Playbooks
+from .probe import Probe
 
 
 def documented_grants():
@@ -104,4 +106,20 @@ def playbooks(lab):
     return Playbooks(lab, {"cloud": "lab", **urls})
 
 
-__all__ = ["ROOT", "as_new", "documented_grants", "guests", "lab", "playbooks", "prepared"]
+@pytest.fixture(scope="session")
+def chassis(lab):
+    """The lab's OVN: databases, chassis by the lab's own names of the hosts, every change of bindings and flows."""
+    return Ovn(lab)
+
+
+@pytest.fixture(scope="module")
+def probe(lab, chassis):
+    """Ports of its own with packets between them: two on compute1, which is the gateway chassis, one on compute2."""
+    made = Probe(lab, chassis, chassis.facts["gateway"], "compute2")
+    try:
+        yield made.make()
+    finally:
+        made.remove()
+
+
+__all__ = ["ROOT", "as_new", "chassis", "documented_grants", "guests", "lab", "playbooks", "prepared", "probe"]

@@ -15,7 +15,7 @@ from . import waiting
 
 #: What of a port's binding decides about traffic; its options may change with a name and nothing else.
 BINDING = ("logical_port", "chassis", "requested_chassis", "additional_chassis", "up")
-FLOW_MONITOR = "exec ovs-ofctl monitor br-int 'watch:!actions' 2>&1"
+FLOW_MONITOR = "exec ovs-ofctl -O OpenFlow14 monitor br-int 'watch:!actions' 2>&1"
 
 
 def rows(text):
@@ -73,7 +73,7 @@ class Ovn:
         return self.facts["system_ids"][host]
 
     def chassis(self, host):
-        found = self.southbound("Chassis", f"name={self.name(host)}")
+        found = self.southbound("Chassis", f'name="{self.name(host)}"')
         return found[0] if found else None
 
     def hostname(self, host):
@@ -89,13 +89,13 @@ class Ovn:
 
     def requesting(self, name):
         """The logical ports that ask for a chassis by this name or hostname."""
-        found = self.northbound("Logical_Switch_Port", f"options:requested-chassis={name}", columns=("name",))
+        found = self.northbound("Logical_Switch_Port", f'options:requested-chassis="{name}"', columns=("name",))
         return sorted(row["name"] for row in found)
 
     def request(self, ports, name):
         """Let ports ask for a chassis by this name or hostname: one transaction, done in the southbound database."""
-        parts = [f"-- set Logical_Switch_Port {port} options:requested-chassis={name}".split() for port in ports]
-        self.nb("--wait=sb", *sum(parts, []))
+        option = f'options:requested-chassis="{name}"'
+        self.nb("--wait=sb", *(word for port in ports for word in ("--", "set", "Logical_Switch_Port", port, option)))
 
     def bindings(self):
         """Each port that some chassis was asked for: (name of its chassis, name of the one asked for, up)."""
@@ -148,7 +148,9 @@ class Changes:
         for host in self.flows:
             self._read(host, [*self.ovn.lab.ssh_argv(host), FLOW_MONITOR], self._flow)
         everything = set(self._processes)
-        waiting.until(lambda: f"monitors of {everything - self._initial}", lambda: everything == self._initial, 60, 0.05)
+        waiting.until(
+            lambda: f"monitors of {everything - self._initial}", lambda: everything == self._initial, 60, 0.05
+        )
 
     def stop(self):
         """End the monitors; fail if one had ended by itself: it would have seen nothing since."""
@@ -189,5 +191,5 @@ class Changes:
             self.flows[name].append(text.strip())
 
     def told(self):
-        flows = {host: len(changes) for host, changes in self.flows.items()}
-        return f"{len(self.bindings)} changes of Port_Binding {self.bindings}; of flows {flows}"
+        flows = "".join(f"\n  {host}: {len(lines)} of flows {lines[:20]}" for host, lines in self.flows.items())
+        return f"{len(self.bindings)} changes of Port_Binding {self.bindings}{flows}"

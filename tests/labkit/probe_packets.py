@@ -7,7 +7,7 @@
     probe_packets.py answer ADDRESS        echo what comes, by UDP and by TCP, until standard input ends
     probe_packets.py ask ADDRESS INTERVAL  ask until standard input ends, then print the result as JSON
 
-What asks sends numbered packets by UDP at fixed moments, whatever comes back, and a byte by TCP again and again on one
+What asks sends numbered packets by UDP at a steady pace, whatever comes back, and a byte by TCP again and again on one
 connection. It prints ``ready`` when a second's packets came back in a row and the connection was made.
 """
 
@@ -111,7 +111,7 @@ class Packets:
         return last >= wanted and all(number in self.back for number in range(last - wanted, last))
 
     def send(self, over, ready):
-        start = time.monotonic()
+        due = time.monotonic()
         while not over.is_set():
             number = len(self.sent)
             self.sent.append(time.monotonic())
@@ -120,7 +120,9 @@ class Packets:
             except OSError:
                 self.refused += 1
             ready(self)
-            time.sleep(max(0.0, start + (number + 1) * self.interval - time.monotonic()))
+            # What the machine made late is not caught up with: a burst would be lost in some buffer, and prove nothing.
+            due = max(due + self.interval, time.monotonic())
+            time.sleep(max(0.0, due - time.monotonic()))
 
     def outages(self):
         """(first, last) of each run of packets that did not come back."""
@@ -157,7 +159,12 @@ def ask(address, interval):
     over, told = threading.Event(), threading.Event()
 
     def ready(asked):
-        if not told.is_set() and len(asked.sent) % 20 == 0 and connection.rounds and asked.in_a_row(round(1 / interval)):
+        if (
+            not told.is_set()
+            and len(asked.sent) % 20 == 0
+            and connection.rounds
+            and asked.in_a_row(round(1 / interval))
+        ):
             told.set()
             print("ready", flush=True)
 
