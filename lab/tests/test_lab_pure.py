@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from stackguard_lab import ceph, checks, cli, config, control, strangers
+from stackguard_lab import ceph, checks, cli, config, control, install, ovn, strangers
 from stackguard_lab.settings import MAX_COMPUTES, Lab, LabError, Options, current_lab
 
 
@@ -67,7 +68,7 @@ def test_subnet_conflicts(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("release", ["2023.1", "2026.2"])
-@pytest.mark.parametrize("l2", ["tap", "ovs"])
+@pytest.mark.parametrize("l2", ["tap", "ovs", "ovn"])
 @pytest.mark.parametrize("fast", [True, False])
 def test_every_template_is_filled(lab: Lab, release: str, l2: str, fast: bool) -> None:
     lab.options.release, lab.options.l2, lab.options.fast_stop = release, l2, fast
@@ -77,7 +78,7 @@ def test_every_template_is_filled(lab: Lab, release: str, l2: str, fast: bool) -
         config.render(template.name, **known)  # raises for a placeholder without a value
     conf = config.render("nova-compute.conf", **known)
     assert ("graceful_shutdown_timeout" in conf) is fast
-    assert ("live_migration_wait_for_vif_plug" in conf) is (l2 == "ovs")
+    assert ("live_migration_wait_for_vif_plug" in conf) is (l2 in ("ovs", "ovn"))
     assert not any(line.split("=")[0].strip() == "host" for line in conf.splitlines())
     assert "my_ip = 10.99.3.12" in conf
 
@@ -107,6 +108,87 @@ def test_options_behind_a_command_are_passed_on() -> None:
     assert cli.parse(["openstack", "server", "list", "--all"]).rest == ["server", "list", "--all"]
     parsed = cli.parse(["ssh", "compute1", "ls", "-l"])
     assert (parsed.host, parsed.rest) == ("compute1", ["ls", "-l"])
+
+
+@pytest.fixture
+def wired(lab: Lab) -> Lab:
+    """A lab with OVN."""
+    lab.options.l2 = "ovn"
+    return lab
+
+
+def test_only_a_lab_with_ovn_has_its_services_and_packages(lab: Lab) -> None:
+    own = {"ovn-nb", "ovn-sb", "ovn-northd", "neutron-ovn"}
+    assert not own & set(control.daemons(lab))
+    assert "ovn-central" not in install.packages(lab)
+    lab.options.l2 = "ovn"
+    assert own <= set(control.daemons(lab))
+    assert "neutron-rpc" not in control.daemons(lab)
+    assert {"ovn-central", "ovn-host", "ovn-common"} <= set(install.packages(lab))
+    assert set(control.daemons(lab)) <= {name for group in control.STOP_ORDER for name in group}
+
+
+def test_a_chassis_is_called_by_a_uuid_of_its_own_unless_the_hosts_name_is_asked_for(wired: Lab) -> None:
+    names = [ovn.system_id(wired, n) for n in wired.host_numbers]
+    assert all(str(uuid.UUID(name)) == name for name in names)
+    assert len(set(names)) == len(names)
+    assert names == [ovn.system_id(wired, n) for n in wired.host_numbers]
+    wired.options.ovn_system_id = "hostname"
+    assert [ovn.system_id(wired, n) for n in wired.host_numbers] == ["compute1", "compute2", "compute3"]
+
+
+def identity(lab: Lab, number: int) -> str:
+    return config.render("host-ovn-identity.sh", **config.host_values(lab, number))
+
+
+def test_the_host_name_is_a_key_of_open_vswitch_unless_it_is_to_be_absent(wired: Lab) -> None:
+    assert "external_ids:hostname=compute2 " in identity(wired, 2)
+    wired.options.ovn_hostname_key = "absent"
+    assert "hostname" not in identity(wired, 2)
+
+
+def test_only_the_first_host_is_a_gateway(wired: Lab) -> None:
+    texts = [identity(wired, n) for n in wired.host_numbers]
+    assert ["enable-chassis-as-gw" in text for text in texts] == [True, False, False]
+
+
+def test_with_rbac_chassis_come_by_ssl_and_the_administrator_as_before(wired: Lab) -> None:
+    assert "tcp:10.99.3.1:6642" in identity(wired, 1)
+    assert "ssl" not in config.render("host-ovn-host", **config.host_values(wired, 1))
+    wired.options.ovn_rbac = True
+    assert "ssl:10.99.3.1:16642" in identity(wired, 1)
+    assert "--ovn-controller-ssl-key=" in config.render("host-ovn-host", **config.host_values(wired, 1))
+    assert ovn.sb(wired) == "tcp:10.99.3.1:6642"
+    assert "--remote=db:OVN_Southbound,SB_Global,connections" in control.daemons(wired)["ovn-sb"].command
+    assert "--remote=db:OVN_Southbound,SB_Global,connections" not in control.daemons(wired)["ovn-nb"].command
+
+
+def test_info_tells_of_ovn_what_a_test_needs(lab: Lab) -> None:
+    assert config.info(lab)["ovn"] is None
+    lab.options.l2 = "ovn"
+    data = json.loads(json.dumps(config.info(lab)))["ovn"]
+    assert (data["nb"], data["sb"]) == ("tcp:10.99.3.1:6641", "tcp:10.99.3.1:6642")
+    assert list(data["system_ids"]) == ["compute1", "compute2", "compute3"]
+    assert data["provider"] == {"network": "public", "cidr": "172.30.3.0/24", "outside": "172.30.3.1"}
+
+
+def test_clients_of_ovn_are_told_its_databases(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.save_options()
+    cli.do_env(lab, cli.parse(["env"]))
+    assert "OVN_" not in capsys.readouterr().out
+    lab.options.l2 = "ovn"
+    cli.do_env(lab, cli.parse(["env"]))
+    assert "export OVN_NB_DB='tcp:10.99.3.1:6641'\nexport OVN_SB_DB='tcp:10.99.3.1:6642'\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--ovn-rbac"], ["--ovn-system-id", "hostname"], ["--ovn-hostname-key", "absent"]])
+def test_what_belongs_to_ovn_is_refused_without_it_and_cannot_be_changed_later(lab: Lab, words: list[str]) -> None:
+    with pytest.raises(LabError, match=f"{words[0]} belongs to OVN"):
+        cli._agree(lab, cli.parse(["up", "--l2", "ovs", *words]))
+    lab.options = Options(password="secret", l2="ovn")
+    lab.save_options()
+    with pytest.raises(LabError, match=f"made with {words[0][2:]} "):
+        cli._agree(lab, cli.parse(["up", *words]))
 
 
 @pytest.fixture
