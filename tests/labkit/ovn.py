@@ -97,6 +97,15 @@ class Ovn:
         option = f'options:requested-chassis="{name}"'
         self.nb("--wait=sb", *(word for port in ports for word in ("--", "set", "Logical_Switch_Port", port, option)))
 
+    def rebind(self, old, new):
+        """Change the host in neutron's database.
+
+        Neutron writes what is there into the northbound database when a port goes down or up: within a second or two
+        it takes back what `request` alone has changed of a port that was cut off.
+        """
+        for table in ("ml2_port_bindings", "ml2_port_binding_levels", "segmenthostmappings"):
+            self.lab.sql("neutron", f"UPDATE {table} SET host = %s WHERE host = %s", new, old)
+
     def bindings(self):
         """Each port that some chassis was asked for: (name of its chassis, name of the one asked for, up)."""
         names = {row["_uuid"]: row["name"] for row in self.southbound("Chassis")}
