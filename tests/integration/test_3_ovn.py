@@ -154,11 +154,15 @@ def port_of(lab, server):
 
 
 def assert_follows(lab, chassis, server, host):
-    """The server's port is where the server is: for neutron, for the northbound database, and for the chassis."""
+    """The server's port is where the server is: for neutron, for the northbound database, and for the chassis.
+
+    Its status in neutron is not looked at: the last PUT of Nova 34 after a live migration takes it to DOWN, and as OVN's
+    port stays up, nothing takes it back to ACTIVE (neutron 29).
+    """
     port = port_of(lab, server)
     waiting.until(
-        lambda: f"port on {host}, is {chassis.binding(port.id)} {port_of(lab, server).status}",
-        lambda: chassis.binding(port.id) == bound(chassis, host) and port_of(lab, server).status == "ACTIVE",
+        lambda: f"port on {host}, is {chassis.binding(port.id)}",
+        lambda: chassis.binding(port.id) == bound(chassis, host),
         60,
     )
     port = port_of(lab, server)
@@ -179,7 +183,7 @@ def test_an_evacuation_takes_the_port_along_and_the_dead_host_does_not_take_it_b
     """On compute3, which has no end of the probe."""
     dead = "compute3"
     with server_on(lab, dead) as (server, port):
-        service = lab.service(dead)["id"]
+        service, before = lab.service(dead)["id"], guestkit.reports(lab, dead)
         lab.command("host", dead, "power-off")
         try:
             lab.compute("PUT", f"/os-services/{service}", {"forced_down": True})
@@ -191,6 +195,7 @@ def test_an_evacuation_takes_the_port_along_and_the_dead_host_does_not_take_it_b
         # Its Open vSwitch still has the tap with this iface-id.
         waiting.until("its ovn-controller", lambda: refused(lab, dead, port), 60)
         assert_follows(lab, chassis, server, OLD)
+        guestkit.wait_report(lab, dead, before)
         lab.compute("PUT", f"/os-services/{service}", {"forced_down": False})
         guestkit.wait_compute(lab, dead)
 
