@@ -156,8 +156,8 @@ def port_of(lab, server):
 def assert_follows(lab, chassis, server, host):
     """The server's port is where the server is: for neutron, for the northbound database, and for the chassis.
 
-    Its status in neutron is not looked at: the last PUT of Nova 34 after a live migration takes it to DOWN, and as OVN's
-    port stays up, nothing takes it back to ACTIVE (neutron 29).
+    Its status in neutron is not looked at: the last PUT of Nova 34 after a live migration takes it to DOWN, and as
+    OVN's port stays up, nothing takes it back to ACTIVE (neutron 29).
     """
     port = port_of(lab, server)
     waiting.until(
