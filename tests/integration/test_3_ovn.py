@@ -47,7 +47,8 @@ def settle(chassis, ports, name):
     """
 
     def seen():
-        if {chassis.binding(port) for port in ports} == {bound(chassis, OLD)}:
+        bindings = chassis.bindings()
+        if {bindings[port] for port in ports if port in bindings} == {bound(chassis, OLD)}:
             return True
         chassis.request(ports, name)
         return False

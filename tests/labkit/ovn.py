@@ -88,7 +88,7 @@ class Ovn:
     # --- ports
 
     def requesting(self, name):
-        """The logical ports that ask for a chassis by this name or hostname."""
+        """The logical ports that ask for a chassis by this name or hostname: router gateways at times do, too."""
         found = self.northbound("Logical_Switch_Port", f'options:requested-chassis="{name}"', columns=("name",))
         return sorted(row["name"] for row in found)
 
@@ -107,13 +107,13 @@ class Ovn:
             self.lab.sql("neutron", f"UPDATE {table} SET host = %s WHERE host = %s", new, old)
 
     def bindings(self):
-        """Each port that some chassis was asked for: (name of its chassis, name of the one asked for, up)."""
+        """Each guest's port: (name of its chassis, name of the one asked for, up). Routers' ports are on no chassis."""
         names = {row["_uuid"]: row["name"] for row in self.southbound("Chassis")}
         found = self.southbound("Port_Binding")
         return {
             row["logical_port"]: (named(names, row["chassis"]), named(names, row["requested_chassis"]), row["up"])
             for row in found
-            if "requested-chassis" in row["options"]
+            if row["type"] == "" and "requested-chassis" in row["options"]
         }
 
     def binding(self, port):
