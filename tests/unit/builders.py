@@ -18,6 +18,11 @@ import dataclasses
 import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, releases
+from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import (
+    DeployedUnit,
+    Deployment,
+    ServiceProcess,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared, written
 
 AT = "2026-11-21T06:00:00+00:00"
@@ -373,6 +378,55 @@ def _host(number, names, guests, release, l2_agents):
         qemu_processes={},
         name_users=facts.NameUsers([], [], {}, []),
         name_spaces=[facts.NameSpace(service, "process 4711", False) for service in ("nova-compute", "libvirt")],
+        deployment=packages(),
+    )
+
+
+def packages():
+    """How a host is deployed whose nova-compute is a unit of a package."""
+    return Deployment(
+        processes=[
+            process("nova-compute", "/usr/bin/nova-compute", "nova-compute.service"),
+            process("libvirtd", "/usr/sbin/libvirtd", "libvirtd.service", pid=4712),
+        ],
+        guests=[],
+        units=[
+            DeployedUnit("nova-compute.service", "/lib/systemd/system/nova-compute.service", "/usr/bin/nova-compute")
+        ],
+        signs=[],
+        folders={},
+        pending=[],
+    )
+
+
+def process(program, command, unit=None, engine=None, hostname=None, pid=4711):
+    """A process of a service. ``hostname``: it has a UTS namespace of its own, with that name."""
+    number = "5" * 64 if engine else None
+    return ServiceProcess(program, pid, command, unit, engine, number, hostname is not None, hostname, 1790000000)
+
+
+def kolla(hostname="compute1", engine="podman"):
+    """How kolla-ansible deploys a host; ``hostname``: the name that its containers have; None: they share the host's."""
+    names = ("nova_compute", "nova_libvirt", "neutron_openvswitch_agent")
+    return Deployment(
+        processes=[
+            process("nova-compute", "/var/lib/kolla/venv/bin/nova-compute", None, engine, hostname),
+            process("libvirtd", "/usr/sbin/libvirtd", None, engine, hostname, pid=4712),
+        ],
+        guests=[],
+        units=[
+            DeployedUnit(
+                f"kolla-{name}-container.service",
+                f"/etc/systemd/system/kolla-{name}-container.service",
+                f"/usr/bin/{engine}",
+                engine,
+                name,
+            )
+            for name in names
+        ],
+        signs=["/etc/kolla/nova-compute/config.json"],
+        folders={"/var/lib/kolla/config_files": "/etc/kolla/nova-compute"},
+        pending=[],
     )
 
 

@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
     definition,
+    deployment,
     forecast,
     host_zones,
     identity,
@@ -38,7 +39,7 @@ _FROM_HOSTS = tuple(code for code, entry in CATALOGUE.items() if entry.from_host
 #: Codes that an audit decides; the others are of an operation. What it neither finds nor leaves undecided has passed.
 AUDITED = (
     *("SG101", "SG102", "SG103", "SG104", "SG105", "SG106", "SG107", "SG108", "SG109", "SG110", "SG111", "SG112"),
-    *("SG113", "SG114", "SG115", "SG116", "SG117", "SG119"),
+    *("SG113", "SG114", "SG115", "SG116", "SG117", "SG119", *deployment.CODES),
     *("SG201", "SG202", "SG203", "SG204", "SG205", "SG206", "SG207", "SG211", "SG212", "SG213", "SG214", "SG215"),
     *("SG216", "SG217", "SG221", "SG231"),
     *("SG301", "SG302", "SG303", "SG304", "SG305", "SG306", "SG309", "SG311"),
@@ -71,11 +72,13 @@ def look(
     told: t.Dict[str, forecast.Start] = {}
     defined: t.List[Item] = []
     crowded: t.List[Item] = []
+    deployed: t.List[Item] = []
 
     def each(name: str, facts: HostFacts) -> None:
         told[name] = forecast.start(index, facts)
         defined.extend(definition.host_items(bundle, facts))
         crowded.extend(memory.crowded(name, facts))
+        deployed.extend(deployment.host_items(index, facts))
         also(name, facts)
         _parse(facts)
 
@@ -85,6 +88,7 @@ def look(
         gather([*defined, *definition.unread(bundle)])
         + host_zones.check(bundle, at_most)
         + gather(crowded)
+        + gather(deployed)
         + gather(_ceph(index))
         + gather(leftovers.check(index))
         + gather(_unread(index))

@@ -160,6 +160,18 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "libvirt would use another host name, or the name it would use is not known.",
     ),
     Code("SG125", "guest-elsewhere", BLOCKER, "A guest that the rollback would return lives on another host."),
+    Code("SG126", "stale-container-name", BLOCKER, "A container has an earlier name of its host.", from_hosts=True),
+    Code(
+        "SG127",
+        "guest-in-container",
+        BLOCKER,
+        "A guest runs in the control group of a container, and ends with it.",
+        absolute=True,
+        from_hosts=True,
+    ),
+    Code("SG128", "restart-pending", WARNING, "nova-compute has not read its present configuration.", from_hosts=True),
+    Code("SG129", "compute-id-immutable", INFO, "A compute_id file cannot be changed.", from_hosts=True),
+    Code("SG130", "deployment-unknown", BLOCKER, "How nova-compute is deployed is unknown, or not supported."),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL.", repairable=True),
     Code("SG202", "service-id-dangling", WARNING, "compute_nodes.service_id names no live service.", repairable=True),

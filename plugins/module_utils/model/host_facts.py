@@ -15,6 +15,8 @@ import collections.abc
 import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import Deployment
+
 #: Reasons of an :class:`Unread` that is no failure: whoever read left the part out on purpose.
 NOT_ASKED_FOR = "not asked for"
 NOT_OPENED = "not opened"
@@ -533,6 +535,8 @@ class HostFacts:
     name_users: t.Optional[NameUsers] = None
     #: Only before a rename.
     rehearsal: t.Optional[Rehearsal] = None
+    #: None: unread, or evidence of an earlier version.
+    deployment: t.Optional[Deployment] = None
 
 
 # --- plain data and back --------------------------------------------------------------------------------------

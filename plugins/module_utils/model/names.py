@@ -16,6 +16,7 @@ import re
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import host_domain
+from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import NOVA_COMPUTE
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts, HostsLine, Unit
 
 
@@ -43,28 +44,52 @@ def domain(name: str) -> str:
 
 
 def conf_host(facts: HostFacts) -> t.Optional[str]:
-    """Return C(CONF.host) as nova-compute takes it: configured, else the kernel's host name (nova/conf/netconf.py).
+    """Return C(CONF.host) as nova-compute takes it: configured, else its own host name (nova/conf/netconf.py).
 
-    None: nova.conf was not read, or oslo.config refuses the value, so that nova-compute has none.
+    None: nova.conf was not read, oslo.config refuses the value, so that nova-compute has none, or the host name in
+    nova-compute's container could not be read.
     """
+    host = configured_host(facts)
     try:
-        return None if facts.nova_conf is None else host_domain.accepted(configured_host(facts))
+        return None if facts.nova_conf is None or host is None else host_domain.accepted(host)
     except host_domain.HostDomainError:
         return None
 
 
-def configured_host(facts: HostFacts) -> str:
-    """Return what oslo.config makes C(CONF.host) of: the configured value, or the kernel's host name."""
+def configured_host(facts: HostFacts) -> t.Optional[str]:
+    """Return what oslo.config makes C(CONF.host) of: the configured value, or the host name that nova-compute sees.
+
+    None: that is the name in its container, and it could not be read.
+    """
     given = facts.nova_conf.host if facts.nova_conf else None
-    return facts.kernel_hostname if given is None else given
+    return own_hostname(facts) if given is None else given
+
+
+def own_hostname(facts: HostFacts) -> t.Optional[str]:
+    """Return the host name that nova-compute sees at its next start; None: it could not be read in its container.
+
+    A container keeps the name that it was created with (SG123), whatever the host is called by now.
+    """
+    if facts.deployment is None:
+        return facts.kernel_hostname
+    frozen = [entry.hostname for entry in facts.deployment.frozen if entry.program == NOVA_COMPUTE]
+    if not facts.deployment.compute:
+        # It does not run: then the engine says how its container was created.
+        frozen = [
+            entry.hostname
+            for entry in facts.name_spaces or ()
+            if entry.service == NOVA_COMPUTE and entry.own and " container " in entry.what
+        ]
+    return frozen[0] if frozen else facts.kernel_hostname
 
 
 def refused_host(facts: HostFacts) -> t.Optional[str]:
     """Return oslo.config's words where nova-compute would refuse its own C(host); None: it takes it, or is unread."""
-    if facts.nova_conf is None:
+    host = configured_host(facts)
+    if facts.nova_conf is None or host is None:
         return None
     try:
-        host_domain.accepted(configured_host(facts))
+        host_domain.accepted(host)
     except host_domain.HostDomainError as error:
         return str(error)
     return None
@@ -87,7 +112,8 @@ def rename(
     old_host = conf_host(facts)
     if old_host is None:
         why = refused_host(facts)
-        raise NamesError(f"nova-compute refuses its configured host name: {why}" if why else "nova.conf was not read")
+        unread = "nova.conf was not read, or the host name in nova-compute's container"
+        raise NamesError(f"nova-compute refuses its configured host name: {why}" if why else unread)
     old_os = facts.static_hostname or facts.kernel_hostname
     new_os = _new_os_name(old_os, old_host, new_host)
     configured = facts.nova_conf is not None and facts.nova_conf.host is not None

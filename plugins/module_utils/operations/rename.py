@@ -23,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import identity
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import names as name_checks
 from ansible_collections.stackguard.nova.plugins.module_utils.model import approval, findings, names
+from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     Bundle,
@@ -189,6 +190,7 @@ class Rename(planned.Planned):
             raise StackguardError("evidence_dir is required to begin a rename: the module reads its evidence there")
         bundle = evidence.with_unread(evidence.load_dir(self._args["evidence_dir"]), self._args["peers"])
         request = self._request()
+        request = deployments.with_preset(request, bundle.hosts.get(request.inventory_name))
         bundle = self._rehearsed(bundle, request)
         self._keep(bundle)
         if rename.already_renamed(bundle, request.inventory_name, request.rename_from, request.rename_to):

@@ -34,7 +34,9 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import guests
+from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
+from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import NOVA_COMPUTE
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiAgent,
     ApiPort,
@@ -313,7 +315,10 @@ def _enable(context: PlanContext) -> Step:
 
 def _unit_params(context: PlanContext, units: t.Sequence[Unit], use_commands: bool, timeout: int) -> t.Dict[str, t.Any]:
     commands = context.request.commands if use_commands and context.request.commands.given else None
+    contained = use_commands and not commands and deployments.in_containers(context.host, units)
     return {
+        # A container may run on without its unit: then the process says so.
+        **({"programs": [NOVA_COMPUTE]} if contained else {}),
         "units": []
         if commands
         else [
@@ -663,6 +668,7 @@ def _audit(context: PlanContext) -> Step:
 
 def _notes(context: PlanContext) -> t.List[str]:
     notes = [
+        *deployment_notes(context),
         (
             "Nova does not support a rename: do not let a deployment tool reconfigure this host before the tool "
             "has the new name."
@@ -686,6 +692,18 @@ def _notes(context: PlanContext) -> t.List[str]:
             f"The host's own name ({context.host.kernel_hostname}) differs from Nova's, and the run does not change it."
         )
     return notes
+
+
+def deployment_notes(context: PlanContext) -> t.List[str]:
+    """Say what was detected, and what the run takes from it."""
+    found = deployments.of_host(context.host)
+    if found is None:
+        return []
+    units = ", ".join(unit.name for unit in compute_units_of(context)) or "no unit"
+    taken = "the commands of rename_stop_command and rename_start_command"
+    return [
+        f"Deployment of nova-compute: {found.text}. The run uses {taken if context.request.commands.given else units}."
+    ]
 
 
 # --- look-ups -------------------------------------------------------------------------------------------------

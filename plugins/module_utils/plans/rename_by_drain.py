@@ -22,6 +22,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
+from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiAgent,
     Bundle,
@@ -84,7 +85,7 @@ class _Drain:
     @property
     def agents(self) -> t.List[ApiAgent]:
         """The agents that are stopped here and must register anew. OVN's follow the chassis and its name."""
-        units = {name.split(".", 1)[0] for name in self.agent_units}
+        units = {deployments.program_of(name) for name in self.agent_units}
         found = [agent for agent in self.base.cloud.agents or [] if agent.host == self.old]
         return [agent for agent in found if agent.binary in units and not agent.agent_type.startswith("OVN")]
 
@@ -298,6 +299,7 @@ def _return(drain: _Drain) -> Step:
 
 def _notes(drain: _Drain) -> t.List[str]:
     notes = [
+        *in_place.deployment_notes(drain.base),
         "Running guests migrate live; stopped guests migrate cold, and the run confirms their migration at once.",
         "Update software outside Nova that uses the old uuids: the host gets a new service, node and provider.",
     ]

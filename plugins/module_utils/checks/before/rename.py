@@ -17,11 +17,13 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import hostnames, name_taken, resolution
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
+    deployment,
     identity,
     in_flight,
     name_users,
     names,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model import deployment as deployments
 from ansible_collections.stackguard.nova.plugins.module_utils.model import input_rules, releases
 from ansible_collections.stackguard.nova.plugins.module_utils.model import names as naming
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
@@ -78,6 +80,7 @@ _HOST_PARTS = (
     "open_operations",
     "name_spaces",
     "name_users",
+    "deployment",
 )
 _CLOUD_PARTS = (
     "compute_max_microversion",
@@ -158,7 +161,7 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
     """Return every reason against a rename. ``in_place`` False: the host is drained and registers anew instead."""
     case = Case(bundle, request, in_place)
     items: t.List[Item] = [*_evidence(case), *_new_name(case), *_host_itself(case), *_home(case)]
-    items += [*_other_services(case), *_name_spaces(case), *_name_users(case)]
+    items += [*_other_services(case), *_name_spaces(case), *_deployment(case), *_name_users(case)]
     items += [*in_flight.release(case.index), *_release(case)]
     items += in_flight.host_items(case.index, case.old, case.host)
     items += names.host_items(case.index, case.old)
@@ -418,6 +421,33 @@ def _no_agent(case: Case, entry: NameSpace) -> bool:
     agents = case.bundle.cloud.agents if case.bundle.cloud else None
     stopped = entry.service == NEUTRON_AGENT and entry.what == "not running"
     return stopped and agents is not None and not any(same_name(agent.host, case.old) for agent in agents)
+
+
+def _deployment(case: Case) -> Items:
+    """SG130: what has to be stopped is not known, and the operator does not say it. SG126 to SG129: what it hides."""
+    if case.host is None:
+        return  # SG114
+    for item in deployment.host_items(case.index, case.host):
+        if isinstance(item, Unchecked):
+            # A deployment that was not read is SG709; the rest says nothing against a rename.
+            if case.host.deployment is not None:
+                yield item
+        elif case.in_place:
+            yield item
+        elif item.code != "SG127":
+            # A host that is drained has no guests when its services stop; its compute_id files are removed.
+            yield dataclasses.replace(item, severity=BLOCKER) if item.code == "SG129" else item
+    found = deployments.of_host(case.host)
+    if found is None or deployments.explicit(case.request):
+        return  # SG709
+    refusal = deployments.PRESETS[found.kind].refusal
+    if refusal is not None:
+        evidence = {"deployment": found.kind, "why": found.why or refusal, "seen": list(found.seen)}
+        remedy = (
+            "Set rename_compute_units if you know the unit that starts nova-compute, or rename_stop_command and "
+            f"rename_start_command with the ones for mask and unmask. {refusal} See docs/guides/deployments.md."
+        )
+        yield finding("SG130", case.subject, evidence, remedy)
 
 
 def _name_users(case: Case) -> Items:

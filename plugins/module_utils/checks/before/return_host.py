@@ -541,13 +541,19 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
         yield finding("SG510", host_subject(facts), evidence, remedy, BLOCKER)
 
 
+#: How units of nova-compute are called, those of containers too.
+_UNITS = ("nova-compute", "nova_compute", "n-cpu")
+
+
 def _compute_units(facts: HostFacts) -> t.List[Unit]:
-    return [unit for unit in facts.units or [] if "nova-compute" in unit.name or "n-cpu" in unit.name]
+    return [unit for unit in facts.units or [] if any(name in unit.name for name in _UNITS)]
 
 
 def _running_units(facts: HostFacts) -> t.List[str]:
-    """Return nova-compute's units that run, or may run."""
-    return [unit.name for unit in _compute_units(facts) if unit.active_state not in _STOPPED]
+    """Return nova-compute's units that run, or may run, and what runs in a container without its unit."""
+    found = [unit.name for unit in _compute_units(facts) if unit.active_state not in _STOPPED]
+    contained = [entry for entry in (facts.deployment.compute if facts.deployment else ()) if entry.engine is not None]
+    return found or [f"process {entry.pid} in a container" for entry in contained]
 
 
 def _under_way(index: Index, request: ReturnRequest) -> Items:

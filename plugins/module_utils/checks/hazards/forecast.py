@@ -81,7 +81,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     uuid_files,
     uuid_key,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host, refused_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import (
+    conf_host,
+    configured_host,
+    refused_host,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import found_as, name_key, why_unknown
 
 EVACUATED = "_destroy_evacuated_instances"
@@ -118,6 +122,7 @@ def fates(index: Index, facts: HostFacts) -> t.List[Fate]:
         for name, known in (
             ("nova.conf", facts.nova_conf is not None),
             ("the environment of nova-compute", facts.nova_conf is None or facts.nova_conf.environment is not None),
+            ("the host name in nova-compute's container", configured_host(facts) is not None),
             ("domains", facts.domains is not None),
             ("instances", index.cells_read("instances")),
             ("migrations", index.cells_read("migrations")),
@@ -373,6 +378,7 @@ def _missing(index: Index, facts: HostFacts, known: t.Sequence[int]) -> t.List[s
     parts = (
         ("nova.conf", facts.nova_conf is not None),
         ("the environment of nova-compute", facts.nova_conf is None or facts.nova_conf.environment is not None),
+        ("the host name in nova-compute's container", configured_host(facts) is not None),
         ("libvirt's host name", facts.libvirt is not None),
         ("the domains", facts.domains is not None),
         ("compute_id files", facts.compute_id_files is not None or identified),

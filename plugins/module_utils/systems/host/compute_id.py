@@ -43,17 +43,21 @@ class IdentityFileError(HostError):
 
 
 def compute_id_files(
-    loaded: t.Optional[ServiceConfig], nova: t.Optional[NovaConf], reader: t.Optional[FileReader] = None
+    loaded: t.Optional[ServiceConfig],
+    nova: t.Optional[NovaConf],
+    reader: t.Optional[FileReader] = None,
+    volume: t.Optional[str] = None,
 ) -> t.List[ComputeIdFile]:
     """Return each compute_id file that nova-compute would read (nova/virt/node.py), there or not, and kolla's copies.
 
     Nova looks beside each C(--config-file), then in state_path; a configuration directory is not looked at. Where
     kolla runs nova-compute, its two copies are what Nova reads in the container, where other directories are above
-    them: who may read them is not looked at.
+    them: who may read them is not looked at. ``volume``: the host's directory that nova-compute's container has as its
+    state_path, as the kernel says; None: the container does not run, and kolla's own places are looked at.
     """
     if loaded is None or nova is None:
         raise ReadError("nova.conf was not read")
-    volumes = [folder for folder in KOLLA_VOLUMES if os.path.isdir(folder)]
+    volumes = [volume] if volume else [folder for folder in KOLLA_VOLUMES if os.path.isdir(folder)]
     if loaded.kolla:
         folders = [os.path.dirname(path) for path in loaded.config.config_files] + (volumes or [KOLLA_VOLUMES[0]])
         copies: t.List[str] = []

@@ -21,6 +21,7 @@ import re
 import socket
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import Deployment
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import (
     ComputeIdFile,
     GuestDefinition,
@@ -40,6 +41,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import jou
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     commands,
     compute_id,
+    deployment,
     libvirt,
     name_spaces,
     name_users,
@@ -111,6 +113,9 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
     conf, nova = _nova(parts, options, service)
     about = parts.read("libvirt", lambda: libvirt.read_identity(options.libvirt_uri))
     kernel = host_names.kernel_name()
+    # Before the compute_id files: it says where those of a container are.
+    deployed = parts.read("deployment", lambda: _deployment(nova))
+    files = parts.read("compute_id_files", lambda: _identities(conf, nova, service, deployed))
     agent = parts.read("neutron_host", lambda: network_agent.agent_host(options.agent_units)) or (None, [])
     return HostFacts(
         inventory_name=options.inventory_name,
@@ -121,13 +126,13 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         addresses=parts.read("addresses", addresses),
         machine_id=parts.read("machine_id", lambda: _text("/etc/machine-id")),
         dmi_uuid=parts.read("dmi_uuid", dmi_uuid),
-        compute_id_files=parts.read("compute_id_files", lambda: _identities(conf, nova, service)),
+        compute_id_files=files,
         nova_conf=nova,
         libvirt=about,
         domains=parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri)),
         memory=parts.read("memory", memory),
         hugepages=parts.read("hugepages", hugepages),
-        units=parts.read("units", lambda: _units(options)),
+        units=parts.read("units", lambda: _units(options, deployed)),
         resolutions=parts.read("resolutions", lambda: _resolutions(options, kernel, nova, about)),
         etc_hosts=parts.read("etc_hosts", etc_hosts),
         ovs_external_ids=parts.read("ovs_external_ids", host_names.ovs_external_ids),
@@ -147,13 +152,28 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         if options.name_users
         else None,
         name_spaces=parts.read("name_spaces", lambda: name_spaces.read(options.compute_units)),
+        deployment=None if deployed is None else _with_immutable(parts, deployed, files or []),
     )
 
 
 def _identities(
-    conf: t.Optional[nova_compute.ServiceConfig], nova: t.Optional[NovaConf], service: nova_compute.Service
+    conf: t.Optional[nova_compute.ServiceConfig],
+    nova: t.Optional[NovaConf],
+    service: nova_compute.Service,
+    deployed: t.Optional[Deployment],
 ) -> t.List[ComputeIdFile]:
-    return compute_id.compute_id_files(conf, nova, compute_id.reader_of(service))
+    volume = deployed.folders.get(nova.state_path) if deployed is not None and nova is not None else None
+    return compute_id.compute_id_files(conf, nova, compute_id.reader_of(service), volume)
+
+
+def _deployment(nova: t.Optional[NovaConf]) -> Deployment:
+    return deployment.read(nova.files if nova else (), nova.state_path if nova else None)
+
+
+def _with_immutable(parts: Parts, deployed: Deployment, files: t.Sequence[ComputeIdFile]) -> t.Optional[Deployment]:
+    paths = [entry.path for entry in files if entry.exists]
+    found = parts.read("deployment", lambda: [path for path in paths if deployment.is_immutable(path)])
+    return None if found is None else dataclasses.replace(deployed, immutable=found)
 
 
 def qemu_processes() -> t.Dict[str, int]:
@@ -335,5 +355,13 @@ def open_operations(state_dir: str) -> t.List[OpenOperation]:
     ]
 
 
-def _units(options: HostOptions) -> t.List[Unit]:
-    return units.read_units([*options.compute_units, *options.agent_units], options.state_dir)
+def _units(options: HostOptions, deployed: t.Optional[Deployment]) -> t.List[Unit]:
+    """Read the units by their usual names, and those that a deployment tool has made for containers."""
+    found = [entry.name for entry in (deployed.units if deployed else ()) if _is_ours(entry.name)]
+    named = [*options.compute_units, *options.agent_units]
+    known = {units.full_name(name) for name in named}
+    return units.read_units([*named, *(name for name in found if name not in known)], options.state_dir)
+
+
+def _is_ours(unit: str) -> bool:
+    return bool(re.search(r"nova[_-]compute|neutron|ovn", unit))

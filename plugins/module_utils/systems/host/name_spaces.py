@@ -58,7 +58,7 @@ def read(
 
     Raises :class:`ReadError` where the host's own namespace is not known.
     """
-    host = _host_namespace(proc)
+    host = host_namespace(proc)
     found = _running(host, proc)
     stopped = [role for role in ROLES if role.name not in {entry.service for entry in found}]
     if stopped:
@@ -69,7 +69,8 @@ def read(
     return found
 
 
-def _host_namespace(proc: str) -> str:
+def host_namespace(proc: str) -> str:
+    """Return the host's UTS namespace. Raises :class:`ReadError` where it is not known, or is not ours."""
     try:
         first, ours = (os.readlink(f"{proc}/{pid}/ns/uts") for pid in ("1", "self"))
     except OSError as error:
@@ -85,7 +86,7 @@ def _running(host: str, proc: str) -> t.List[NameSpace]:
     found = []
     for pid in processes.all_pids(proc):
         arguments = processes.argv(pid, proc)
-        role = next((role for role in ROLES if _runs(arguments, role.program)), None)
+        role = next((role for role in ROLES if runs_as(arguments, role.program)), None)
         if role is None:
             continue
         try:
@@ -95,16 +96,17 @@ def _running(host: str, proc: str) -> t.List[NameSpace]:
         except OSError as error:
             found.append(NameSpace(role.name, f"process {pid}", None, reason=str(error.strerror)))
             continue
-        found.append(NameSpace(role.name, f"process {pid}", own, _name_in(pid) if own else None))
+        found.append(NameSpace(role.name, f"process {pid}", own, name_in(pid) if own else None))
     return found
 
 
-def _runs(arguments: t.Sequence[str], program: t.Pattern[str]) -> bool:
+def runs_as(arguments: t.Sequence[str], program: t.Pattern[str]) -> bool:
+    """Whether a command line runs a program of such a name."""
     names = {os.path.basename(item) for item in arguments[:6]}
     return any(program.fullmatch(name) and processes.runs(arguments, name) for name in names)
 
 
-def _name_in(pid: int) -> t.Optional[str]:
+def name_in(pid: int) -> t.Optional[str]:
     """Return the host name that a process sees, as evidence; None where it cannot be asked for."""
     try:
         done = commands.run(["nsenter", f"--target={pid}", "--uts", "uname", "-n"], _PATIENCE)
@@ -150,7 +152,7 @@ def _of_unit(role: Role, names: t.Sequence[str], systemctl: units.Systemctl) -> 
 
 def _starts(role: Role, arguments: t.Sequence[str]) -> bool:
     # Debian's packages start nova-compute by an init script of that name.
-    return _runs(arguments, role.program) or any(item.startswith("/etc/init.d/") for item in arguments[:1])
+    return runs_as(arguments, role.program) or any(item.startswith("/etc/init.d/") for item in arguments[:1])
 
 
 @dataclasses.dataclass(frozen=True)

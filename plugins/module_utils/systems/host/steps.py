@@ -114,8 +114,11 @@ class _UnitAction:
                 if name not in pending:
                     units.settle(name, self.systemctl)
         state = ", ".join(f"{name} {units.state_text(shown[name])}" for name in pending or names)
+        left = _contained(params)
         seconds = max((units.seconds_since(name, self.state_dir) for name in names), default=0)
-        return {"stopped": not pending, "seconds": seconds, "state": state}
+        if left:
+            state = f"{state}; {_left_text(left)}"
+        return {"stopped": not pending and not left, "seconds": seconds, "state": state}
 
     def _stop(self, params: Params) -> Result:
         self.stop_begin(params)
@@ -141,6 +144,9 @@ class _UnitAction:
                 raise HostStepError(
                     f"{name} is not stopped: {units.state_text(shown)}, main process {shown.get('MainPID')}"
                 )
+        left = _contained(params)
+        if left:
+            raise HostStepError(_left_text(left))
         return {"remark": f"stopped and masked: {', '.join(names)}"}
 
     def _start(self, params: Params) -> Result:
@@ -266,6 +272,11 @@ def _active_names(params: Params) -> t.List[str]:
 def _left(params: Params) -> t.List[int]:
     programs = params.get("process_patterns") or PROGRAMS
     return sorted({pid for program in programs for pid in processes.running(str(program))})
+
+
+def _contained(params: Params) -> t.List[int]:
+    """Return what runs on in a container whose unit may have stopped without it."""
+    return sorted({pid for program in params.get("programs") or () for pid in processes.running(str(program))})
 
 
 def _left_text(pids: t.Sequence[int]) -> str:

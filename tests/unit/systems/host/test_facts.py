@@ -20,6 +20,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     compute_id,
+    deployment,
     libvirt,
     name_spaces,
     name_users,
@@ -65,6 +66,7 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
     for name in ("_text", "dmi_uuid", "memory", "hugepages", "etc_hosts", "resolve"):
         monkeypatch.setattr(host, name, broken)
     monkeypatch.setattr(name_spaces, "read", broken)
+    monkeypatch.setattr(deployment, "read", broken)
     monkeypatch.setattr(name_users, "read", broken)
     for name in ("static_name", "ovs_external_ids"):
         monkeypatch.setattr(host_names, name, broken)
@@ -78,7 +80,7 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
     assert none == {
         "static_hostname", "fqdn", "addresses", "machine_id", "dmi_uuid", "compute_id_files", "nova_conf", "libvirt",
         "domains", "memory", "hugepages", "units", "resolutions", "etc_hosts", "ovs_external_ids", "open_operations",
-        "nova_version", "neutron_host", "rbd", "definitions", "boot_id", "name_spaces", "name_users",
+        "nova_version", "neutron_host", "rbd", "definitions", "boot_id", "name_spaces", "name_users", "deployment",
     }  # fmt: skip
     assert none == told
     assert {item.reason for item in read.unread if item.part == "addresses"} == {"ip: No such file or directory"}

@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the deployment of a host hides: SG126 to SG129, from what runs and from its files. Pure.
+
+An engine of containers copies the host's name into a container when it creates it. After a rename of the host the
+container keeps the old name, and everything works until an upgrade recreates it: then nova-compute refuses to start.
+A QEMU in the control group of libvirt's container ends with that container; two guests ended so in 0.7 s (podman 4.3).
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import (
+    NOVA_COMPUTE,
+    ServiceProcess,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    BLOCKER,
+    INFO,
+    WARNING,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import (
+    Index,
+    Items,
+    host_subject,
+    uuid_key,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+
+CODES = ("SG126", "SG127", "SG128", "SG129")
+#: Programs to which the name of their UTS namespace is an identity; the others take theirs from Open vSwitch.
+_LIBVIRT = ("libvirtd", "virtqemud")
+
+
+def host_items(index: Index, facts: HostFacts) -> Items:
+    """Everything that the deployment of one host says."""
+    if facts.deployment is None:
+        reason = next((entry.reason for entry in facts.unread if entry.part == "deployment"), "not read")
+        for code in CODES:
+            yield Unchecked(code, facts.inventory_name, f"the deployment of the host: {reason}")
+        return
+    yield from stale_names(facts)
+    yield from guests_in_containers(facts)
+    yield from restart_pending(facts)
+    yield from immutable(index, facts)
+
+
+def stale_names(facts: HostFacts) -> Items:
+    """SG126: a container whose host name is not the host's; the next one that is created has the host's."""
+    for entry in facts.deployment.processes if facts.deployment else ():
+        if not entry.own_uts or entry.engine is None:
+            continue
+        if entry.hostname is None:
+            reason = f"the host name that {entry.program} has in its container could not be read"
+            yield Unchecked("SG126", facts.inventory_name, reason)
+        elif entry.hostname != facts.kernel_hostname:
+            yield _stale(facts, entry)
+
+
+def _stale(facts: HostFacts, entry: ServiceProcess) -> t.Any:
+    host = conf_host(facts) or facts.kernel_hostname
+    evidence = {
+        "service": entry.program,
+        "process": entry.pid,
+        "engine": entry.engine,
+        "container": entry.container_id,
+        "its host name": entry.hostname,
+        "the host's name": facts.kernel_hostname,
+    }
+    remedy = (
+        f"Do not recreate the container before the name is right: {entry.program} would start with the name "
+        f"{facts.kernel_hostname}. If that name is wrong, give the host its name {entry.hostname} back (hostnamectl). "
+        "If it is right, see docs/guides/deployments.md."
+    )
+    subject = Subject("host", f"{facts.inventory_name}:{entry.program}", entry.program, host)
+    return finding("SG126", subject, evidence, remedy, _severity(facts, entry))
+
+
+def _severity(facts: HostFacts, entry: ServiceProcess) -> str:
+    """A blocker where the service goes by that name; a name in its configuration goes before it."""
+    if entry.program in _LIBVIRT:
+        return BLOCKER
+    if entry.program == NOVA_COMPUTE:
+        return WARNING if facts.nova_conf is not None and facts.nova_conf.host is not None else BLOCKER
+    if entry.program.startswith("neutron-"):
+        return WARNING if facts.neutron_host is not None else BLOCKER
+    return WARNING
+
+
+def guests_in_containers(facts: HostFacts) -> Items:
+    """SG127: a guest that ends with a container."""
+    names = {domain.uuid: domain.nova_name or domain.name for domain in facts.domains or []}
+    host = conf_host(facts) or facts.inventory_name
+    for guest in facts.deployment.guests if facts.deployment else ():
+        if guest.engine is not None:
+            evidence = {
+                "process": guest.pid,
+                "control group": guest.cgroup,
+                "engine": guest.engine,
+                "container": guest.container_id,
+            }
+            remedy = (
+                "Do not stop, restart or recreate the container of libvirt: the guest ends at once. Migrate the guest "
+                "to another host first. Give the container the control groups of the host (--cgroupns host and "
+                "/sys/fs/cgroup): libvirt then creates a group of its own for each guest."
+            )
+            yield finding("SG127", Subject("domain", guest.uuid, names.get(guest.uuid), host), evidence, remedy)
+
+
+def restart_pending(facts: HostFacts) -> Items:
+    """SG128: what the files say is not what nova-compute runs with, and what it runs with is in no file."""
+    found = facts.deployment
+    if found is None:
+        return
+    if found.pending is None:
+        reason = found.pending_unread or "not read"
+        yield Unchecked("SG128", facts.inventory_name, f"whether nova-compute has read its files: {reason}")
+    elif found.pending:
+        evidence = {entry.path: entry.reason for entry in found.pending}
+        remedy = (
+            "Find out what changed in the file, and restart nova-compute if the change is right. Until then the "
+            "collection reads the values of its next start, not those that it runs with."
+        )
+        yield finding("SG128", host_subject(facts), evidence, remedy)
+
+
+def immutable(index: Index, facts: HostFacts) -> Items:
+    """SG129: a compute_id that no tool can write; a warning where it holds another uuid than the node's."""
+    node = index.node_of(facts)
+    uuids = {entry.path: entry.uuid for entry in facts.compute_id_files or []}
+    for path in facts.deployment.immutable if facts.deployment else ():
+        uuid = uuids.get(path)
+        right = uuid is not None and node is not None and uuid_key(uuid) == uuid_key(str(node.uuid))
+        evidence = {"path": path, "uuid": uuid, "compute node": node.uuid if node else None}
+        remedy = (
+            f"Run chattr -i {path} before you change or remove the file. kolla's container cannot start while its "
+            "own copy is immutable. No action is needed if the uuid is right and a deployment tool protects the file."
+        )
+        subject = Subject("host", f"{facts.inventory_name}:{path}", path, conf_host(facts) or facts.inventory_name)
+        yield finding("SG129", subject, evidence, remedy, INFO if right else WARNING)
