@@ -192,8 +192,8 @@ host:
     - All facts of the host. The names are those of Nova and libvirt.
     - Kernel, static and canonical host name, addresses, machine-id, DMI uuid, C(compute_id_files), C(nova_conf),
       C(libvirt), C(domains), C(memory), C(hugepages), C(units), C(resolutions), C(etc_hosts), C(ovs_external_ids),
-      C(open_operations), C(nova_version), C(neutron_host), C(name_spaces), C(rbd) and C(name_users) if they were
-      requested, and the C(unread) parts.
+      C(open_operations), C(nova_version), C(neutron_host), C(name_spaces), C(deployment), C(rbd) and C(name_users) if
+      they were requested, and the C(unread) parts.
   returned: when O(evidence_dir) is not given
   type: dict
   contains:
@@ -323,6 +323,10 @@ host:
     rehearsal:
       description: Always V(null) here. A rename sets it. It has C(name), C(hostname), C(reason), C(unresolved),
         C(now) and C(undecided).
+      type: dict
+    deployment:
+      description: How nova-compute, libvirt and the network agents are deployed. It has C(processes), C(guests),
+        C(units), C(signs), C(folders), C(pending), C(pending_unread) and C(immutable).
       type: dict
   sample:
     inventory_name: compute1

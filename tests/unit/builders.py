@@ -406,7 +406,7 @@ def process(program, command, unit=None, engine=None, hostname=None, pid=4711):
 
 
 def kolla(hostname="compute1", engine="podman"):
-    """How kolla-ansible deploys a host; ``hostname``: the name that its containers have; None: they share the host's."""
+    """How kolla-ansible deploys a host; ``hostname``: the name of its containers; None: they share the host's."""
     names = ("nova_compute", "nova_libvirt", "neutron_openvswitch_agent")
     return Deployment(
         processes=[
