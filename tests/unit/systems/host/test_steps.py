@@ -329,6 +329,27 @@ def test_a_stop_in_parts(tmp_path, monkeypatch):
     assert runner.run([{"op": "verify", **what}]).error is None
 
 
+def test_a_container_that_runs_on_without_its_unit_is_not_stopped(tmp_path, monkeypatch):
+    """C(podman start) by hand, or an engine that lost its unit: the unit is inactive, nova-compute is there."""
+    monkeypatch.setattr(steps.units, "SYSTEM", str(tmp_path / "system"))
+    (tmp_path / "system").mkdir()
+    systemd = killing.FakeSystemd(tmp_path / "system")
+    systemd.add("a.service")
+    running = {"nova-compute": [4711]}
+    monkeypatch.setattr(steps.processes, "running", lambda program: running.get(program, []))
+    runner = steps.HostRunner(str(tmp_path / "state"), systemctl=systemd.systemctl())
+    units_ = [{"name": "a", "active": True, "enabled": ""}]
+    what = {"action": "stop_units", "params": {"units": units_, "timeout": 9, "programs": ["nova-compute"]}}
+    runner.run([{"op": "stop_begin", **what}])
+    polls = [runner.run([{"op": "stop_poll", **what}]).results[0] for _attempt in range(5)]
+    assert not any(poll["stopped"] for poll in polls)
+    assert "processes are still running: 4711" in polls[-1]["state"]
+    assert "processes are still running: 4711" in runner.run([{"op": "verify", **what}]).error
+    running.clear()
+    assert runner.run([{"op": "stop_poll", **what}]).results[0]["stopped"]
+    assert runner.run([{"op": "verify", **what}]).error is None
+
+
 # --- end of domains ---------------------------------------------------------------------------------------------
 
 
