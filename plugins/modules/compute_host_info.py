@@ -74,7 +74,7 @@ options:
     elements: str
     default: [nova-compute, openstack-nova-compute, devstack@n-cpu]
     description:
-      - Possible names of nova-compute's unit.
+      - Possible names of nova-compute's unit. Units of containers that a known deployment tool has made are read too.
   agent_units:
     type: list
     elements: str

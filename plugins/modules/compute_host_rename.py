@@ -128,7 +128,8 @@ options:
     type: list
     elements: str
     description:
-      - Names of nova-compute's systemd units. By default those of M(stackguard.nova.compute_host_info).
+      - Names of nova-compute's systemd units. By default those of the deployment that
+        M(stackguard.nova.compute_host_info) has detected, otherwise its default.
   agent_units:
     type: list
     elements: str

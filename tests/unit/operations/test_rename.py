@@ -18,11 +18,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import HOST, Plan, Step
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import rename as operation
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import run_token
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import rename as rename_actions
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import steps as host_steps
-from ansible_collections.stackguard.nova.tests.unit import journaled
+from ansible_collections.stackguard.nova.tests.unit import builders, journaled
 
 GUEST = findings.finding("SG120", findings.Subject("domain", "u1", "web1"), {"now": "shutoff"}, "Start it.", "warning")
 STUCK = findings.finding("SG701", findings.Subject("instance", "u2", "web2"), {"task_state": "shelving"}, "Reset it.")
@@ -179,6 +180,32 @@ def resuming(tmp_path, monkeypatch):
     units = dict.fromkeys(("nova_conf_files", "compute_units", "agent_units", "neutron_db_url", "expect_plan"))
     options = {**timeouts, **names, **units, "state_dir": str(tmp_path), "take_over": False}
     return made_of(options, compute_host_rename.RemoteHost(execute, str(tmp_path)))
+
+
+@pytest.mark.parametrize(("given_", "expected"), [(None, ("kolla-nova_compute-container",)), (["mine"], ("mine",))])
+def test_a_new_rename_takes_the_units_of_the_detected_deployment_where_none_are_set(
+    resuming, monkeypatch, tmp_path, given_, expected
+):
+    cloud = builders.healthy().host(deployment=builders.kolla(None))
+    evidence.save_whole(str(tmp_path), cloud.bundle)
+    monkeypatch.setattr(operation.evidence, "load_dir", lambda _directory: cloud.bundle)
+    monkeypatch.setattr(operation.queue_actions, "preflight", lambda *_given: findings.Checked())
+    judged = []
+
+    def judge(_bundle, request):
+        judged.append(request)
+        raise operation.Refused("enough")
+
+    monkeypatch.setattr(resuming, "_judge", judge)
+    monkeypatch.setattr(resuming, "_rehearsed", lambda bundle, _request: bundle)
+    commands = dict.fromkeys(("stop_command", "start_command", "mask_command", "unmask_command"))
+    more = {"evidence_dir": str(tmp_path), "peers": [], "lock_guests": True, "hypervisor_hostname": None}
+    resuming._args.update({**commands, **more, "rabbit_url": None, "strategy": "in_place", "compute_units": given_})
+    with pytest.raises(operation.Refused, match="enough"):
+        resuming.prepare()
+    (request,) = judged
+    assert request.compute_units == expected
+    assert "kolla-neutron_openvswitch_agent-container" in request.agent_units
 
 
 def left_open(directory, run):

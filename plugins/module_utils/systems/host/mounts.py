@@ -45,7 +45,8 @@ def on_host(pid: int, path: str, proc: str = "/proc", root: str = "") -> t.Optio
     if mount is None or mount.point == "/":
         return None
     inside = _joined(mount.root, os.path.relpath(path, mount.point))
-    for other in _read(f"{proc}/1/mountinfo"):
+    # A directory may have several paths: the nearest mount is the one that people mean.
+    for other in sorted(_read(f"{proc}/1/mountinfo"), key=lambda entry: len(entry.root), reverse=True):
         if other.device == mount.device and _below(inside, other.root):
             candidate = _joined(other.point, os.path.relpath(inside, other.root))
             if _same(f"{root}{candidate}", f"{proc}/{pid}/root{path}"):

@@ -14,7 +14,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import return_host as plans
-from ansible_collections.stackguard.nova.tests.unit.builders import address, guest, healthy, node
+from ansible_collections.stackguard.nova.tests.unit.builders import address, guest, healthy, kolla, node, unit
 
 ONE = guest(1, 1)
 NIL = "00000000-0000-0000-0000-000000000000"
@@ -246,6 +246,11 @@ def test_a_running_nova_compute_refuses_while_there_is_something_to_clear():
     some = back().change("units", lambda row: "nova" in row.name, "compute1", active_state="active")
     assert blockers(some) == ["SG510"]
     assert blockers(back().host("compute1", units=[])) == ["SG510"]
+    # A container that was started by hand: its unit does not know of it.
+    stopped = [dataclasses.replace(unit("kolla-nova_compute-container.service"), active_state="inactive")]
+    assert blockers(back().host("compute1", units=stopped, deployment=kolla())) == ["SG510"]
+    gone = dataclasses.replace(kolla(), processes=[])
+    assert "SG510" not in blockers(back().host("compute1", units=stopped, deployment=gone))
     running = at_home().change("units", lambda row: "nova" in row.name, "compute1", active_state="active")
     assert blockers(running) == []
 

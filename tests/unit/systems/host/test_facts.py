@@ -33,7 +33,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host impor
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as host
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import names as host_names
-from ansible_collections.stackguard.nova.tests.unit.builders import healthy
+from ansible_collections.stackguard.nova.tests.unit.builders import healthy, kolla, packages
 
 UUID = "3a5d1c9e-5a1b-4b52-9f2e-0c6f5c1d2e3f"
 
@@ -791,6 +791,38 @@ def test_kollas_two_copies_are_what_nova_reads_there(tmp_path, monkeypatch):
         (f"{tmp_path}/compute_id", True),
         (f"{tmp_path}/podman/compute_id", True),
     ]
+
+
+def test_kollas_volume_is_where_the_kernel_says(tmp_path, monkeypatch):
+    """A moved directory of the engine, or the host's own directory: no table of paths has it."""
+    (tmp_path / "nova.conf").write_text("[DEFAULT]\nstate_path = /var/lib/nova\n")
+    monkeypatch.setattr(nova_compute, "KOLLA_CONF", str(tmp_path / "nova.conf"))
+    (tmp_path / "podman").mkdir()
+    monkeypatch.setattr(compute_id, "KOLLA_VOLUMES", (str(tmp_path / "podman"),))
+    loaded = nova_compute.load((str(tmp_path / "nova.conf"),), (), service())
+    read = compute_id.compute_id_files(loaded, nova_compute.nova_facts(loaded, service()), None, "/srv/moved/_data")
+    assert [file.path for file in read] == [f"{tmp_path}/compute_id", "/srv/moved/_data/compute_id"]
+
+
+def test_units_of_containers_are_read_beside_the_usual_ones(monkeypatch):
+    asked = []
+    monkeypatch.setattr(units, "read_units", lambda names, _state_dir: asked.extend(names) or [])
+    host._units(host.HostOptions("h", compute_units=("mine",), agent_units=()), kolla())
+    assert asked == [
+        "mine",
+        "kolla-nova_compute-container.service",
+        "kolla-neutron_openvswitch_agent-container.service",
+    ]
+    asked.clear()
+    host._units(host.HostOptions("h", compute_units=("mine",), agent_units=()), None)
+    assert asked == ["mine"]
+
+
+def test_immutable_files_are_those_of_compute_id(monkeypatch):
+    monkeypatch.setattr(deployment, "is_immutable", lambda path: path == "/b/compute_id")
+    files = [facts.ComputeIdFile(f"/{name}/compute_id", True, name != "c") for name in "abc"]
+    found = host._with_immutable(reading.Parts(), packages(), files)
+    assert found.immutable == ["/b/compute_id"]
 
 
 # --- network agents ---------------------------------------------------------------------------------------------
