@@ -261,12 +261,14 @@ def with_preset(request: RenameRequest, facts: t.Optional[HostFacts]) -> RenameR
     return dataclasses.replace(request, **changes)
 
 
-def in_containers(facts: HostFacts, units: t.Sequence[Unit]) -> bool:
-    """Whether one of the units starts a container, or what it starts is not known."""
-    if facts.deployment is None:
+def may_outlive(facts: HostFacts, units: t.Sequence[Unit]) -> bool:
+    """Whether nova-compute may run on when these units have stopped: in a container, or in an unknown deployment."""
+    found = facts.deployment
+    if found is None:
         return False
-    engines = {entry.name: entry.engine for entry in facts.deployment.units}
-    return any(engines.get(unit.name) is not None for unit in units)
+    engines = {entry.name: entry.engine for entry in found.units}
+    contained = any(engines.get(unit.name) is not None for unit in units)
+    return contained or any(entry.engine for entry in found.compute) or classify(found).kind == UNKNOWN
 
 
 def program_of(unit: str) -> str:

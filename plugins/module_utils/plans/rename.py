@@ -315,10 +315,10 @@ def _enable(context: PlanContext) -> Step:
 
 def _unit_params(context: PlanContext, units: t.Sequence[Unit], use_commands: bool, timeout: int) -> t.Dict[str, t.Any]:
     commands = context.request.commands if use_commands and context.request.commands.given else None
-    contained = use_commands and not commands and deployments.in_containers(context.host, units)
+    outlives = use_commands and not commands and deployments.may_outlive(context.host, units)
     return {
         # A container may run on without its unit: then the process says so.
-        **({"programs": [NOVA_COMPUTE]} if contained else {}),
+        **({"programs": [NOVA_COMPUTE]} if outlives else {}),
         "units": []
         if commands
         else [

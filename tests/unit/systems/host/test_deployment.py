@@ -191,7 +191,7 @@ def test_from_within_a_container_nothing_is_told(tmp_path):
     tree = deployed.packages(tmp_path)
     (tree.proc / "self").unlink()
     tree.process("self", "python3", uts=deployed.OWN_UTS)
-    with pytest.raises(ReadError, match="another host name here than process 1"):
+    with pytest.raises(ReadError, match="another host name than process 1"):
         read(tree)
 
 
