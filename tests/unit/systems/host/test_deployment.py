@@ -239,7 +239,9 @@ def test_a_mount_that_is_not_the_same_directory_is_none(tmp_path):
     (tree.root / "merged/var/lib/nova").unlink()
     (tree.root / "merged/var/lib/nova").mkdir()
     assert mounts.on_host(900, "/var/lib/nova", str(tree.proc), str(tree.root)) is None
-    # What is in the container's own root has no path on the host that lasts.
+    # What is in the container's own root has no path on the host that lasts, although engines mount it there.
+    seen = tree.proc / "1" / "mountinfo"
+    seen.write_text(seen.read_text() + "40 24 0:77 / /merged rw - overlay overlay rw\n")
     assert mounts.on_host(900, "/etc/nova", str(tree.proc), str(tree.root)) is None
 
 
