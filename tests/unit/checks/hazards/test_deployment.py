@@ -277,10 +277,11 @@ def test_on_a_kolla_host_the_plan_stops_and_starts_kollas_units_and_says_what_wa
 def test_where_an_override_passes_the_unknown_a_unit_alone_proves_no_stop():
     """kolla's container beside a packaged unit: that unit stops, and the container runs on under the old name."""
     some = fleet()
-    cloud = some.cloud.host(deployment=unknown())
-    steps = {step.name: step for step in rename.plan(cloud.bundle, some.request).steps}
-    assert [item["name"] for item in steps["stop_compute"].params["units"]] == ["nova-compute.service"]
-    assert steps["stop_compute"].params["programs"] == ["nova-compute"]
+    for base in (unknown(), dataclasses.replace(unknown(), processes=packages().processes)):
+        cloud = some.cloud.host(deployment=base)
+        steps = {step.name: step for step in rename.plan(cloud.bundle, some.request).steps}
+        assert [item["name"] for item in steps["stop_compute"].params["units"]] == ["nova-compute.service"]
+        assert steps["stop_compute"].params["programs"] == ["nova-compute"]
 
 
 def test_on_a_host_of_packages_the_plan_is_what_it_was():
