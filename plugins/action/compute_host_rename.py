@@ -29,7 +29,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.operations.rename 
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import runner as steps
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import database_spec
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import ovn_spec
 
 STEP_MODULE = "stackguard.nova.compute_host_step"
 INFO_MODULE = "stackguard.nova.compute_host_info"
@@ -92,7 +92,7 @@ class RemoteHost:
 class ActionModule(JournaledRun):
     """Hand a rename what only Ansible has: the way to the host, the mode of the run, the terminal."""
 
-    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = database_spec(**ARGUMENTS)
+    ARGUMENTS: t.ClassVar[t.Dict[str, t.Dict[str, t.Any]]] = ovn_spec(**ARGUMENTS)
 
     def _check(self, args: t.Dict[str, t.Any]) -> t.Optional[str]:
         return None

@@ -26,7 +26,8 @@ options:
         For all other cells the module uses C(cell_mappings).
   neutron_db_url:
     type: str
-    description: URL of neutron's database. The module uses only the table C(agents).
+    description:
+      - URL of neutron's database. The module uses only the table C(agents), and with OVN the tables of port bindings.
 requirements:
   - SQLAlchemy >= 2.0
   - PyMySQL >= 1.0 (for MySQL and MariaDB)

@@ -22,6 +22,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_databases
   - stackguard.nova.attributes.info_module
   - stackguard.nova.databases
+  - stackguard.nova.ovn
 options:
   hosts:
     type: list
@@ -196,7 +197,8 @@ databases:
       type: list
       elements: dict
     neutron:
-      description: The agents in neutron's database. It has C(location), C(scope), C(agents) and C(unread).
+      description: The agents in neutron's database, and with O(ovn_nb_connection) and O(hosts) the rows of their port
+        bindings. It has C(location), C(scope), C(agents), C(unread) and C(bindings).
       type: dict
     grants:
       description: With O(probe_rename=true), each right that a rename needs, and whether the user has it.
@@ -236,9 +238,15 @@ databases:
     lock:
       description: With O(probe_rename=true), the runs that a database lock excludes. Keys are C(scope), C(reason).
       type: dict
+    ovn:
+      description: With O(ovn_nb_connection), what OVN's databases hold of O(hosts), or of the whole cloud. It has
+        C(read_at), C(scope), C(chassis), C(port_bindings), C(switch_ports), C(gateways), C(connections), C(northd_ms),
+        C(southbound) and C(unread).
+      type: dict
   sample: {read_at: "2026-11-21T07:29:47+00:00", api: {}, cells: [], neutron: null, grants: null, unread: []}
 """
 
+import dataclasses
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
@@ -247,13 +255,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model import facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import StackguardError
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 from ansible_collections.stackguard.nova.plugins.module_utils.records.info_result import info_result
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import database_spec
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import ovn_spec
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine, links, nova
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading
 
 
 def unread(read: facts.DatabaseFacts) -> t.List[t.Dict[str, str]]:
     """Return everything unread, with its owner's name before the part's."""
     owners: t.List[t.Tuple[str, t.Any]] = [("", read), ("api.", read.api), ("neutron.", read.neutron)]
+    owners += [("ovn.", read.ovn)]
     owners += [(f"cells.{cell.name}.", cell) for cell in read.cells or ()]
     return [
         {"part": prefix + item.part, "reason": item.reason}
@@ -279,7 +289,7 @@ def counts(read: facts.DatabaseFacts) -> t.Dict[str, int]:
 def main() -> None:
     """Read, write down or return."""
     module = AnsibleModule(
-        argument_spec=database_spec(
+        argument_spec=ovn_spec(
             hosts={"type": "list", "elements": "str", "default": []},
             instance_uuids={"type": "list", "elements": "str", "default": []},
             evidence_instances={"type": "bool", "default": False},
@@ -302,6 +312,9 @@ def main() -> None:
             rename=module.params["probe_rename"],
             instance_uuids=sorted({*module.params["instance_uuids"], *seen}),
         )
+        if reading.given(module.params):
+            found = reading.read_ovn(module.params, module.params["hosts"], probe=module.params["probe_rename"])
+            read = dataclasses.replace(read, ovn=found)
         result = info_result("databases", read, evidence.DATABASES, kept, unread(read), counts(read))
         if module.params["links"]:
             read_links = links.read_links(module.params, module.params["hosts"])

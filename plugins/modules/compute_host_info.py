@@ -320,6 +320,9 @@ host:
       description: What else uses the host's name, with O(name_users=true). It has C(residents), C(options),
         C(cloud_init), C(certificates) and C(unread).
       type: dict
+    ovs_version:
+      description: Version of Open vSwitch, if it is installed.
+      type: str
     rehearsal:
       description: Always V(null) here. A rename sets it. It has C(name), C(hostname), C(reason), C(unresolved),
         C(now) and C(undecided).

@@ -29,6 +29,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroups
   - stackguard.nova.openstack
   - stackguard.nova.databases
+  - stackguard.nova.ovn
   - stackguard.nova.approved_plan
   - stackguard.nova.overrides
 attributes:

@@ -47,7 +47,7 @@ options:
       - A request with C(holder) (C(kind), C(operation_id), C(token)) is executed only while the run with this token
         owns the operation, and excludes other runs until it ends. C(still_ours) does only that.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
-        C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
+        C(ovs_hostname), C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
       - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units) and divide its C(apply), since a stop may
         take minutes.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).

@@ -54,7 +54,7 @@ ROOMS = {
 #: Rooms in rooms, again from the ground up. Files beside the folders of checks judge all of them.
 FOLDERS = {
     "checks": ("hazards", "after", "before", "coverage", "audit", "doctor"),
-    "systems": ("api", "broker", "ceph", "db", "host"),
+    "systems": ("api", "broker", "ceph", "db", "host", "ovn"),
 }
 #: What a folder of systems may use of another one: everything else goes through steps and operations.
 NEIGHBOURS = {
@@ -69,7 +69,7 @@ PURE = ("model", "name_places", "capacity", "checks", "plans", "reports")
 #: What systems know of: facts, places of a name and amounts, and what is written down. They never judge or plan.
 BELOW_SYSTEMS = ("model", "name_places", "capacity", "records")
 IO = re.compile(
-    r"^(ansible|openstack|keystoneauth1|sqlalchemy|libvirt|rbd|rados|subprocess|socket|requests|amqp)(\.|$)"
+    r"^(ansible|openstack|keystoneauth1|sqlalchemy|libvirt|rbd|rados|subprocess|socket|requests|amqp|ovs|ovsdbapp)(\.|$)"
 )
 #: inet_pton reads an address as nova.conf's types do, and opens nothing.
 PARSERS = {("model/host_domain.py", "socket")}

@@ -71,6 +71,12 @@ def world(server: servers.Server) -> World:
     return _world(server, "34")
 
 
+@pytest.fixture
+def maria() -> World:
+    """The same on MariaDB alone, for what is not about databases."""
+    return _world(_server("mariadb"), "34")
+
+
 @pytest.fixture(params=["27", "29", "34"])
 def any_release(request: pytest.FixtureRequest, server: servers.Server) -> World:
     """The same in the schemas of several releases."""

@@ -22,7 +22,7 @@ CELL1 = "11111111-1111-4111-8111-111111111111"
 TABLES = {
     "cell": ("migrations", "instances", "compute_nodes", "services"),
     "api": ("request_specs", "aggregate_metadata", "aggregate_hosts", "aggregates", "host_mappings", "cell_mappings"),
-    "neutron": ("agents",),
+    "neutron": ("agents", "ml2_port_bindings", "ml2_port_binding_levels", "segmenthostmappings"),
 }
 NODE_NEEDS = {
     "vcpus": 4,
@@ -38,6 +38,17 @@ NODE_NEEDS = {
     "mapped": 1,
 }
 
+#: As neutron's models have them (plugins/ml2/models.py, services/segments/db.py), without foreign keys.
+BINDINGS = (
+    """CREATE TABLE ml2_port_bindings (port_id VARCHAR(36) NOT NULL, host VARCHAR(255) NOT NULL DEFAULT '',
+    vif_type VARCHAR(64) NOT NULL, vnic_type VARCHAR(64) NOT NULL DEFAULT 'normal',
+    profile VARCHAR(4095) NOT NULL DEFAULT '', vif_details VARCHAR(4095) NOT NULL DEFAULT '',
+    status VARCHAR(16) NOT NULL DEFAULT 'ACTIVE', PRIMARY KEY (port_id, host))""",
+    """CREATE TABLE ml2_port_binding_levels (port_id VARCHAR(36) NOT NULL, host VARCHAR(255) NOT NULL,
+    level INTEGER NOT NULL, driver VARCHAR(64), segment_id VARCHAR(36), PRIMARY KEY (port_id, host, level))""",
+    """CREATE TABLE segmenthostmappings (segment_id VARCHAR(36) NOT NULL, host VARCHAR(255) NOT NULL,
+    PRIMARY KEY (segment_id, host))""",
+)
 _TYPES = {"id": "INTEGER PRIMARY KEY", "deleted": "INTEGER"}
 
 
@@ -55,6 +66,8 @@ class World:
         self.names = {kind: f"{kind}_{release}" for kind in TABLES}
         for kind, name in self.names.items():
             server.create(name, kind if kind == "neutron" else f"{release}-{kind}")
+        for statement in BINDINGS:
+            server.run(statement, self.names["neutron"])
         self._make_declared()
 
     def _make_declared(self) -> None:
@@ -211,6 +224,24 @@ class World:
             configurations="{}",
             load=0,
         )
+
+    def bound_port(self, port: str, host: str) -> None:
+        """A port that is bound to a host, as neutron stores it."""
+        self.bound_ports({port: host})
+
+    def bound_ports(self, ports: dict[str, str]) -> None:
+        """Ports, each bound to its host."""
+        bindings = [{"port_id": port, "host": host, "vif_type": "ovs"} for port, host in ports.items()]
+        levels = [{"port_id": port, "host": host, "level": 0, "driver": "ovn"} for port, host in ports.items()]
+        with self.server.admin(self.names["neutron"]) as connection:
+            for table, rows in (("ml2_port_bindings", bindings), ("ml2_port_binding_levels", levels)):
+                connection.execute(sa.insert(sa.table(table, *map(sa.column, rows[0]))), rows)
+
+    def hosts_of(self, table: str) -> list[str]:
+        """The host of each row of one of neutron's tables of bindings."""
+        source = sa.table(table, sa.column("host"))
+        with self.server.admin(self.names["neutron"]) as connection:
+            return sorted(connection.execute(sa.select(source.c.host)).scalars())
 
     def populated(self) -> World:
         """compute1 with two instances, compute2 with one, a zone over both, agents, one cell found by its template."""

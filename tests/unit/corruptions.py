@@ -305,9 +305,11 @@ def l2_agent_of_distributed_routing(fleet):
     return fleet.cloud.change("agents", {"host": fleet.old}, distributed=True)
 
 
-@spoils("SG305")
+@spoils("SG317")
 def ovn_agent(fleet):
-    return fleet.cloud.add("agents", agent(1, fleet.old, "OVN Controller agent", "ovn-controller"))
+    others = [row for row in fleet.cloud.rows("agents") if row.host != fleet.old]
+    one = agent(1, fleet.old, "OVN Controller agent", "ovn-controller")
+    return fleet.cloud.put("agents", [*others, one])
 
 
 @spoils("SG305", agents=True)

@@ -25,6 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards imp
     links,
     memory,
     names,
+    ovn,
     storage,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, HostFacts
@@ -43,6 +44,7 @@ AUDITED = (
     *("SG201", "SG202", "SG203", "SG204", "SG205", "SG206", "SG207", "SG211", "SG212", "SG213", "SG214", "SG215"),
     *("SG216", "SG217", "SG221", "SG231"),
     *("SG301", "SG302", "SG303", "SG304", "SG305", "SG306", "SG309", "SG311"),
+    *ovn.AUDITED,
     *("SG401", "SG402", "SG403", "SG404", "SG408"),
     *("SG502", "SG507", "SG508", "SG509", "SG515", "SG516"),
     *("SG601", "SG602", "SG603", "SG604", "SG605", "SG606", "SG607"),
@@ -91,6 +93,7 @@ def look(
         + gather(deployed)
         + gather(_ceph(index))
         + gather(leftovers.check(index))
+        + gather(ovn.check(index))
         + gather(_unread(index))
     )
     return Looked(once(checked), _all_starts(bundle, told))

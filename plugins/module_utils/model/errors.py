@@ -38,3 +38,7 @@ class Conflict(StackguardError):  # noqa: N818 (it is what happened, not a mista
 
 class BrokerError(StackguardError):
     """The message broker refused, did not answer, or broke off."""
+
+
+class OvnError(DatabaseError):
+    """One of OVN's databases refused, did not answer, or broke off; or ovn-northd did not carry a change out."""

@@ -65,6 +65,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts i
     from_plain,
     to_plain,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import NeutronBindings, OvnFacts
 
 __all__ = [
     "LOCK_EXCLUSIVE",
@@ -339,6 +340,8 @@ class NeutronDbFacts:
     scope: t.List[str]
     agents: t.Optional[t.List[NeutronAgentRow]]
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
+    #: Of hosts in scope, where OVN's databases are given; None otherwise.
+    bindings: t.Optional[NeutronBindings] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -384,6 +387,8 @@ class DatabaseFacts:
     unread: t.List[Unread] = dataclasses.field(default_factory=list)
     #: None: not probed.
     lock: t.Optional[DatabaseLock] = None
+    #: OVN's northbound and southbound database; None: no connection was given.
+    ovn: t.Optional[OvnFacts] = None
 
 
 # --- links between services, nodes, instances and migrations --------------------------------------------------

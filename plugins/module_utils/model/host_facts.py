@@ -533,6 +533,8 @@ class HostFacts:
     name_spaces: t.Optional[t.List[NameSpace]] = None
     #: None: not asked for.
     name_users: t.Optional[NameUsers] = None
+    #: Version of Open vSwitch, where it is installed; None: it could not be told.
+    ovs_version: t.Optional[str] = None
     #: Only before a rename.
     rehearsal: t.Optional[Rehearsal] = None
     #: None: unread, or evidence of an earlier version.

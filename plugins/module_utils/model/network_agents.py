@@ -6,8 +6,17 @@
 
 from __future__ import annotations
 
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent
+
 #: Agents that wire ports on a compute host: renamed with it.
 L2_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "NIC Switch agent", "Macvtap agent")
 #: Shown by neutron for each Chassis of OVN's southbound database, and named by its hostname, which comes from Open
 #: vSwitch's external_ids. None of them is a row of neutron's own database (facts of nova, 3.1).
 OVN_AGENTS = ("OVN Controller agent", "OVN Controller Gateway agent", "OVN Metadata agent", "OVN Neutron agent")
+
+
+def has_ovn(agents: t.Iterable[ApiAgent]) -> bool:
+    """Whether the ports of the host with these agents are OVN's."""
+    return any(agent.agent_type in OVN_AGENTS for agent in agents)

@@ -20,7 +20,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places import
     left_alone,
     message_queues,
     neutron_agents,
+    neutron_bindings,
     neutron_ports,
+    ovn_ports,
     placement_providers,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NamePlace, NameTable
@@ -36,6 +38,8 @@ PLACES: t.Tuple[NamePlace, ...] = (
     placement_providers.PLACE,
     neutron_agents.PLACE,
     neutron_ports.PLACE,
+    ovn_ports.PLACE,
+    neutron_bindings.PLACE,
     host_itself.PLACE,
     message_queues.PLACE,
     left_alone.PLACE,

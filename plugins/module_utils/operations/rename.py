@@ -32,6 +32,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     from_plain,
     to_plain,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import has_ovn
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan, PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands, RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
@@ -230,12 +231,19 @@ class Rename(planned.Planned):
             "hypervisor_hostname": request.hypervisor_hostname,
             "has_neutron_db": request.has_neutron_db,
             "has_broker": request.has_broker,
+            "has_ovn": self._has_ovn(bundle, request),
             "strategy": self._args["strategy"],
             "overrides": to_plain(self.run.overrides),
             "machine_id": host.machine_id if host else None,
             # For the report of the run that ends the operation, which may be another one.
             "preflight": {"findings": report["findings"], "unchecked": report["unchecked"]},
         }
+
+    def _has_ovn(self, bundle: Bundle, request: RenameRequest) -> bool:
+        """Whether the rename needs OVN's databases to its end."""
+        agents = (bundle.cloud.agents if bundle.cloud else None) or []
+        own = [agent for agent in agents if agent.host == request.rename_from]
+        return self._args["strategy"] == "in_place" and has_ovn(own)
 
     def _rehearsed(self, bundle: Bundle, request: RenameRequest) -> Bundle:
         """Return the evidence with what libvirt would call the host: asked on the host, before anything is changed."""
@@ -330,6 +338,10 @@ class Rename(planned.Planned):
     def _refuse_without_its_systems(self, about: t.Mapping[str, t.Any], back: bool) -> None:
         if about.get("has_neutron_db") and not self._args["neutron_db_url"]:
             raise steps.StepError("neutron_db_url: the operation began with this URL and needs it to resume")
+        if about.get("has_ovn"):
+            for name in ("ovn_nb_connection", "ovn_sb_connection"):
+                if not self._args.get(name):
+                    raise steps.StepError(f"{name}: the operation began with this connection and needs it to resume")
         # A rollback only tidies with it, and says what it left.
         if about.get("has_broker") and not back and not self._args["rabbit_url"]:
             raise steps.StepError("rename_rabbit_url: the operation began with this URL and needs it to resume")
@@ -420,6 +432,8 @@ class Rename(planned.Planned):
                 closed = True
             finally:
                 self._held = None
+                for close in self.run.systems.at_end:
+                    close()
                 if not closed:
                     mine.release()
 

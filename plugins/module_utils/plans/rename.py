@@ -52,7 +52,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Unit,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, has_ovn
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
     CONTROLLER,
     HOST,
@@ -72,7 +72,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.name_places import
     placement_providers,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import Renaming, needed, row_changes
-from ansible_collections.stackguard.nova.plugins.module_utils.plans import queues
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn, queues
 
 KIND = "rename"
 
@@ -129,7 +129,9 @@ def plan(bundle: Bundle, request: RenameRequest) -> Plan:
     steps.append(stop(context, "stop_compute", "nova-compute", compute_units_of(context), True))
     # Taken back just before nova-compute starts under the old name: a rollback looks for evacuations too.
     steps.append(_no_evacuation(context, "no_evacuation_before"))
-    if _agents_register_anew(context):
+    if _has_ovn(context):
+        steps += _middle_with_ovn(context)
+    elif _agents_register_anew(context):
         steps += _middle_with_new_agents(context, agents)
     else:
         steps += _middle(context, agents)
@@ -211,6 +213,8 @@ TIMEOUTS = {
     "start_units": "start_timeout",
     "compute_up": "start_timeout",
     "register": "start_timeout",
+    "ovn_hostname": "agent_timeout",
+    "ovn_verified": "agent_timeout",
     "agents_alive": "agent_timeout",
     "new_agents": "agent_timeout",
     "ports": "agent_timeout",
@@ -251,6 +255,34 @@ def _middle(context: PlanContext, agents: t.Sequence[Unit]) -> t.List[Step]:
     if agents:
         steps += [start(context, "start_agents", "L2 agent", agents, False), _agents_alive(context)]
     return steps
+
+
+def _middle_with_ovn(context: PlanContext) -> t.List[Step]:
+    """The same with OVN, whose agents keep running: the ports follow first, then the host's own name changes."""
+    about = _ovn(context)
+    return [
+        _cell_database(context),
+        _api_database(context),
+        _placement(context),
+        *ovn.steps(about),
+        host_names(context),
+        *ovn.proof(about, _own_agents(context), _own_ports(context)),
+    ]
+
+
+def _has_ovn(context: PlanContext) -> bool:
+    return has_ovn(_own_agents(context)) and context.before.host != context.after.host
+
+
+def _ovn(context: PlanContext) -> ovn.OvnRenaming:
+    neutron = context.databases.neutron
+    return ovn.renaming(
+        context.databases.ovn,
+        neutron.bindings if neutron is not None else None,
+        context.host,
+        (context.before, context.after),
+        context.request.agent_timeout,
+    )
 
 
 def _middle_with_new_agents(context: PlanContext, agents: t.Sequence[Unit]) -> t.List[Step]:
@@ -431,16 +463,14 @@ def _agents_can_follow(context: PlanContext) -> None:
     """Raise PlanError for agents that no step of a rename in place can take along: before anything is touched.
 
     OVN's agents have no row in neutron's database: neutron makes them up from the Chassis of the southbound database
-    (ml2/drivers/ovn/agent/neutron_agent.py), and refuses to bind a port to a host whose chassis does not bear its name
-    (mech_driver.py, bind_port). So there is nothing to rename, and ports could follow only after the host itself.
+    (ml2/drivers/ovn/agent/neutron_agent.py), and they follow its hostname. The ports follow by OVN's own databases.
     """
     agents = _own_agents(context)
-    ovn = sorted({agent.agent_type for agent in agents if agent.agent_type in OVN_AGENTS})
-    if ovn:
-        raise PlanError(
-            f"{', '.join(ovn)}: OVN agents have no rows to rename, and ports bind only to a chassis that already has "
-            "the host's name. An override of SG305 does not change that: use rename_strategy=drain"
-        )
+    if _has_ovn(context):
+        _ovn(context)
+        if _l2_agents(context):
+            raise PlanError("a host with OVN and another L2 agent: use rename_strategy=drain")
+        return
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return
     neutron = needed(context.databases.neutron, "neutron's database")
@@ -570,7 +600,8 @@ def host_names(context: PlanContext) -> Step:
     """The step that changes the host's own name and the lines of files that bear it."""
     host, old, new = context.host, context.before, context.after
     edits = host_itself.line_edits(host, old, new)
-    external = host_itself.external_ids(host, old, new)
+    # With OVN the hostname is the chassis': it has a step of its own, and comes before this one.
+    external = {} if _has_ovn(context) else host_itself.external_ids(host, old, new)
     params = {
         "static_hostname": {"before": old.os, "after": new.os} if new.os and new.os != old.os else None,
         "line_edits": edits,
@@ -681,7 +712,9 @@ def _notes(context: PlanContext) -> t.List[str]:
     notes += [
         "The run does not change DNS, certificates, ssh known hosts, monitoring or /etc/hosts of other hosts.",
     ]
-    if _agents_register_anew(context):
+    if _has_ovn(context):
+        notes += ovn.notes(_ovn(context))
+    elif _agents_register_anew(context):
         notes.append(
             f"The guests lose their network for some seconds ({count(len(_own_ports(context)), 'port')}): from the "
             "L2 agent's first synchronisation under the new name until the ports are bound to that name. A "

@@ -56,6 +56,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import nova
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import rows as row_changes
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import reading
 
 DISABLED = resource_providers.DISABLED_TRAIT
 Params = t.Mapping[str, t.Any]
@@ -91,6 +92,8 @@ class Systems:
     still_ours: t.Callable[[], None] = lambda: None
     #: The same without asking anyone, for the moment before a commit: see :meth:`held.Held.fresh`.
     fresh: t.Callable[[], None] = lambda: None
+    #: What is to be closed when the operation lets go of its host.
+    at_end: t.List[t.Callable[[], None]] = dataclasses.field(default_factory=list)
     _connection: t.Any = None
 
     @property
@@ -755,6 +758,8 @@ class Audit:
         with as_step_error():
             uuids = [domain.uuid for domain in facts.domains or []]
             databases = nova.read_databases(self.systems.options, scope, instance_uuids=uuids)
+            if reading.given(self.systems.options):
+                databases = dataclasses.replace(databases, ovn=reading.read_ovn(self.systems.options, scope))
             cloud = cloud_facts.read_cloud(self.systems.cloud, scope, node_uuids=[params["node"]["uuid"]])
         return Bundle(SCHEMA, facts.read_at, {params["inventory_name"]: facts}, {}, cloud, databases)
 

@@ -16,6 +16,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import PLACES, in_database
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema
+from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import ovn_fleet
 from ansible_collections.stackguard.nova.tests.unit.strategies import fleet, fleets
 
 CHANGED = [place for place in PLACES if place.steps]
@@ -40,6 +41,7 @@ def test_each_step_that_a_place_names_is_in_a_plan():
     some = fleet()
     without = some.request.__class__(**{**some.request.__dict__, "has_neutron_db": False})
     plans = [rename.plan(some.cloud.bundle, request) for request in (some.request, without)]
+    plans.append(rename.plan(ovn_fleet().cloud.bundle, ovn_fleet().request))
     steps = {step.name for made in plans for step in made.steps}
     assert {step for place in PLACES for step in place.steps} <= steps
 
@@ -47,7 +49,7 @@ def test_each_step_that_a_place_names_is_in_a_plan():
 @pytest.mark.parametrize("place", CHANGED, ids=name_of)
 def test_a_place_that_a_rename_changes_is_looked_at_when_it_ends(place, monkeypatch):
     """The old name in this place alone is a leftover: none is changed and then not looked at."""
-    some = fleet()
+    some = ovn_fleet() if "ovn" in place.steps[0] or place.steps == ("neutron_bindings",) else fleet()
     monkeypatch.setattr(after, "PLACES", (place,))
     found = after.leftovers(some.cloud.bundle, renamed(some)).findings
     stored = [entry for entry in place.stored(lookups.Index(some.cloud.bundle)) if entry.name == some.old]

@@ -17,7 +17,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.steps
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 UTILS = ROOT / "plugins" / "module_utils"
-NOBODY = types.SimpleNamespace(options={}, monotonic=lambda: 0.0)
+NOBODY = types.SimpleNamespace(options={}, monotonic=lambda: 0.0, at_end=[])
 
 
 def steps_of(plan):

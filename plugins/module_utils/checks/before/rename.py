@@ -15,7 +15,12 @@ import dataclasses
 import functools
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import hostnames, name_taken, resolution
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import (
+    hostnames,
+    name_taken,
+    ovn,
+    resolution,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import (
     deployment,
     identity,
@@ -60,7 +65,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     uuid_key,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
+    L2_AGENTS,
+    OVN_AGENTS,
+    has_ovn,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import ROUTER_GATEWAY
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_ports
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared, written
@@ -178,6 +188,7 @@ def preflight_rename(bundle: Bundle, request: RenameRequest, in_place: bool = Tr
 def _in_place(case: Case) -> Items:
     yield from _links(case)
     yield from _network(case)
+    yield from _ovn(case)
     yield from _ports(case)
     yield from _routed_unread(case)
     yield from _guest_ports(case)
@@ -620,9 +631,7 @@ def _network(case: Case) -> Items:
         if agent.agent_type in L2_AGENTS:
             yield from _l2_agent(case, agent)
         elif agent.agent_type in OVN_AGENTS:
-            remedy = "Use rename_strategy=drain: no override makes a rename in place possible here."
-            why = "OVN agents have no rows to rename, and ports bind only to a chassis that has the host's new name"
-            yield agent_item(agent, why, remedy)
+            pass  # Its name follows the chassis: see _ovn.
         elif is_distributed(agent):
             yield agent_item(agent, DISTRIBUTED, DRAIN_DISTRIBUTED)
         else:
@@ -636,6 +645,28 @@ def _network(case: Case) -> Items:
             yield agent_item(agent, "not alive", remedy)
     if case.host is not None and any(agent.agent_type in L2_AGENTS for agent in case.agents):
         yield from agent_on_host(case, case.host)
+
+
+def _ovn(case: Case) -> Items:
+    """SG317 to SG327: a host whose ports are OVN's. SG327: one that has an L2 agent of its own beside it."""
+    if not has_ovn(case.agents) or case.host is None or case.bundle.databases is None:
+        return  # SG114, SG709
+    for agent in case.agents:
+        if agent.agent_type in L2_AGENTS:
+            evidence = {"type": agent.agent_type, "alive": agent.alive}
+            remedy = "Use rename_strategy=drain: a host with OVN and another L2 agent was not tested."
+            yield finding("SG327", Subject("host", agent.id, agent.agent_type, agent.host), evidence, remedy)
+    ports = case.bundle.cloud.ports if case.bundle.cloud else None
+    about = ovn.OvnHost(
+        inventory_name=case.request.inventory_name,
+        old=case.old,
+        new=case.request.rename_to,
+        host=case.host,
+        databases=case.bundle.databases,
+        ports=ports,
+        has_neutron_db=case.request.has_neutron_db,
+    )
+    yield from ovn.check(about)
 
 
 def agent_item(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str] = None) -> Item:
@@ -708,6 +739,8 @@ def _ports(case: Case) -> Items:
         yield from _routed(case, port)
         if port.device_owner == SUBPORT:
             yield from subport_items(case, port)
+        elif port.device_owner == ROUTER_GATEWAY and has_ovn(case.agents):
+            continue  # The chassis stays the gateway: its name does not change.
         elif not (port.device_owner or "").startswith(neutron_ports.COMPUTE_OWNER):
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = (

@@ -56,6 +56,16 @@ DATABASE_SPEC: ArgumentSpec = {
     "neutron_db_url": {"type": "str", "no_log": True},
 }
 
+#: Documented in doc_fragments/ovn.py.
+OVN_SPEC: ArgumentSpec = {
+    "ovn_nb_connection": {"type": "str"},
+    "ovn_sb_connection": {"type": "str"},
+    # A path, not the key itself.
+    "ovn_private_key": {"type": "path", "no_log": False},
+    "ovn_certificate": {"type": "path"},
+    "ovn_ca_cert": {"type": "path"},
+}
+
 #: Option of ours to keyword of the SDK. A cloud given as a dictionary allows none of them beside it.
 _KEYWORDS = {
     "auth": "auth",
@@ -78,6 +88,11 @@ def openstack_spec(**more: t.Dict[str, t.Any]) -> ArgumentSpec:
 def database_spec(**more: t.Dict[str, t.Any]) -> ArgumentSpec:
     """Return the argument spec of a module that talks to the databases, with its own options added."""
     return {**copy.deepcopy(DATABASE_SPEC), **more}
+
+
+def ovn_spec(**more: t.Dict[str, t.Any]) -> ArgumentSpec:
+    """Return the same of a module that talks to OVN's databases, too."""
+    return database_spec(**copy.deepcopy(OVN_SPEC), **more)
 
 
 def connect(options: t.Mapping[str, t.Any]) -> t.Any:

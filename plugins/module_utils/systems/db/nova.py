@@ -26,7 +26,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.errors impor
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.catalogue import declared
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import NameTable
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine as database
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import schema
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import neutron_bindings, schema
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.engine import AdvisoryLock, advisory_lock
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.rows import (
     Completeness,
@@ -62,6 +62,8 @@ class DatabaseOptions:
     #: Cell name (or uuid) to URL: used instead of what cell_mappings says.
     nova_cell_db_urls: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     neutron_db_url: t.Optional[str] = dataclasses.field(default=None, repr=False)
+    #: Whether the ports are OVN's: then neutron's rows of their bindings are read, and the rights to write them tried.
+    ovn: bool = False
 
     @classmethod
     def of(cls, options: Options) -> DatabaseOptions:
@@ -70,7 +72,7 @@ class DatabaseOptions:
             return options
         cells = {str(name): str(url) for name, url in (options.get("nova_cell_db_urls") or {}).items()}
         api, neutron = (options.get(name) or None for name in ("nova_api_db_url", "neutron_db_url"))
-        return cls(api and str(api), cells, neutron and str(neutron))
+        return cls(api and str(api), cells, neutron and str(neutron), bool(options.get("ovn_nb_connection")))
 
 
 #: A module's parameters will do: ``nova_api_db_url``, ``nova_cell_db_urls``, ``neutron_db_url`` are looked at.
@@ -125,7 +127,7 @@ def read_databases(
 def _all_grants(options: DatabaseOptions, probe: t.Sequence[Wanted], rename: bool) -> t.List[facts.Grant]:
     wanted = list(probe)
     if rename:
-        wanted += rename_rights(list_cells(options), bool(options.neutron_db_url))
+        wanted += rename_rights(list_cells(options), bool(options.neutron_db_url), options.ovn)
     return probe_grants(options, wanted)
 
 
@@ -233,6 +235,8 @@ def _read_neutron(options: DatabaseOptions, hosts: t.Sequence[str]) -> facts.Neu
             scope=list(hosts),
             agents=parts.read("agents", _agents),
             unread=unread,
+            # Of a whole cloud these are as many as its ports, and nothing asks for them.
+            bindings=parts.read("bindings", neutron_bindings.read_bindings) if options.ovn and hosts else None,
         )
 
 
@@ -531,12 +535,14 @@ def _deleted(value: t.Optional[int]) -> int:
 # --- rights ---------------------------------------------------------------------------------------------------
 
 
-def rename_rights(cells: t.Iterable[Cell], neutron: bool) -> t.List[Wanted]:
-    """Return the rights that a rename in place needs in these databases."""
+def rename_rights(cells: t.Iterable[Cell], neutron: bool, ovn: bool = False) -> t.List[Wanted]:
+    """Return the rights that a rename in place needs in these databases. ``ovn``: of a host with OVN."""
     databases = {schema.CELL: [cell.database for cell in cells], schema.API: ["api"]}
     databases[schema.NEUTRON] = ["neutron"] if neutron else []
     return [
-        (name, grant.table, grant.columns, grant.action) for grant in schema.GRANTS for name in databases[grant.kind]
+        (name, grant.table, grant.columns, grant.action)
+        for grant in (*schema.GRANTS, *(schema.OVN_GRANTS if ovn else ()))
+        for name in databases[grant.kind]
     ]
 
 
@@ -585,7 +591,8 @@ def _probe_database(url: t.Optional[str], problem: t.Optional[str], rights: t.Se
 def _probe(connection: sa.Connection, url: str, right: Wanted) -> facts.Grant:
     name, table_name, columns, action = right
     kind = name.partition(":")[0]
-    source = schema.table(kind, table_name)
+    source = schema.ovn_table(table_name) if table_name in schema.OVN_COLUMNS else schema.table(kind, table_name)
+    key = next(iter(source.c))
     present = [column for column in columns if _exists(connection, table_name, column)]
     if columns and not present:
         return _grant(right, None)
@@ -594,9 +601,8 @@ def _probe(connection: sa.Connection, url: str, right: Wanted) -> facts.Grant:
             if action == "select":
                 connection.execute(sa.select(*[source.c[column] for column in present]).where(sa.false())).all()
             elif action == "lock":
-                connection.execute(sa.select(source.c.id).where(sa.false()).with_for_update(read=True)).all()
+                connection.execute(sa.select(key).where(sa.false()).with_for_update(read=True)).all()
             else:
-                key = source.c.id
                 connection.execute(sa.select(key).where(sa.false()).with_for_update()).all()
                 same = {column: source.c[column] for column in present}
                 connection.execute(sa.update(source).where(sa.false()).values(same))

@@ -143,6 +143,13 @@ LOCKS: t.Dict[str, t.Tuple[str, ...]] = {"services": ("host",), "compute_nodes":
 SPEC_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {"request_specs": ("id", "instance_uuid", "spec")}
 SPEC_UPDATES: t.Dict[str, t.Tuple[str, ...]] = {"request_specs": ("spec",)}
 
+#: What a rename of a host with OVN reads and writes in neutron's database.
+OVN_COLUMNS: t.Dict[str, t.Tuple[str, ...]] = {
+    "ml2_port_bindings": ("port_id", "host", "vnic_type", "vif_type", "profile", "status"),
+    "ml2_port_binding_levels": ("port_id", "host", "level"),
+    "segmenthostmappings": ("segment_id", "host"),
+}
+
 #: Migration statuses after which nothing more happens (C(nova/objects/migration.py), C(compute/manager.py)).
 FINAL_STATUSES = ("confirmed", "reverted", "error", "failed", "completed", "cancelled")
 #: An evacuation in one of these is still to be cleaned up by its source when that starts again
@@ -181,6 +188,13 @@ LINK_GRANTS: t.Tuple[Grantable, ...] = tuple(
     + [Grantable(CELL, name, columns, "update") for name, columns in {**LOCKS, **LINK_UPDATES}.items()]
 )
 
+#: Every right that a rename of a host with OVN needs beside those of any rename.
+OVN_GRANTS: t.Tuple[Grantable, ...] = tuple(
+    right
+    for name, columns in OVN_COLUMNS.items()
+    for right in (Grantable(NEUTRON, name, columns, "select"), Grantable(NEUTRON, name, ("host",), "update"))
+)
+
 #: Every right that pinning servers in the database needs.
 SPEC_GRANTS: t.Tuple[Grantable, ...] = tuple(
     [Grantable(API, name, columns, "select") for name, columns in SPEC_COLUMNS.items()]
@@ -201,6 +215,12 @@ def table(kind: str, name: str) -> sa.TableClause:
     if not columns:
         raise KeyError(name)
     return sa.table(name, *[sa.column(column) for column in columns])
+
+
+@functools.cache
+def ovn_table(name: str) -> sa.TableClause:
+    """Return a table of neutron's database that only a rename with OVN touches. Raises KeyError for any other."""
+    return sa.table(name, *[sa.column(column) for column in OVN_COLUMNS[name]])
 
 
 def exact(connection: sa.Connection, column: sa.ColumnElement[t.Any]) -> sa.ColumnElement[t.Any]:

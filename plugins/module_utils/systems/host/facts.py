@@ -67,6 +67,8 @@ AGENT_UNITS = (
     "devstack@q-agt",
     "devstack@q-ovn-agent",
 )
+#: Writes the machine's name into Open vSwitch at boot, over what is there (Open vSwitch 3.1).
+OVS_RECORD_HOSTNAME = "ovs-record-hostname"
 STATE_DIR = "/var/lib/stackguard"
 _PATIENCE = 30
 
@@ -117,6 +119,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
     deployed = parts.read("deployment", lambda: _deployment(nova))
     files = parts.read("compute_id_files", lambda: _identities(conf, nova, service, deployed))
     agent = parts.read("neutron_host", lambda: network_agent.agent_host(options.agent_units)) or (None, [])
+    external = parts.read("ovs_external_ids", host_names.ovs_external_ids)
     return HostFacts(
         inventory_name=options.inventory_name,
         read_at=read_at,
@@ -135,7 +138,8 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         units=parts.read("units", lambda: _units(options, deployed)),
         resolutions=parts.read("resolutions", lambda: _resolutions(options, kernel, nova, about)),
         etc_hosts=parts.read("etc_hosts", etc_hosts),
-        ovs_external_ids=parts.read("ovs_external_ids", host_names.ovs_external_ids),
+        ovs_external_ids=external,
+        ovs_version=parts.read("ovs_version", host_names.ovs_version) if external is not None else None,
         open_operations=parts.read("open_operations", lambda: open_operations(options.state_dir)),
         nova_version=parts.read("nova_version", lambda: nova_compute.nova_version(service)),
         neutron_host=agent[0],
@@ -358,7 +362,7 @@ def open_operations(state_dir: str) -> t.List[OpenOperation]:
 def _units(options: HostOptions, deployed: t.Optional[Deployment]) -> t.List[Unit]:
     """Read the units by their usual names, and those that a deployment tool has made for containers."""
     found = [entry.name for entry in (deployed.units if deployed else ()) if _is_ours(entry.name)]
-    named = [*options.compute_units, *options.agent_units]
+    named = [*options.compute_units, *options.agent_units, OVS_RECORD_HOSTNAME]
     known = {units.full_name(name) for name in named}
     return units.read_units([*named, *(name for name in found if name not in known)], options.state_dir)
 

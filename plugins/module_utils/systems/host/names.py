@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import typing as t
@@ -73,6 +74,17 @@ def set_ovs_external_id(key: str, value: str) -> None:
     """Set one of Open vSwitch's external_ids. Raises :class:`HostNameError`."""
     # In quotes: ovs-vsctl takes a JSON string for its text, whatever is in it.
     _ovs("set", "Open_vSwitch", ".", f"external_ids:{key}={json.dumps(value)}")
+
+
+def remove_ovs_external_id(key: str) -> None:
+    """Remove one of Open vSwitch's external_ids, if it is there. Raises :class:`HostNameError`."""
+    _ovs("remove", "Open_vSwitch", ".", "external_ids", json.dumps(key))
+
+
+def ovs_version() -> t.Optional[str]:
+    """Return the version of Open vSwitch's tools, such as C(3.1.0); None: they do not say. Raises HostNameError."""
+    found = re.search(r"\(Open vSwitch\) (\d+(?:\.\d+)+)", _ovs("--version"))
+    return found.group(1) if found else None
 
 
 def _ovs(*arguments: str) -> str:

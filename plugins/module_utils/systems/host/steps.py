@@ -390,6 +390,56 @@ def _own_names() -> t.List[t.Tuple[str, str]]:
     return names if static is None else [*names, ("the static host name", static)]
 
 
+class OvsHostname:
+    """The hostname of OVN's chassis, as Open vSwitch's external_ids say it. ovn-controller carries it on at once.
+
+    By ovs-vsctl, with its output as JSON: ovsdbapp is not installed on compute hosts, and they get nothing but what
+    their distribution has.
+    """
+
+    def is_done(self, params: Params) -> Result:
+        """Whether each key has its new value."""
+        current = host_names.ovs_external_ids()
+        return {"done": all(current.get(key) == value["after"] for key, value in params["keys"].items())}
+
+    def apply(self, params: Params) -> Result:
+        """Set the new values."""
+        return self._set(params, "before", "after")
+
+    def verify(self, params: Params) -> Result:
+        """See them set."""
+        if not self.is_done(params)["done"]:
+            raise HostStepError("Open vSwitch external_ids do not have the new hostname")
+        return {"remark": ", ".join(f"{key}={value['after']}" for key, value in sorted(params["keys"].items()))}
+
+    def undo(self, params: Params) -> Result:
+        """Set the old values; a key that was not there is removed."""
+        return self._set(params, "after", "before")
+
+    @staticmethod
+    def _set(params: Params, old: str, new: str) -> Result:
+        current = host_names.ovs_external_ids()
+        if current.get("system-id") != params["system_id"]:
+            raise HostStepError(
+                f"Open vSwitch's system-id is {current.get('system-id')}, not {params['system_id']}: nothing was "
+                "changed on this host",
+                changed_meanwhile=True,
+            )
+        for key, value in params["keys"].items():
+            if current.get(key) not in (value[old], value[new]):
+                raise HostStepError(
+                    f"Open vSwitch external_ids:{key} is {current.get(key)}, not {value[old]}: nothing was changed on "
+                    "this host",
+                    changed_meanwhile=True,
+                )
+        for key, value in sorted(params["keys"].items()):
+            if value[new] is None:
+                host_names.remove_ovs_external_id(key)
+            elif current.get(key) != value[new]:
+                host_names.set_ovs_external_id(key, value[new])
+        return {}
+
+
 # --- identity ---------------------------------------------------------------------------------------------------
 
 
@@ -567,6 +617,7 @@ class HostRunner:
             "start_units": StartUnits(state_dir, systemctl, sleep),
             "restart_units": RestartUnits(systemctl),
             "host_names": HostNames(state_dir),
+            "ovs_hostname": OvsHostname(),
             "guests_unchanged": GuestsUnchanged(),
             "identity_file": IdentityFile(),
             "end_domains": EndDomains(),

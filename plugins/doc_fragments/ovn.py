@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Options that lead to OVN's databases."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Documentation of module_utils/systems/api/connection.py, OVN_SPEC."""
+
+    DOCUMENTATION = r"""
+options:
+  ovn_nb_connection:
+    type: str
+    description:
+      - Where OVN's northbound database is, as C(ovn_nb_connection) in neutron's C([ovn]) section, such as
+        C(tcp:192.0.2.11:6641), C(ssl:192.0.2.11:6641) or C(unix:/run/ovn/ovnnb_db.sock). The members of a clustered
+        database are divided by commas; the module uses the leader.
+      - Required to rename a host in place whose network agents are OVN's.
+    version_added: 0.2.0
+  ovn_sb_connection:
+    type: str
+    description: The same for the southbound database, as C(ovn_sb_connection) in neutron's C([ovn]) section.
+    version_added: 0.2.0
+  ovn_private_key:
+    type: path
+    description: File on the controller with the private key, for C(ssl:) connections.
+    version_added: 0.2.0
+  ovn_certificate:
+    type: path
+    description: File on the controller with the certificate of that key.
+    version_added: 0.2.0
+  ovn_ca_cert:
+    type: path
+    description: File on the controller with the certificates that the databases' certificates are verified with.
+    version_added: 0.2.0
+requirements:
+  - ovsdbapp >= 2.0 (for O(ovn_nb_connection))
+"""

@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""After a rename with OVN: the same chassis, each port where it was, and no port that names the old host. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    WARNING,
+    Checked,
+    Finding,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
+
+_BACK = "Do not restart anything on the host. Check the evidence, then run rename_host with rename_action=rollback."
+Params = t.Mapping[str, t.Any]
+
+
+def check(params: Params, facts: OvnFacts) -> Checked:
+    """Compare what was read after the rename with the plan. What was not read is told, and is no proof."""
+    unread = [
+        Unchecked("SG317", params["new"], f"{part} of OVN's databases were not read: {_reason(facts)}")
+        for part in ("chassis", "port_bindings", "switch_ports", "gateways")
+        if getattr(facts, part) is None
+    ]
+    if unread:
+        return Checked(unchecked=tuple(unread))
+    return Checked((*_chassis(params, facts), *_ports(params, facts), *_bindings(params, facts)))
+
+
+def _reason(facts: OvnFacts) -> str:
+    return "; ".join(entry.reason for entry in facts.unread) or "no reason was given"
+
+
+def _chassis(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
+    wanted, new, old = params["chassis"], params["new"], params["old"]
+    found = [entry for entry in facts.chassis or [] if entry.hostname == new]
+    if [(entry.uuid, entry.name) for entry in found] != [(wanted["uuid"], wanted["name"])]:
+        seen = [[entry.name, entry.uuid] for entry in found]
+        yield finding("SG318", Subject("host", new, host=new), {"chassis": seen, "expected": dict(wanted)}, _BACK)
+    left = [entry.name for entry in facts.chassis or [] if entry.hostname == old]
+    if left:
+        yield finding("SG322", Subject("host", old, host=old), {"chassis of the old hostname": left}, _BACK)
+    if (wanted["name"] in params["gateways"]) != (wanted["name"] in (facts.gateways or [])):
+        evidence = {"gateway before": wanted["name"] in params["gateways"]}
+        remedy = "Check which routers use this chassis: its gateways were changed during the rename."
+        yield finding("SG324", Subject("host", new, host=new), evidence, remedy, WARNING)
+
+
+def _ports(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
+    old = params["old"]
+    for port in facts.switch_ports or []:
+        places = {
+            "requested-chassis": port.requested,
+            "neutron:host_id": port.host_id,
+            "neutron:parent_hostname": port.parent_hostname,
+        }
+        stale = sorted(key for key, value in places.items() if value == old)
+        if stale:
+            yield finding("SG322", Subject("port", port.name, host=old), {"names the old host in": stale}, _BACK)
+
+
+def _bindings(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
+    mine = params["chassis"]["uuid"]
+    now = {binding.uuid: binding for binding in facts.port_bindings or []}
+    for before in params["bindings"]:
+        binding = now.get(before["uuid"])
+        if binding is None:
+            # Deleted by its owner, or asked for by another host since: the guests' own checks look at those.
+            continue
+        subject = Subject("port", before["port"], host=params["new"])
+        evidence = {"chassis": binding.chassis, "requested chassis": binding.requested, "up": binding.up}
+        if before["asks"] and binding.requested != mine:
+            yield finding("SG322", subject, {**evidence, "expected": mine}, _BACK)
+        elif binding.chassis != mine or not binding.up:
+            # It still asks for this chassis, which claims it as soon as it is plugged.
+            remedy = "Check the port's guest: its interface is not plugged on the host, for example since it stopped."
+            yield finding("SG324", subject, evidence, remedy, WARNING)

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Does OVN call each compute host what Nova calls it? SG317, SG318, SG319, SG321, SG322, SG323. Pure."""
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    WARNING,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, same_name
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import has_ovn
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
+
+#: What an audit decides of OVN.
+AUDITED = ("SG317", "SG318", "SG319", "SG321", "SG322", "SG323")
+
+
+def check(index: Index) -> Items:
+    """Compare the chassis with Nova's hosts; say what is undecided in a cloud with OVN that was not read."""
+    databases = index.bundle.databases
+    ovn = databases.ovn if databases is not None else None
+    if ovn is None:
+        if has_ovn((index.bundle.cloud.agents if index.bundle.cloud else None) or []):
+            for code in AUDITED:
+                yield Unchecked(code, "all", "OVN's databases were not read: ovn_nb_connection and ovn_sb_connection")
+        return
+    if ovn.chassis is None:
+        reason = "; ".join(entry.reason for entry in ovn.unread) or "not read"
+        yield finding(
+            "SG317", Subject("service", "ovn"), {"reason": reason}, "Make OVN's databases reachable.", WARNING
+        )
+        for code in AUDITED[1:]:
+            yield Unchecked(code, "all", f"OVN's databases were not read: {reason}")
+        return
+    yield from _chassis(index, ovn)
+    yield from _hosts(index, ovn)
+    yield from half_renames(ovn)
+
+
+def _chassis(index: Index, ovn: OvnFacts) -> Items:
+    """SG318: one hostname for two chassis; SG321: a hostname that is a compute host's but for case or domain."""
+    by_name = collections.Counter(entry.hostname for entry in ovn.chassis or [])
+    for name in sorted(name for name, number in by_name.items() if number > 1):
+        evidence: t.Dict[str, t.Any] = {"chassis": [row.name for row in ovn.chassis or [] if row.hostname == name]}
+        remedy = "Delete the chassis whose host is gone: openstack network agent delete NAME."
+        yield finding("SG318", Subject("host", name, host=name), evidence, remedy)
+    short = {name.partition(".")[0].casefold(): name for name in index.compute_hosts}
+    for entry in ovn.chassis or []:
+        compute = short.get(entry.hostname.partition(".")[0].casefold())
+        if compute is not None and entry.hostname not in index.compute_hosts:
+            evidence = {"chassis": entry.name, "hostname": entry.hostname, "compute service": compute}
+            remedy = (
+                f"Set external_ids:hostname of Open vSwitch to {compute}: ports bind only to Nova's name of a host."
+            )
+            yield finding("SG321", Subject("host", entry.hostname, host=compute), evidence, remedy)
+
+
+def _hosts(index: Index, ovn: OvnFacts) -> Items:
+    """SG318, SG319, SG323: what a host's Open vSwitch says against the southbound database."""
+    for name in sorted(index.bundle.hosts):
+        facts = index.bundle.hosts[name]
+        external = facts.ovs_external_ids or {}
+        own, host = external.get("system-id"), conf_host(facts)
+        if not own or "ovn-remote" not in external:
+            continue
+        subject = Subject("host", name, host=host)
+        mine = [entry for entry in ovn.chassis or [] if entry.name == own]
+        if not mine:
+            evidence: t.Dict[str, t.Any] = {"system-id": own, "chassis": "none of this name"}
+            remedy = "Look into the log of ovn-controller on this host: it has not registered under its system-id."
+            yield finding("SG318", subject, evidence, remedy)
+        elif host is not None and mine[0].hostname != host:
+            evidence = {"chassis": own, "hostname": mine[0].hostname, "CONF.host": host}
+            remedy = f"Set external_ids:hostname of Open vSwitch to {host}: ports bind only to Nova's name of a host."
+            yield finding("SG321", subject, evidence, remedy)
+        if any(same_name(own, entry) for entry in (facts.kernel_hostname, facts.fqdn, host) if entry):
+            remedy = "Before a rename of this host, set its system-id in the deployment tool's variables."
+            yield finding("SG319", subject, {"system-id": own}, remedy, WARNING)
+        addresses = {entry.strip() for entry in (external.get("ovn-encap-ip") or "").split(",")} - {""}
+        for other in ovn.chassis or []:
+            shared = sorted({encap.ip for encap in other.encaps} & addresses)
+            if shared and other.name != own and other.hostname != host:
+                evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
+                remedy = f"If its host is gone, delete the other chassis: openstack network agent delete {other.name}."
+                yield finding("SG323", subject, evidence, remedy)
+
+
+def half_renames(ovn: OvnFacts) -> Items:
+    """SG322: a port that asks for a chassis that there is not: half of a rename, or a host that is gone."""
+    known = {name for entry in ovn.chassis or [] for name in (entry.name, entry.hostname)}
+    for binding in ovn.port_bindings or []:
+        words = [word for word in (binding.option or "").split(",") if word]
+        if words and binding.requested is None and not known & set(words):
+            evidence = {"requested-chassis": binding.option, "chassis": binding.chassis, "up": binding.up}
+            remedy = (
+                "Run rename_host with rename_action=status on the host: a rename may be unfinished. Without one, bind "
+                "the port to a host that has a chassis."
+            )
+            yield finding("SG322", Subject("port", binding.logical_port, host=words[0]), evidence, remedy)

@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The name in OVN's databases: the hostname of the chassis, and the host that each port asks for. Pure."""
+
+from __future__ import annotations
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Subject, Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items
+from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
+    NamePlace,
+    StoredName,
+    StoredNames,
+    Text,
+    WantedName,
+)
+
+
+class OvnPorts(NamePlace):
+    """Chassis and logical switch ports."""
+
+    text = Text(
+        "OVN: `Chassis.hostname`, `options:requested-chassis` and neutron's labels of each logical switch port",
+        "OVN's northbound and southbound database, if their connections are set",
+        "the ports name the chassis, then the hostname changes, then the ports name the new hostname; labels with them",
+        "the same in reverse",
+        "the name of the chassis (its system-id), which never changes",
+    )
+    codes = ("SG310", "SG318", "SG322")
+    steps = ("ovn_ports_by_chassis", "ovn_hostname", "ovn_ports_by_host")
+    noun = "port"
+    against_rename = False
+
+    def stored(self, index: Index) -> StoredNames:
+        """Every hostname of a chassis and every host that a port names."""
+        databases = index.bundle.databases
+        ovn = databases.ovn if databases is not None else None
+        for chassis in (ovn.chassis if ovn else None) or []:
+            yield StoredName(Subject("host", chassis.name, host=chassis.hostname), "OVN chassis", chassis.hostname)
+        for port in (ovn.switch_ports if ovn else None) or []:
+            subject = Subject("port", port.name, host=port.host_id or port.requested)
+            for word in (port.requested or "").split(","):
+                yield StoredName(subject, "OVN requested-chassis", word or None)
+            yield StoredName(subject, "OVN neutron:host_id", port.host_id)
+            yield StoredName(subject, "OVN neutron:parent_hostname", port.parent_hostname)
+
+    def is_own(self, entry: StoredName, wanted: WantedName) -> bool:
+        """By its old name."""
+        return entry.name == wanted.old
+
+    def unread(self, index: Index) -> Items:
+        """They were to be read, and were not."""
+        databases = index.bundle.databases
+        ovn = databases.ovn if databases is not None else None
+        if ovn is not None and (ovn.chassis is None or (ovn.scope and ovn.switch_ports is None)):
+            yield Unchecked("SG322", "all", "the ports of OVN's databases were not read")
+
+
+PLACE = OvnPorts()

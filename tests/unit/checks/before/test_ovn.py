@@ -1,0 +1,376 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A rename of a host with OVN: each guard refuses what it is for, by its code alone, and lets the healthy host pass."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before.rename import preflight_rename
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unit, Unread
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import BLOCKER
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnConnection, OvnEncap, OvnLevelRow
+from ansible_collections.stackguard.nova.tests.unit import builders
+from ansible_collections.stackguard.nova.tests.unit.builders import uid
+from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
+    binding,
+    chassis,
+    ovn_fleet,
+    switch_port,
+    with_host,
+    with_ids,
+    with_ovn,
+    with_rows,
+)
+
+PORT = uid("port", 1, 1)
+REFUSED = {}
+UNIT = Unit("ovs-record-hostname.service", "loaded", "active", "exited", "enabled", None, 0)
+
+
+def refused(*codes):
+    """Register what spoils the fleet, and the codes of the blockers that must answer it: those and no other."""
+
+    def register(function):
+        REFUSED[function.__name__] = (function, set(codes))
+        return function
+
+    return register
+
+
+def ovn_of(some):
+    return some.cloud.bundle.databases.ovn
+
+
+def ports_of(some):
+    return some.cloud.bundle.databases.ovn.switch_ports
+
+
+def one_port(some, **changes):
+    """The fleet whose first port is another one in the northbound database."""
+    ports = [dataclasses.replace(row, **(changes if row.name == PORT else {})) for row in ports_of(some)]
+    return with_ovn(some, switch_ports=ports)
+
+
+def one_binding(some, **changes):
+    rows = [
+        dataclasses.replace(row, **(changes if row.logical_port == PORT else {})) for row in ovn_of(some).port_bindings
+    ]
+    return with_ovn(some, port_bindings=rows)
+
+
+def one_row(some, **changes):
+    rows = some.cloud.bundle.databases.neutron.bindings.bindings
+    return with_rows(
+        some, bindings=[dataclasses.replace(row, **(changes if row.port_id == PORT else {})) for row in rows]
+    )
+
+
+def more_chassis(some, *more):
+    return with_ovn(some, chassis=[*ovn_of(some).chassis, *more])
+
+
+# --- what was not read
+
+
+@refused("SG317")
+def no_connection(some):
+    return dataclasses.replace(some, cloud=some.cloud.databases(ovn=None))
+
+
+@refused("SG317")
+def chassis_unread(some):
+    return with_ovn(some, chassis=None, unread=[Unread("ovn", "no answer")])
+
+
+@refused("SG317")
+def bindings_unread(some):
+    return with_ovn(some, port_bindings=None)
+
+
+@refused("SG317")
+def ports_unread(some):
+    return with_ovn(some, switch_ports=None)
+
+
+@refused("SG317")
+def gateways_unread(some):
+    return with_ovn(some, gateways=None)
+
+
+@refused("SG317")
+def roles_unread(some):
+    return with_ovn(some, connections=None)
+
+
+@refused("SG317")
+def northd_paused(some):
+    return with_ovn(some, northd_ms=None)
+
+
+@refused("SG317")
+def searched_for_other_hosts(some):
+    return with_ovn(some, scope=[some.old])
+
+
+@refused("SG317")
+def neutrons_rows_unread(some):
+    return dataclasses.replace(some, cloud=some.cloud.neutron_db(bindings=None))
+
+
+@refused("SG317")
+def no_open_vswitch(some):
+    return with_host(some, ovs_external_ids=None, unread=[Unread("ovs_external_ids", "ovs-vsctl: no answer")])
+
+
+@refused("SG317")
+def without_neutrons_database(some):
+    return dataclasses.replace(some, request=dataclasses.replace(some.request, has_neutron_db=False))
+
+
+# --- the chassis
+
+
+@refused("SG318")
+def two_chassis_of_the_name(some):
+    return more_chassis(some, dataclasses.replace(chassis(9, some.old)))
+
+
+@refused("SG318")
+def no_chassis(some):
+    return with_ovn(some, chassis=[row for row in ovn_of(some).chassis if row.hostname != some.old])
+
+
+@refused("SG318")
+def another_system_id(some):
+    return with_ids(some, **{"system-id": "another"})
+
+
+@refused("SG318")
+def a_chassis_is_named_as_the_new_host(some):
+    return more_chassis(some, dataclasses.replace(chassis(9, "elsewhere"), name=some.new))
+
+
+@refused("SG310")
+def a_chassis_has_the_new_hostname(some):
+    return more_chassis(some, chassis(9, some.new))
+
+
+@refused("SG319")
+def system_id_is_the_name(some):
+    rows = [
+        dataclasses.replace(row, name=some.old) if row.hostname == some.old else row for row in ovn_of(some).chassis
+    ]
+    return with_ids(with_ovn(some, chassis=rows), **{"system-id": some.old})
+
+
+@refused("SG321")
+def the_chassis_has_a_full_name(some):
+    rows = [
+        dataclasses.replace(row, hostname=f"{some.old}.example") if row.hostname == some.old else row
+        for row in ovn_of(some).chassis
+    ]
+    return with_ovn(some, chassis=rows)
+
+
+@refused("SG323")
+def the_tunnel_address_is_anothers(some):
+    dead = dataclasses.replace(chassis(9, "dead"), encaps=[OvnEncap("geneve", "192.0.2.1")])
+    return more_chassis(some, dead)
+
+
+@refused("SG320")
+def the_boot_writes_another_name(some):
+    tried = dataclasses.replace(some.cloud.bundle.hosts["compute1"].rehearsal, hostname="other.example")
+    some = with_host(some, ovs_version="3.1.0", rehearsal=tried)
+    return dataclasses.replace(some, cloud=some.cloud.add("units", UNIT))
+
+
+@refused("SG320")
+def version_unknown_and_name_not_tried(some):
+    return with_host(some, ovs_version=None, rehearsal=None)
+
+
+@refused("SG320")
+def ovs_ctl_writes_it_at_every_start(some):
+    return with_host(some, ovs_version="2.13.3", rehearsal=None)
+
+
+@refused("SG325")
+def the_run_has_the_role_of_a_chassis(some):
+    return with_ovn(some, connections=[OvnConnection("pssl:6642", "ovn-controller")])
+
+
+# --- ports
+
+
+@refused("SG322", "SG324")
+def a_port_asks_for_nobody(some):
+    return one_binding(some, option="gone", requested=None, chassis=None)
+
+
+@refused("SG324")
+def a_port_migrates(some):
+    return one_port(some, requested=f"{some.old},compute2")
+
+
+@refused("SG324")
+def a_port_has_an_activation_strategy(some):
+    return one_port(some, activation_strategy="rarp")
+
+
+@refused("SG324")
+def a_port_has_a_second_chassis(some):
+    return one_binding(some, additional=[uid("chassis", 2)])
+
+
+@refused("SG324")
+def a_port_of_a_running_guest_is_not_bound(some):
+    return one_binding(some, chassis=None, up=False)
+
+
+@refused("SG324")
+def a_port_is_not_up(some):
+    return one_binding(some, up=False)
+
+
+@refused("SG324")
+def a_port_is_bound_elsewhere(some):
+    return one_binding(some, chassis=uid("chassis", 2))
+
+
+@refused("SG324")
+def a_port_has_no_binding(some):
+    rows = [row for row in ovn_of(some).port_bindings if row.logical_port != PORT]
+    return with_ovn(some, port_bindings=rows)
+
+
+@refused("SG324")
+def a_binding_is_inactive(some):
+    return one_row(some, status="INACTIVE")
+
+
+@refused("SG310", "SG324")
+def a_row_has_the_new_name(some):
+    return one_row(some, host=some.new)
+
+
+@refused("SG310")
+def a_level_has_the_new_name(some):
+    levels = some.cloud.bundle.databases.neutron.bindings.levels
+    return with_rows(some, levels=[*levels, OvnLevelRow(PORT, some.new, 0)])
+
+
+@refused("SG324")
+def the_database_has_a_port_less(some):
+    rows = some.cloud.bundle.databases.neutron.bindings.bindings
+    return with_rows(some, bindings=[row for row in rows if row.port_id != PORT])
+
+
+@refused("SG324")
+def a_port_asks_for_no_chassis(some):
+    return one_port(some, requested=None)
+
+
+@refused("SG327")
+def a_port_of_sr_iov(some):
+    return one_row(some, vnic_type="direct")
+
+
+@refused("SG327")
+def a_trunk(some):
+    cloud = some.cloud.change("ports", {"id": PORT}, subports=["sub"])
+    return dataclasses.replace(some, cloud=cloud)
+
+
+@refused("SG305", "SG327", "SG709")
+def another_agent_beside(some):
+    return dataclasses.replace(some, cloud=some.cloud.add("agents", builders.agent(1, some.old)))
+
+
+@refused("SG305")
+def the_agent_is_dead(some):
+    cloud = some.cloud.change("agents", {"host": some.old}, alive=False)
+    return dataclasses.replace(some, cloud=cloud)
+
+
+def blockers(some, in_place=True):
+    checked = preflight_rename(some.cloud.bundle, some.request, in_place)
+    return {item.code for item in checked.findings if item.severity == BLOCKER}
+
+
+def test_a_healthy_host_with_ovn_is_not_refused():
+    assert blockers(ovn_fleet()) == set()
+    assert blockers(ovn_fleet(guests=1, style="full")) == set()
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_a_guard_refuses_by_its_code_alone(name):
+    spoil, codes = REFUSED[name]
+    found = blockers(spoil(ovn_fleet()))
+    assert found == codes
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_a_drain_asks_nothing_of_ovn(name):
+    spoil, _codes = REFUSED[name]
+    assert not {code for code in blockers(spoil(ovn_fleet()), False) if "SG317" <= code <= "SG327"}
+
+
+def gateway(some):
+    port = builders.port(1, 7, some.old, device_owner="network:router_gateway", device_id="router")
+    rows = some.cloud.bundle.databases.neutron.bindings.bindings
+    row = dataclasses.replace(rows[0], port_id=port.id)
+    some = with_rows(some, bindings=[*rows, row])
+    some = with_ovn(some, switch_ports=[*ports_of(some), switch_port(port.id, some.old, requested=None)])
+    return dataclasses.replace(some, cloud=some.cloud.add("ports", port))
+
+
+def stopped(some):
+    cloud = some.cloud.change("domains", {"uuid": builders.guest(1, 1)}, state="shut off", pid=None)
+    cloud = cloud.change("ports", {"id": PORT}, status="DOWN")
+    return one_binding(dataclasses.replace(some, cloud=cloud), chassis=None, up=False)
+
+
+def virtual(some):
+    row = switch_port("vip", some.old, type="virtual", requested=None, host_id=None, parent_hostname=some.old)
+    floating = binding("vip", type="virtual", requested=None, option=None)
+    some = with_ovn(some, port_bindings=[*ovn_of(some).port_bindings, floating])
+    return with_ovn(some, switch_ports=[*ports_of(some), row])
+
+
+def recorded(some, unit, name=None):
+    tried = some.cloud.bundle.hosts["compute1"].rehearsal
+    tried = dataclasses.replace(tried, hostname=name) if name else tried
+    some = with_host(some, ovs_version="3.1.0", rehearsal=tried)
+    return dataclasses.replace(some, cloud=some.cloud.add("units", unit))
+
+
+ALLOWED = {
+    "a gateway's port asks for no chassis": gateway,
+    "the port of a stopped guest is not bound": stopped,
+    "a virtual port floats": virtual,
+    "a key of the system-id's own": lambda some: with_ids(
+        with_host(some, ovs_version="3.1.0", rehearsal=None), **{f"hostname-{uid('system', 1)}": some.old}
+    ),
+    "the unit writes the new name": lambda some: recorded(some, UNIT),
+    "the unit is masked": lambda some: recorded(some, dataclasses.replace(UNIT, load_state="masked"), "another"),
+    "the unit is disabled": lambda some: recorded(
+        some, dataclasses.replace(UNIT, unit_file_state="disabled"), "another"
+    ),
+    "a role on another port": lambda some: with_ovn(
+        some, connections=[OvnConnection("pssl:16642", "ovn-controller"), OvnConnection("ptcp:6642", "")]
+    ),
+    "a role, and the run by the socket": lambda some: with_ovn(
+        some, connections=[OvnConnection("pssl:6642", "ovn-controller")], southbound="unix:/run/ovn/ovnsb_db.sock"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(ALLOWED))
+def test_what_is_as_it_should_be_is_not_refused(name):
+    assert blockers(ALLOWED[name](ovn_fleet())) == set()
