@@ -10,15 +10,18 @@ ports is written down again in ovn_servers.Controller; that packets are not lost
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
+import sys
 import time
 import types
 
 import pytest
 import servers
-from ovn_servers import Controller, OvnServers
+from ovn_servers import SCHEMAS, Controller, OvnServers
 from world import World
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict
+from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import Conflict, OvnError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn as plans
@@ -579,3 +582,115 @@ def test_what_is_read_of_neutron_with_ovn(world):
 
 def test_a_missing_program_is_a_failure_and_no_skipped_test():
     assert servers.program("ovn-northd")
+
+
+# --- ways to the databases --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """Three members of a clustered northbound database; the first that is named is no leader."""
+    ports = [servers.free_port() for _member in range(6)]
+    raft, clients = ports[:3], ports[3:]
+    schema = SCHEMAS / "ovn-nb.ovsschema"
+    running = []
+    try:
+        for number in range(3):
+            file = tmp_path / f"nb{number}.db"
+            own = f"tcp:127.0.0.1:{raft[number]}"
+            tool = servers.program("ovsdb-tool")
+            made = [tool, "create-cluster", file, schema, own]
+            joins = [tool, "join-cluster", file, "OVN_Northbound", own, f"tcp:127.0.0.1:{raft[0]}"]
+            subprocess.run(joins if number else made, check=True, capture_output=True)
+            server = servers.program("ovsdb-server", "/usr/sbin/ovsdb-server")
+            remote = f"--remote=ptcp:{clients[number]}:127.0.0.1"
+            ctl = f"--unixctl={tmp_path}/nb{number}.ctl"
+            command = [servers.program("setpriv"), "--pdeathsig", "KILL", server, remote, ctl, str(file)]
+            running.append(subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=tmp_path))
+            wait = [servers.program("ovsdb-client"), "-t", "30", "wait", f"tcp:127.0.0.1:{clients[number]}"]
+            end = time.monotonic() + 30
+            while subprocess.run([*wait, "OVN_Northbound", "connected"], check=False, capture_output=True).returncode:
+                assert time.monotonic() < end, "a member did not join"
+                time.sleep(0.1)
+        yield [f"tcp:127.0.0.1:{port}" for port in reversed(clients)], running
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def ctl_of(remotes, *arguments):
+    command = [servers.program("ovn-nbctl"), f"--db={','.join(remotes)}", "--timeout=20", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_the_leader_of_a_cluster_is_found_also_when_it_is_another_one(cluster):
+    remotes, running = cluster
+    ctl_of(remotes, "ls-add", "ls0", "--", "lsp-add", "ls0", "p", "--", "set", "Logical_Switch_Port", "p",
+           f"options:requested-chassis={OLD}")  # fmt: skip
+    access = OvnAccess(",".join(remotes), "unix:/nowhere", timeout=15)
+    with northbound.of_hosts(access, [OLD, NEW]) as database:
+        assert northbound.point(database, {OLD: NEW}, sync=False) == {"p": OLD}
+        # The first member made the cluster and leads it.
+        running[0].kill()
+        running[0].wait()
+        assert database.wait(lambda: True if northbound.read_ports(database) else None)
+        end = time.monotonic() + 40
+        while True:
+            try:
+                northbound.point(database, {NEW: OLD}, sync=False)
+                break
+            except OvnError:
+                assert time.monotonic() < end, "no new leader was found"
+    named = ctl_of(remotes[:2], "get", "Logical_Switch_Port", "p", "options:requested-chassis")
+    assert named.strip('"') == OLD
+
+
+def test_tls_is_spoken_with_the_files_that_are_given_and_another_authority_is_refused(tmp_path):
+    made = {name: certificate(tmp_path, name) for name in ("right", "wrong")}
+    file, port = tmp_path / "nb.db", servers.free_port()
+    subprocess.run([servers.program("ovsdb-tool"), "create", file, SCHEMAS / "ovn-nb.ovsschema"], check=True)
+    key, cert = made["right"]
+    server = servers.program("ovsdb-server", "/usr/sbin/ovsdb-server")
+    command = [server, f"--remote=pssl:{port}:127.0.0.1", f"--private-key={key}", f"--certificate={cert}",
+               f"--ca-cert={cert}", f"--unixctl={tmp_path}/ctl", str(file)]  # fmt: skip
+    process = subprocess.Popen([servers.program("setpriv"), "--pdeathsig", "KILL", *command], cwd=tmp_path)
+    try:
+        end = time.monotonic() + 20
+        while not (tmp_path / "ctl").exists():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        # ovs keeps the files for the whole process: each in one of its own.
+        for name, fine in (("right", True), ("wrong", False)):
+            script = TLS.format(remote=f"ssl:127.0.0.1:{port}", key=key, cert=cert, authority=made[name][1])
+            done = subprocess.run(
+                [sys.executable, "-c", script], check=False, capture_output=True, text=True, env={**os.environ, **PATHS}
+            )
+            assert (done.stdout.strip() == "read") == fine, done.stdout + done.stderr
+            assert "PRIVATE" not in done.stdout + done.stderr
+    finally:
+        process.kill()
+        process.wait()
+
+
+PATHS = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+TLS = """
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import northbound
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.database import OvnAccess
+access = OvnAccess("{remote}", "{remote}", "{key}", "{cert}", "{authority}", timeout=3)
+with northbound.of_hosts(access, ["compute1"]) as database:
+    northbound.read_ports(database)
+    print("read")
+"""
+
+
+def certificate(directory, name):
+    """A key, and a certificate that is its own authority."""
+    key, cert = directory / f"{name}.key", directory / f"{name}.pem"
+    subprocess.run(
+        [servers.program("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert,
+         "-days", "2", "-subj", f"/CN={name}"],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    return key, cert
