@@ -203,7 +203,7 @@ def keys(rights):
 
 def test_for_all_operations_the_rights_are_those_of_the_document():
     everything = ("audit", "rename_host", "repair_links", "resize_server", "return_host")
-    found = keys(db.wanted(everything, True, planned.rights()))
+    found = keys(db.wanted(everything, True, planned.rights(), True))
     assert {
         (kind, table, "update" if action == "lock" else action, column) for kind, table, action, column in found
     } == (keys(grant_statements.all_grants()))

@@ -42,11 +42,13 @@ def undeclared(operations: t.Iterable[str], declared: Declared) -> t.List[str]:
     return sorted(set(operations) - set(_READERS) - set(_APIS_ONLY) - set(declared))
 
 
-def wanted(operations: t.Collection[str], neutron: bool, declared: Declared) -> t.List[schema.Grantable]:
+def wanted(
+    operations: t.Collection[str], neutron: bool, declared: Declared, ovn: bool = False
+) -> t.List[schema.Grantable]:
     """Return the rights that these operations need: those of docs/database-grants.md, or some of them.
 
-    ``declared``: what planned operations say of themselves. ``neutron``: whether its database is one of them. The
-    action C(lock) is what a repair of links does to the rows that a link is to lead to: each server has its own opinion
+    ``declared``: what planned operations say of themselves. ``neutron``: whether its database is one of them;
+    ``ovn``: whether hosts have OVN. The action C(lock) is what a repair of links does to the rows that a link is to lead to: each server has its own opinion
     on which right that takes.
     """
     found: t.List[schema.Grantable] = []
@@ -55,6 +57,7 @@ def wanted(operations: t.Collection[str], neutron: bool, declared: Declared) -> 
         found += [right for right in schema.LINK_GRANTS if right.action == "select"]
     if "rename_host" in operations:
         found += [right for right in schema.GRANTS if right.action == "update"]
+        found += list(schema.OVN_GRANTS) if ovn else []
     if "repair_links" in operations:
         found += [schema.Grantable(schema.CELL, name, cols, "update") for name, cols in schema.LINK_UPDATES.items()]
         targets = dict.fromkeys(schema.LINK_TARGETS.values())
@@ -75,7 +78,7 @@ def read_databases_state(
         cells = nova.list_cells(given)
     except StackguardError as error:
         problem = error.message
-    rights = wanted(operations, True, declared)
+    rights = wanted(operations, True, declared, given.ovn)
     found = [_database(given, "api", given.nova_api_db_url, None, rights)] if given.nova_api_db_url else []
     found += [_database(given, cell.database, cell.url, cell.problem, rights) for cell in cells]
     if given.neutron_db_url:
