@@ -48,8 +48,10 @@ def wanted(
     """Return the rights that these operations need: those of docs/database-grants.md, or some of them.
 
     ``declared``: what planned operations say of themselves. ``neutron``: whether its database is one of them;
-    ``ovn``: whether hosts have OVN. The action C(lock) is what a repair of links does to the rows that a link is to lead to: each server has its own opinion
-    on which right that takes.
+    ``ovn``: whether hosts have OVN. The action C(lock) is what a
+    repair of links does to the rows that a link is to lead to: each server has its own opinion
+    on which right that
+    takes.
     """
     found: t.List[schema.Grantable] = []
     if set(operations) & set(_READERS):
