@@ -68,7 +68,7 @@ class MatrixPart:
 ANSIBLE = {"tests/unit/": "playbooks", "tests/integration_db/": "databases"}
 RENAME = "tests/integration/test_2_rename.py"
 OPENVSWITCH = "tests/integration/test_3_openvswitch.py"
-OVN = "tests/integration/test_3_ovn.py"
+OVN = ("tests/integration/test_3_ovn.py", "tests/integration/test_4_ovn_rename.py")
 STATES = "tests/integration/test_forecast_states.py"
 
 
@@ -119,7 +119,7 @@ PARTS = {
         "evacuations where each zone has its own Ceph cluster", lab=Shape(computes=4, clusters=2)
     ),
     "rename-ovn": MatrixPart(
-        "OVN: what a wrong order of a rename does, moves and evacuations", (OVN,), Shape(l2="ovn")
+        "OVN: renames under packets, what wrong orders cut off, moves and evacuations", OVN, Shape(l2="ovn")
     ),
     "rename-2025.1": _rename_of("2025.1"),
     "rename-2024.1": _rename_of("2024.1"),

@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The rename of a host whose ports are OVN's: no port is released, no flow changes, no packet is lost.
+
+compute1 is renamed, which is the gateway chassis, too. What the obvious orders cut off is in test_3_ovn.py. The probe
+is seen running before the playbook starts.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from labkit import guests as guestkit
+from labkit import state, waiting
+from labkit.fixtures import documented_grants
+from labkit.guests import NEW
+from labkit.playbook import Playbooks
+
+pytestmark = pytest.mark.matrix("rename-ovn", l2="ovn")
+
+OLD = "compute1"
+THERE, BACK = (OLD, NEW), (NEW, OLD)
+#: What a busy machine loses by itself, in one piece.
+NOISE_MS = 100
+
+
+@pytest.fixture(scope="module")
+def servers(lab):
+    made = guestkit.create(lab, "kept", "3", "--on", OLD)
+    assert {row["status"] for row in made} == {"ACTIVE"}
+    yield [row["id"] for row in made]
+    for row in made:
+        lab.command("guests", "delete", row["id"])
+
+
+@pytest.fixture(scope="module")
+def books(lab, chassis):
+    databases = {"ovn_nb_connection": chassis.facts["nb"], "ovn_sb_connection": chassis.facts["sb"]}
+    return Playbooks(lab, {"cloud": "lab", **databases, **guestkit.grant(lab, "sg_ovn", documented_grants())})
+
+
+@pytest.fixture(scope="module")
+def undisturbed(probe):
+    """What the machine loses by itself while nothing is done."""
+    with probe.running() as run:
+        time.sleep(20)
+    print(f"\nnothing is done:\n{run.told()}")
+    return max(result["longest_outage_ms"] for result in run.results.values())
+
+
+def ports_of(lab, servers):
+    found = lab.cloud.network.ports(fields=["id", "device_id", "binding:host_id", "binding:vif_type"])
+    return {port.id: (port.binding_host_id, port.binding_vif_type) for port in found if port.device_id in servers}
+
+
+@pytest.mark.parametrize(("old", "new"), [THERE, BACK], ids=["there", "and_back"])
+def test_no_port_is_released_and_no_packet_lost_while_a_host_is_renamed(
+    lab, chassis, probe, servers, books, undisturbed, old, new
+):
+    before, identity = state.guests(lab), state.identity(lab, old)
+    asked, bindings = chassis.requesting(old), chassis.bindings()
+    assert set(probe.ports) <= set(asked)
+    with probe.running() as run, chassis.watched() as changes:
+        result = books.rename(old, new).ok()
+        time.sleep(2)
+    print(f"\nrename with OVN: {result.seconds:.1f} s\n{run.told()}\n{changes.told()}")
+    assert changes.bindings == [], changes.told()
+    assert changes.number_of_flows == 0, changes.told()
+    longest = max(result["longest_outage_ms"] for result in run.results.values())
+    assert longest <= max(NOISE_MS, undisturbed), run.told()
+    assert {result["tcp_error"] for result in run.results.values()} == {None}, run.told()
+
+    assert (chassis.hostname(OLD), chassis.bindings()) == (new, bindings)
+    assert (chassis.requesting(old), chassis.requesting(new)) == ([], asked)
+    assert chassis.requesting(chassis.name(OLD)) == []
+    assert set(ports_of(lab, servers).values()) == {(new, "ovs")}
+    state.assert_same(identity, state.identity(lab, new), "records, the agents' rows among them")
+    state.assert_same(before, state.guests(lab), "guests")
+    assert state.written(lab, old) == []
+    if new == NEW:
+        works_under_its_name(lab, chassis, servers, new)
+
+
+def works_under_its_name(lab, chassis, servers, host):
+    """A new port, a stop and a start, a hard reboot, a live migration there and back: each port is on its chassis."""
+    (made,) = guestkit.create(lab, "later", "1", "--on", host)
+    try:
+        on_chassis(lab, chassis, made["id"], OLD, host)
+    finally:
+        lab.command("guests", "delete", made["id"])
+    server = servers[0]
+    lab.action(server, "os-stop")
+    guestkit.wait_for(lab, server, "SHUTOFF")
+    lab.action(server, "os-start")
+    guestkit.wait_for(lab, server, "ACTIVE")
+    on_chassis(lab, chassis, server, OLD, host)
+    lab.action(server, "reboot", {"type": "HARD"})
+    guestkit.wait_for(lab, server, "ACTIVE")
+    on_chassis(lab, chassis, server, OLD, host)
+    for own, name in (("compute2", "compute2"), (OLD, host)):
+        lab.action(server, "os-migrateLive", {"host": name, "block_migration": "auto"})
+        guestkit.wait_for(lab, server, "ACTIVE", host=name, timeout=300)
+        on_chassis(lab, chassis, server, own, name)
+
+
+def on_chassis(lab, chassis, server, own, name):
+    """The server's port is on the chassis of the lab's host ``own``, and asks for it by ``name``."""
+    (port,) = lab.cloud.network.ports(device_id=server)
+    here = (chassis.name(own), chassis.name(own), True)
+    waiting.until(lambda: f"{here}, is {chassis.binding(port.id)}", lambda: chassis.binding(port.id) == here, 60)
+    assert port.id in chassis.requesting(name)
+
+
+def test_without_access_to_ovn_it_is_refused_and_nothing_changes(lab, chassis, servers, books):
+    before, asked = state.everything(lab), chassis.requesting(OLD)
+    result = books.rename(OLD, NEW, variables={"ovn_nb_connection": None, "ovn_sb_connection": None}).failed()
+    assert "SG317" in result.codes, result.told()
+    state.assert_same(before, state.everything(lab), "a refused run changed something")
+    assert (chassis.hostname(OLD), chassis.requesting(OLD)) == (OLD, asked)
+
+
+def test_a_port_in_the_middle_of_a_move_is_a_refusal(lab, chassis, probe, books):
+    """A list of chassis is what a live migration leaves behind when it was broken off."""
+    port = probe.ports[0]
+    chassis.request([port], f"{OLD},compute2")
+    try:
+        result = books.rename(OLD, NEW).failed()
+        assert "SG324" in result.codes, result.told()
+        assert chassis.hostname(OLD) == OLD
+    finally:
+        chassis.request([port], OLD)
