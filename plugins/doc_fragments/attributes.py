@@ -16,7 +16,9 @@ attributes:
   check_mode:
     description: Can run in check mode and report what it would change without changing anything.
   diff_mode:
-    description: Shows in diff mode what changed, or would change, before and after.
+    description:
+      - In diff mode, shows the state before and after the change. In check mode this is the change that the module
+        would make.
   idempotent:
     description: When run twice in a row outside check mode, with the same arguments, the second run changes nothing.
 """
@@ -44,7 +46,7 @@ attributes:
 options: {}
 attributes:
   action:
-    description: Has an action plugin of the same name, which runs a part of it on the controller.
+    description: Has an action plugin of the same name, which runs a part of the module on the controller.
     support: full
 """
 

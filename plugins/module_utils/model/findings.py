@@ -121,7 +121,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         from_hosts=True,
     ),
     Code("SG110", "unknown-domain", BLOCKER, "libvirt has a domain that has no database row.", from_hosts=True),
-    Code("SG111", "name-resolution", BLOCKER, "A host name does not resolve to an address of this host."),
+    Code("SG111", "name-resolution", BLOCKER, "A name of the host does not resolve to an address of that host."),
     Code("SG112", "provider-name-mismatch", BLOCKER, "The resource provider is missing or differs from its node."),
     Code(
         "SG113",
