@@ -20,7 +20,8 @@ import words
 import yaml
 
 ROOT = words.ROOT
-END = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`])")
+#: A colon within a span of code ends no sentence.
+END = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)")
 #: Keys of YAML files whose values are sentences.
 SAID = {"name", "description", "short_description", "fail_msg", "msg", "question_name", "question_description"}
 
@@ -33,10 +34,11 @@ def split(text: str) -> Iterator[str]:
 
 
 def pages(root: pathlib.Path) -> Iterator[tuple[str, str]]:
-    """Of Markdown: paragraphs, bullets and cells; what is between fences of code is not."""
+    """Of Markdown: paragraphs, bullets and cells; code, fenced or indented, is not."""
     paths = [root / "README.md", *sorted(root.glob("docs/**/*.md")), *sorted(root.glob("roles/*/README.md"))]
     for path in paths:
         text = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+        text = re.sub(r"(?<=\n\n)(?: {4}.*\n)+", "\n", text)
         for block in re.split(r"\n\s*\n|\n(?=\s*(?:[*-]|\d+\.) )|\n(?=#)", text):
             for cell in block.split("|"):
                 for sentence in split(cell):
@@ -77,6 +79,8 @@ def said(value: object) -> Iterator[str]:
 def of_ansible_doc(tree: ast.Module) -> Iterator[int]:
     """The strings whose YAML ``ansible-doc`` reads: ids of their nodes."""
     for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == "ModuleDocFragment":
+            yield from (id(part.value) for part in node.body if isinstance(part, ast.Assign))
         names = {target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)}
         if names & {"DOCUMENTATION", "EXAMPLES", "RETURN"}:
             yield id(node.value)  # type: ignore[attr-defined]
