@@ -141,7 +141,7 @@ def test_check_then_repair_then_nothing_then_back(playbook: Playbook) -> None:
     assert seen.rc == 0, seen.output
     assert seen.codes == {NULL, OTHER, DANGLING}
     assert "compute_id = NULL" in seen.output
-    assert "certain: node 1 is the one live node of host compute1" in seen.output
+    assert "certain: node 1 is the only live node of host compute1" in seen.output
     assert world.rows("cell", "instances", "host", "node", "compute_id") == before
     assert not (playbook.directory / "state").exists()
     assert (seen.stats["state"], seen.stats["changed"]) == ("planned", True)
@@ -193,7 +193,7 @@ def test_with_the_hosts_word(playbook: Playbook) -> None:
     assert done.rc == 0, done.output
     assert ids(playbook.world) == [None, 1, 2]
     (row,) = done.repairs or []
-    assert "its domain runs on compute1, and not on compute2" in row["why"]
+    assert "its domain runs on compute1, not on compute2" in row["why"]
 
 
 def test_a_host_that_does_not_answer_proves_nothing_and_forbids_nothing(playbook: Playbook) -> None:

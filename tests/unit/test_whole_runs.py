@@ -269,6 +269,7 @@ OPERATION = """
 - ansible.builtin.set_fact:
     stackguard_evacuate_step:
       needs: "{{ [{'kind': 'look'}] if stackguard_evacuate_phase == 'begin' else [] }}"
+      succeeded: true
   run_once: true
 """
 LOOK = """

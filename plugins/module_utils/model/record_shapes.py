@@ -115,7 +115,7 @@ def observed(shape: Shape, values: t.Sequence[t.Any]) -> Shape:
     if not values:
         return shape
     there = [value for value in values if value is not None]
-    if type(shape) is Shape:
+    if shape == ANYTHING:
         return _seen(there)
     if not there and isinstance(shape, (Fields, Keys, Listing)):
         return Missing(getattr(shape, "what", "the list"))

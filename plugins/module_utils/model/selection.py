@@ -84,8 +84,8 @@ class Selection:
         """Refuse an expression that cannot select records of a list. Raises :class:`SelectionError`."""
         found = self.result(Listing(record))
         item = found.item if isinstance(found, Listing) else found
-        listed = isinstance(found, Listing) or type(found) is Shape
-        if not listed or not (type(item) is Shape or (isinstance(item, Fields) and key in item.fields)):
+        listed = isinstance(found, Listing) or found == ANYTHING
+        if not listed or not (item == ANYTHING or (isinstance(item, Fields) and key in item.fields)):
             raise self.error(_NO_RECORDS)
 
     def search(self, data: t.Any) -> t.Any:
@@ -216,7 +216,7 @@ class _Checker:
             return shape.item
         if isinstance(shape, Missing):
             self._fail(node, f"no record has {shape.what}")
-        if type(shape) is not Shape:
+        if shape != ANYTHING:
             self._fail(node, f"{_named(shape)} is no list")
         return ANYTHING
 
