@@ -111,7 +111,7 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether this call did not fail.
+    - Whether the run has ended, and did not fail.
     - With C(failed_when=false), a later task can fail on this value, with only the summary as message.
   returned: always
   type: bool

@@ -61,6 +61,8 @@ class ReturnLife:
         #: Called with each need before it is answered; may answer it in the test's own way.
         self.answer = lambda _need: None
         self.said, self.needs, self.done = [], [], []
+        #: The last call's result.
+        self.last = None
         self.runs = 0
         self.close(evacuation())
         patch = monkeypatch.setattr
@@ -198,7 +200,8 @@ class _Run(compute_host_return.ActionModule):
 
     def call(self, phase, answers=(), failure=None):
         result = self._called({**self.args, "phase": phase, "answers": list(answers), "failure": failure})
-        return {**result, "succeeded": not result.get("failed", False)}
+        self.life.last = compute_host_return.with_success(result)
+        return self.life.last
 
     def _run(self, args):
         return lifecycle.Run(

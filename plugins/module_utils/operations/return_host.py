@@ -286,7 +286,7 @@ class HostReturn:
         self.scratch.checked, self.scratch.undecided = _plain(decision.checked), decision.undecided
         self.scratch.collected_at = bundle.collected_at
         self.scratch.servers = len((bundle.cloud.servers if bundle.cloud else None) or [])
-        # What was not read at all is passed by no one's word: nothing was judged then.
+        # Nothing was judged where a part was not read or the machine is another one: no override passes that.
         overrides = [] if decision.undecided else self.run.overrides
         standing = findings.standing(decision.checked.findings, overrides)
         shown = terminal.findings_text(decision.checked, overrides)

@@ -24,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.ceph import guard_snapshots, rbd
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts as hosts
+from ansible_collections.stackguard.nova.tests.unit.builders import packages
 from ansible_collections.stackguard.nova.tests.unit.model_evacuation import world as worlds
 
 CONTROLLER = "198.51.100.9"
@@ -202,6 +203,7 @@ def returning_facts(world, host):
         rbd=rbd_facts,
         domains=None if host.libvirt_silent else domains,
         units=[_unit(host)],
+        deployment=_deployment(host),
         compute_id_files=[facts.ComputeIdFile("/var/lib/nova/compute_id", True, True, host.node)],
         libvirt=facts.Libvirt("qemu:///system", "9.0.0", host.name, host.name),
     )
@@ -210,6 +212,12 @@ def returning_facts(world, host):
 def _unit(host):
     active = "active" if host.silent_since is None else "inactive"
     return facts.Unit("nova-compute.service", "loaded", active, "running", "enabled", None, 4711)
+
+
+def _deployment(host):
+    """How packages deploy it: the unit's own process, while nova-compute runs."""
+    found = packages()
+    return found if host.silent_since is None else dataclasses.replace(found, processes=[])
 
 
 def _with_disks(world, host, uuid, state):

@@ -138,6 +138,39 @@ def test_what_was_not_read_is_passed_by_no_override(life):
     assert (result["state"], result["failed"], life.done) == ("refused", True, [])
 
 
+def test_another_machine_behind_the_inventory_name_is_passed_by_no_override(life):
+    """ansible_host pointed to another machine: the entry of the real host was removed, and its hold released."""
+    life.change = lambda some: scenes.named(scenes.read_by_the_role(some), "compute9")
+    words = [{"code": "SG106", "object": name, "reason": "I know"} for name in ("compute1", "compute9")]
+    result = life.run(overrides=words)
+    assert (result["state"], result["failed"], life.done) == ("refused", True, [])
+    assert (life.codes(result), result["report"]["verdict"]) == (["SG106"], "block")
+    assert "SG106 service-host-changed" in result["msg"]
+    assert (life.blocklist, life.service.disabled_reason, life.open) == ([HOST], HELD, None)
+    life.change = scenes.read_by_the_role
+    assert life.run()["state"] == "clear"
+
+
+def test_a_nova_compute_that_somebody_starts_meanwhile_keeps_the_entry(life):
+    by_hand = scenes.process("nova-compute", "/usr/bin/nova-compute")
+    life.change = lambda some: some if life.domains else some.host("compute1", deployment=scenes.deployed(by_hand))
+    result = life.run()
+    assert (result["failed"], life.done, life.blocklist) == (True, [f"end {ONE}"], [HOST])
+    assert "SG510" in life.codes(result)
+
+
+def test_only_a_run_that_has_ended_well_has_succeeded(life):
+    """A call that asks for more was a success: a role that stopped there was green."""
+    results = []
+    life.answer = lambda _need: results.append(life.last) or None
+    last = life.run()
+    assert [result["succeeded"] for result in results] == [False] * len(results)
+    assert results
+    assert (last["succeeded"], last["ended"]) == (True, True)
+    life.evacuate()
+    assert life.run()["succeeded"] is False
+
+
 # --- others are at work ---------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,9 @@ Ceph is looked at by other hosts, and only a view of the host's own cluster and 
 else that is wrong refuses, each with its reason. Two do not refuse to clear, but nothing is clear with them: SG517, a
 running domain whose disk this host does not have open, and SG709 for a disk that no host looked at. What such a domain
 needs, a hard reboot, comes after the clearing.
+
+Only the inventory ties the machine that was read to the name of the host. So a machine that is not known to be this
+host refuses before anything is judged, and no override passes that: the fence of the real host would be lifted.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast, identity, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, blocklists
+from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import ServiceProcess
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiService,
     Bundle,
@@ -63,7 +67,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
     migration_subject,
     open_evacuation,
     same_name,
+    uuid_files,
+    uuid_key,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host, refused_host
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.stored_names import name_key
 from ansible_collections.stackguard.nova.plugins.module_utils.records.operation_records import is_evacuation
@@ -117,7 +124,7 @@ class ReturnDecision:
 
     checked: Checked
     clearing: Clearing = Clearing()
-    #: Whether so much is unread that nothing was judged: no override passes that.
+    #: Whether nothing was judged: so much is unread, or the machine is another one. No override passes that.
     undecided: bool = False
 
 
@@ -132,14 +139,23 @@ class _View:
 def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
     """Return every finding, and what is safe to clear."""
     facts = bundle.hosts.get(request.inventory_name)
-    missing = _unread(bundle, facts, request)
-    if facts is None or missing:
-        return _undecided(request, {"not read": missing})
     index = Index(bundle)
+    missing = _unread(index, facts, request)
+    strange = tuple(_another_machine(index, facts, request)) if facts is not None else ()
+    if facts is None or missing:
+        return _undecided(request, {"not read": missing}, strange)
+    if strange:
+        return ReturnDecision(Checked(strange), undecided=True)
     try:
         found = forecast.fates(index, facts)
     except forecast.UnreadError as error:
         return _undecided(request, {"reason": str(error)})
+    about = list(_about(index, facts, request))
+    doubts = [f"{item.code}: {item.reason}" for item in about if isinstance(item, Unchecked)]
+    if doubts:
+        return _undecided(
+            request, {"who this host is": doubts}, [item for item in about if not isinstance(item, Unchecked)]
+        )
     views = _views(bundle, request)
     own_view = views.get(home(facts, request) or ("", ""))
     leaving = [fate.domain for fate in found if _leftover(index, fate) and _harmless(facts, own_view, fate.domain)]
@@ -149,11 +165,11 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         tuple(_lifts(bundle, facts, request)),
         None if waits else hold,
         hold if waits else None,
-        waits and bool(_running_units(facts)),
+        waits and bool(_running(facts)),
     )
     ended = {domain.uuid for domain in leaving}
     items = [
-        *_about(index, facts, request),
+        *about,
         *_services(bundle, request),
         *(
             item
@@ -174,33 +190,56 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
     return ReturnDecision(gather(items), clearing)
 
 
-def _undecided(request: ReturnRequest, evidence: t.Mapping[str, t.Any]) -> ReturnDecision:
+def _undecided(
+    request: ReturnRequest, evidence: t.Mapping[str, t.Any], known: t.Sequence[Finding] = ()
+) -> ReturnDecision:
     item = finding("SG709", Subject("host", request.host), evidence, _AGAIN)
-    return ReturnDecision(Checked((item,)), undecided=True)
+    return ReturnDecision(Checked((item, *known)), undecided=True)
 
 
 # --- what must be known ---------------------------------------------------------------------------------------
 
 
-def _unread(bundle: Bundle, facts: t.Optional[HostFacts], request: ReturnRequest) -> t.List[str]:
+#: Parts of the host without which it is not known who it is, what runs on it, or what it may write.
+_PARTS = (
+    "domains",
+    "qemu_processes",
+    "nova_conf",
+    "addresses",
+    "compute_id_files",
+    "libvirt",
+    "deployment",
+)
+_TABLES = ("services", "compute_nodes", "instances", "migrations")
+
+
+def _unread(index: Index, facts: t.Optional[HostFacts], request: ReturnRequest) -> t.List[str]:
+    bundle = index.bundle
     if facts is None:
         reason = bundle.unreachable.get(request.inventory_name, "not read")
         return [f"host {request.inventory_name}: {reason}"]
     reasons = {entry.part: entry.reason for entry in facts.unread}
-    missing = [
-        f"host.{part}: {reasons.get(part, 'not read')}"
-        for part in ("domains", "qemu_processes", "nova_conf", "addresses")
-        if getattr(facts, part) is None
-    ]
+    missing = [f"host.{part}: {reasons.get(part, 'not read')}" for part in _PARTS if getattr(facts, part) is None]
     why = {entry.part: entry.reason for entry in (bundle.cloud.unread if bundle.cloud else [])}
     missing += [
         f"cloud.{part}: {why.get(part, 'not read')}"
         for part in ("services", "servers", "ports", "providers")
         if getattr(bundle.cloud, part, None) is None
     ]
+    missing += _unread_tables(index)
     if facts.nova_conf is not None and facts.nova_conf.images_type == "rbd":
         missing += _unread_ceph(bundle, facts, request)
     return missing
+
+
+def _unread_tables(index: Index) -> t.Iterator[str]:
+    """Which tables were not read in every cell: rows that no API shows decide what a start would do."""
+    databases = index.bundle.databases
+    unread = [*(databases.unread if databases else []), *(one for cell in index.cells or [] for one in cell.unread)]
+    for table in _TABLES:
+        if not index.cells_read(table):
+            why = sorted({one.reason for one in unread if one.part in (table, "cells")})
+            yield f"databases.{table}: {'; '.join(why) or 'not read in every cell'}"
 
 
 def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.List[str]:
@@ -218,6 +257,40 @@ def _unread_ceph(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> t.
         for part in ("images", "blocklist")
         if getattr(view.rbd, part) is None
     ]
+
+
+def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> t.Iterator[Finding]:
+    """SG106, SG102: the machine that was read is not the host that was named, whatever the inventory calls it.
+
+    The databases and APIs are read for C(return_host) alone, so that they say nothing of another name: the names are
+    compared here. A machine with the name and another compute_id may be a replacement, while the old one runs on.
+    """
+    host = conf_host(facts)
+    if facts.nova_conf is not None and host != request.host:
+        evidence: t.Dict[str, t.Any] = {
+            "CONF.host": host,
+            "return_host": request.host,
+            "inventory name": request.inventory_name,
+            "addresses": facts.addresses,
+        }
+        if host is None:
+            evidence["why"] = refused_host(facts) or "the host name in nova-compute's container was not read"
+        remedy = (
+            "Keep nova-compute stopped. Correct ansible_host or stackguard_nova_host in the inventory. If this is the "
+            f"host, set host={request.host} in its nova.conf, or finish the rename first. Then run return_host again."
+        )
+        yield finding("SG106", host_subject(facts), evidence, remedy)
+    nodes = {uuid_key(node.uuid): node.uuid for node in index.nodes_by_host.get(request.host, []) if node.uuid}
+    files = {uuid_key(entry.uuid): entry.uuid for entry in uuid_files(facts) if entry.uuid}
+    if nodes and files and not set(nodes) & set(files):
+        yield finding(
+            "SG102",
+            host_subject(facts),
+            {"files": sorted(files.values()), "node of this host": sorted(nodes.values()), "host": request.host},
+            "Keep nova-compute stopped. Verify that this machine is the host that was evacuated. If it is, write the "
+            "uuid of the host's compute node into its compute_id file. If it is another machine, correct the "
+            "inventory.",
+        )
 
 
 def home(facts: HostFacts, request: ReturnRequest) -> t.Optional[Home]:
@@ -530,14 +603,18 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
     # An entry of an address that this host does not have any more keeps nothing here from writing.
     if not (clearing.domains or any(lift.own for lift in clearing.lifts)):
         return
-    units, running = _compute_units(facts), _running_units(facts)
-    if running or not units:
-        evidence = {"runs": running, "units": None if facts.units is None else [unit.name for unit in units]}
+    running = _running(facts)
+    if running:
+        # Not the host: an override for a host without a unit does not pass what runs there.
+        subject = Subject("service", f"{facts.inventory_name}:nova-compute", host=conf_host(facts))
         remedy = (
-            "Stop and mask nova-compute, then run return_host again: systemctl mask --now nova-compute"
-            if running
-            else "Verify that nova-compute is stopped (no unit of it was found), then override SG510 for this host."
+            "Stop and mask nova-compute, then run return_host again: systemctl mask --now nova-compute. A process "
+            "outside its unit does not stop with the unit: stop its container, or end it (kill PID)."
         )
+        yield finding("SG510", subject, {"runs": running}, remedy, BLOCKER)
+    elif not _compute_units(facts):
+        evidence = {"runs": [], "units": None if facts.units is None else [unit.name for unit in facts.units]}
+        remedy = "Verify that nova-compute is stopped (no unit of it was found), then override SG510 for this host."
         yield finding("SG510", host_subject(facts), evidence, remedy, BLOCKER)
 
 
@@ -549,11 +626,17 @@ def _compute_units(facts: HostFacts) -> t.List[Unit]:
     return [unit for unit in facts.units or [] if any(name in unit.name for name in _UNITS)]
 
 
-def _running_units(facts: HostFacts) -> t.List[str]:
-    """Return nova-compute's units that run, or may run, and what runs in a container without its unit."""
-    found = [unit.name for unit in _compute_units(facts) if unit.active_state not in _STOPPED]
-    contained = [entry for entry in (facts.deployment.compute if facts.deployment else ()) if entry.engine is not None]
-    return found or [f"process {entry.pid} in a container" for entry in contained]
+def _running(facts: HostFacts) -> t.List[str]:
+    """Return nova-compute's units that run, or may run, and the processes of it that are in none of them."""
+    units = [unit.name for unit in _compute_units(facts) if unit.active_state not in _STOPPED]
+    processes = facts.deployment.compute if facts.deployment else []
+    return [*units, *(_process(entry) for entry in processes if entry.unit not in units)]
+
+
+def _process(entry: ServiceProcess) -> str:
+    if entry.engine is not None:
+        return f"process {entry.pid} in a container ({entry.engine})"
+    return f"process {entry.pid} of unit {entry.unit}" if entry.unit else f"process {entry.pid} of no unit"
 
 
 def _under_way(index: Index, request: ReturnRequest) -> Items:

@@ -14,7 +14,17 @@ from ansible_collections.stackguard.nova.plugins.module_utils.checks.before impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import return_host as plans
-from ansible_collections.stackguard.nova.tests.unit.builders import address, guest, healthy, kolla, node, unit
+from ansible_collections.stackguard.nova.tests.unit.builders import (
+    address,
+    guest,
+    healthy,
+    kolla,
+    node,
+    packages,
+    process,
+    uid,
+    unit,
+)
 
 ONE = guest(1, 1)
 NIL = "00000000-0000-0000-0000-000000000000"
@@ -56,7 +66,13 @@ def stopped(some):
     units = [
         dataclasses.replace(row, active_state="inactive") if "nova" in row.name else row for row in some.rows("units")
     ]
-    return some.host("compute1", units=units)
+    return some.host("compute1", units=units, deployment=deployed())
+
+
+def deployed(*processes):
+    """How packages deploy compute1, with these processes of nova-compute."""
+    others = [entry for entry in packages().processes if entry.program != "nova-compute"]
+    return dataclasses.replace(packages(), processes=[*processes, *others])
 
 
 def back(state="running", rbd=None, hold=HELD, record="done", lives="compute3"):
@@ -255,6 +271,48 @@ def test_a_running_nova_compute_refuses_while_there_is_something_to_clear():
     assert blockers(running) == []
 
 
+def too_late(some):
+    """The findings of SG510."""
+    return [item for item in judged(some).checked.findings if item.code == "SG510"]
+
+
+@pytest.mark.parametrize(
+    ("unit_of_it", "words"),
+    [
+        (None, "process 4711 of no unit"),
+        ("session-3.scope", "process 4711 of unit session-3.scope"),
+        # The unit says that it is stopped, and a process of it is left.
+        ("nova-compute.service", "process 4711 of unit nova-compute.service"),
+    ],
+)
+def test_a_nova_compute_that_runs_outside_its_unit_refuses_and_is_named(unit_of_it, words):
+    """Its unit was masked and inactive: the blocklist entry was lifted under a process that somebody had started."""
+    by_hand = process("nova-compute", "/usr/bin/nova-compute", unit_of_it)
+    (item,) = too_late(back().host("compute1", deployment=deployed(by_hand)))
+    assert (item.severity, item.evidence["runs"]) == ("blocker", [words])
+    assert "kill" in item.remedy
+    assert too_late(back()) == []
+
+
+def test_a_unit_that_runs_and_its_own_process_are_one_finding():
+    own = process("nova-compute", "/usr/bin/nova-compute", "nova-compute.service")
+    some = back().change("units", lambda row: "nova" in row.name, "compute1", active_state="active")
+    (item,) = too_late(some.host("compute1", deployment=deployed(own)))
+    assert item.evidence["runs"] == ["nova-compute.service"]
+    strange = process("nova-compute", "/opt/nova/bin/nova-compute", None, pid=4800)
+    (item,) = too_late(some.host("compute1", deployment=deployed(own, strange)))
+    assert item.evidence["runs"] == ["nova-compute.service", "process 4800 of no unit"]
+
+
+def test_the_word_that_no_unit_was_found_does_not_pass_a_nova_compute_that_runs():
+    word = [findings.Override("SG510", "compute1", "this host has no unit; ps shows no nova-compute")]
+    none = back().host("compute1", units=[])
+    assert findings.standing(judged(none).checked.findings, word) == []
+    by_hand = process("nova-compute", "/usr/bin/nova-compute")
+    runs = none.host("compute1", deployment=deployed(by_hand))
+    assert [item.code for item in findings.standing(judged(runs).checked.findings, word)] == ["SG510"]
+
+
 def test_an_unknown_running_domain_keeps_the_blocklist():
     some = at_home(blocklist=(f"{HOST}:0/0",)).put("instances", []).put("servers", [])
     assert "SG110" in blockers(some)
@@ -302,9 +360,83 @@ def test_no_such_service():
     assert "SG119" in blockers(back().drop("api_services", {"host": "compute1"}))
 
 
-def test_a_name_that_is_not_this_hosts_refuses():
-    some = back().host("compute1", kernel_hostname="stranger")
-    assert "SG106" in blockers(some)
+def read_by_the_role(some):
+    """The databases and the APIs as the role reads them: of return_host, and of the domains here."""
+    return some.narrowed("compute1", keep=[row.uuid for row in some.rows("domains")])
+
+
+def named(some, name):
+    """The machine that answers for compute1 calls itself by another name."""
+    return some.host("compute1", kernel_hostname=name)
+
+
+@pytest.mark.parametrize("name", ["compute9", "compute1.example.org", "COMPUTE1"])
+@pytest.mark.parametrize("files", [None, []])
+def test_a_machine_that_is_not_return_host_refuses_by_its_name_and_no_word_passes_it(name, files):
+    """ansible_host pointed to another machine: SG106 was not checked, and the fence of the real host was lifted."""
+    strange = named(read_by_the_role(back(state="shutoff")), name)
+    if files is not None:
+        # Installed again: it has no compute_id file of the old one.
+        strange = strange.host("compute1", compute_id_files=files)
+    decision = judged(strange)
+    (item,) = [item for item in decision.checked.findings if item.code == "SG106"]
+    assert item.severity == "blocker"
+    assert (item.evidence["CONF.host"], item.evidence["return_host"]) == (name, "compute1")
+    assert "stackguard_nova_host" in item.remedy
+    assert (decision.undecided, decision.clearing) == (True, return_host.Clearing())
+
+
+def test_the_machine_that_is_return_host_is_judged_by_what_the_role_reads():
+    some = read_by_the_role(back())
+    assert blockers(some) == []
+    assert lifted(some) == {"f": ("compute2", HOST)}
+    # Its inventory name need not be the name that Nova has.
+    bundle = some.bundle
+    here = dataclasses.replace(bundle.hosts["compute1"], inventory_name="rack1")
+    hosts = {**{name: entry for name, entry in bundle.hosts.items() if name != "compute1"}, "rack1": here}
+    request = dataclasses.replace(REQUEST, inventory_name="rack1")
+    decision = return_host.judge(dataclasses.replace(bundle, hosts=hosts), request)
+    assert findings.standing(decision.checked.findings, []) == []
+    assert decision.clearing.lifts
+
+
+def with_uuids(some, *uuids):
+    files = [
+        facts.ComputeIdFile(f"/var/lib/nova{number}/compute_id", True, True, uuid, "nova", "nova", "0644")
+        for number, uuid in enumerate(uuids)
+    ]
+    return some.host("compute1", compute_id_files=files)
+
+
+def test_another_machine_of_the_same_name_refuses_by_its_compute_id_and_no_word_passes_it():
+    """A replacement with the name of the old machine, which may still run."""
+    some = read_by_the_role(back(state="shutoff"))
+    other = uid("other", 1)
+    for uuids in ((other,), (other, uid("other", 2)), (node(2),)):
+        decision = judged(with_uuids(some, *uuids))
+        (item,) = [item for item in decision.checked.findings if item.code == "SG102"]
+        assert (item.severity, item.evidence["node of this host"]) == ("blocker", [node(1)])
+        assert item.evidence["files"] == sorted(uuids)
+        assert (decision.undecided, decision.clearing) == (True, return_host.Clearing())
+    assert blockers(with_uuids(some, node(1).upper())) == []
+    # One file is this host's: SG103 says that the other is not.
+    assert blockers(with_uuids(some, node(1), other)) == ["SG103"]
+
+
+def test_a_node_that_no_database_has_leaves_the_machine_unknown_and_refuses():
+    some = read_by_the_role(back())
+    decision = judged(some.cell(1, compute_nodes=[]))
+    assert "SG709" in [item.code for item in findings.standing(decision.checked.findings, [])]
+    assert (decision.undecided, decision.clearing) == (True, return_host.Clearing())
+
+
+def test_a_name_that_nova_compute_refuses_or_that_could_not_be_read_is_not_this_hosts():
+    some = back(state="shutoff")
+    conf = dataclasses.replace(some.bundle.hosts["compute1"].nova_conf, host="-not a name-")
+    decision = judged(some.host("compute1", nova_conf=conf))
+    (item,) = decision.checked.findings
+    assert (item.code, item.evidence["CONF.host"], decision.undecided) == ("SG106", None, True)
+    assert item.evidence["why"]
 
 
 def test_a_compute_id_that_is_gone_refuses():
@@ -345,6 +477,12 @@ def test_allocations_unread_are_undecided():
         lambda some: some.host("compute1", domains=None),
         lambda some: some.host("compute1", nova_conf=None),
         lambda some: some.host("compute1", addresses=None),
+        lambda some: some.host("compute1", qemu_processes=None),
+        lambda some: some.host("compute1", compute_id_files=None),
+        lambda some: some.host("compute1", libvirt=None),
+        lambda some: some.host("compute1", deployment=None),
+        lambda some: some.cell(1, services=None),
+        lambda some: some.cell(1, compute_nodes=None),
         lambda some: some.cell(1, instances=None),
         lambda some: some.cell(1, migrations=None),
         lambda some: some.without("databases"),
