@@ -45,6 +45,7 @@ class ActionModule(ActionBase):
             with open(path, encoding="utf-8") as stream:
                 report = queries.report_of(stream.read())
             _refuse_old(report, args["max_age_minutes"])
+            queries.must_decide(report, query, args["fail_if"])
             found = queries.answer(report, query)
         except OSError as error:
             return _refused(f"findings_report: {path}: {error.strerror}")
@@ -63,6 +64,7 @@ class ActionModule(ActionBase):
             "count": found.number,
             "result": found.result,
             "unchecked": list(found.undecided),
+            "unread": list(found.unread),
             "unnamed_hosts": list(found.unnamed),
             "verdict": report["verdict"],
             "generated_at": report["generated_at"],

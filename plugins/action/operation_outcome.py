@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import os
 import shutil
@@ -50,34 +51,48 @@ class ActionModule(ActionBase):
         directory = args["report_dir"] and os.path.abspath(os.path.expanduser(str(args["report_dir"])))
         names = ("operation", "result", "known", "keys", "others", "acts")
         outcome = Outcome(**{name: args[name] for name in names}, report_dir=directory)
+        # Before anything is published: a run whose report cannot be written fails, and its verdict is block.
+        outcome = _written(args, outcome, directory) if directory else outcome
         if args["phase"] == PUBLISH:
             stats = {"data": {"stackguard": outcome.published()}, "per_host": False, "aggregate": False}
             return {"changed": False, "ansible_stats": stats}
-        unwritten = _written(args, outcome, directory) if directory else None
         if args["evidence_dir"]:
             _remove(str(args["evidence_dir"]))
         if args["phase"] == REPORT:
-            return {"changed": False, **({"failed": True, "msg": unwritten} if unwritten else {})}
-        said = "\n".join(words for words in (outcome.last_words, unwritten) if words)
-        if not outcome.succeeded or unwritten:
+            return {"changed": False, **({"failed": True, "msg": outcome.unwritten} if outcome.unwritten else {})}
+        said = outcome.last_words
+        if not outcome.succeeded:
             return {"failed": True, "changed": False, "msg": said}
         # As C(debug) does: the lines of the summary are shown whatever the verbosity.
         return {"changed": False, "msg": said.split("\n"), "_ansible_verbose_always": bool(said)}
 
 
-def _written(args: Result, outcome: Outcome, directory: str) -> t.Optional[str]:
-    """Write C(report.json) and further files, remove stale ones; return why one could not be written."""
+def _written(args: Result, outcome: Outcome, directory: str) -> Outcome:
+    """Write further files and C(report.json), and remove stale ones; return the outcome, with why one was not written.
+
+    C(report.json) comes last: where another file could not be written, its verdict is block.
+    """
+    for write in (_files, _report):
+        try:
+            write(args, outcome, directory)
+        except OSError as error:
+            why = f"{error.filename or directory}: {error.strerror}: the report was not written."
+            outcome = dataclasses.replace(outcome, unwritten=outcome.unwritten or why)
+    return outcome
+
+
+def _files(args: Result, _outcome: Outcome, directory: str) -> None:
+    for name, content in args["files"].items():
+        evidence.save_part(directory, name, content)
+    for name in args["stale"]:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(directory, name))
+
+
+def _report(args: Result, outcome: Outcome, directory: str) -> None:
     report = outcome.report or (outcome.undecided(_now()) if args["report"] else None)
-    files = {**args["files"], **({} if report is None else {"report.json": report})}
-    try:
-        for name, content in files.items():
-            evidence.save_part(directory, name, content)
-        for name in args["stale"]:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(directory, name))
-    except OSError as error:
-        return f"{error.filename or directory}: {error.strerror}: the report was not written."
-    return None
+    if report is not None:
+        evidence.save_part(directory, "report.json", report)
 
 
 def _remove(path: str) -> None:

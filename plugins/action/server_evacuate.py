@@ -135,8 +135,9 @@ class ActionModule(ActionBase):
             and all(entry["state"] != "wrong" for entry in scratch.arrived)
         )
         result["msg"] = _message(args, scratch, result["failed"])
-        self._publish(args, result, outcome.report, scratch.placements, scratch.plan)
-        self._leave_page(args, {**result, "plan": scratch.plan}, outcome.report)
+        report = findings.refused(outcome.report) if result["failed"] else outcome.report
+        self._publish(args, result, report, scratch.placements, scratch.plan)
+        self._leave_page(args, {**result, "plan": scratch.plan}, report)
         return result
 
     def _refused(self, args: Result, message: str, state: str = "refused") -> Result:

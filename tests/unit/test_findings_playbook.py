@@ -25,6 +25,8 @@ def query(tmp_path, short_tmp):
     (tmp_path / "stackguard-reports").mkdir()
     path = tmp_path / "stackguard-reports" / "report.json"
     path.write_text(json.dumps(report(DESTROYS, UNPINNED)))
+    operation = {key: value for key, value in report().items() if key != "remedies"}
+    (tmp_path / "resize.json").write_text(json.dumps(operation))
 
     def run(*options, **given):
         (tmp_path / "vars.json").write_text(json.dumps(given))
@@ -50,6 +52,7 @@ def query(tmp_path, short_tmp):
         ({"findings_query": "findings[].object.host"}, 0, '[ "compute1", "compute2" ]'),
         ({"findings_codes": ["SG113"], "findings_fail_if": "found"}, 2, "The query selects 1 finding"),
         ({"findings_codes": ["SG501"], "findings_fail_if": "found"}, 0, "The query selects 0 findings"),
+        ({"findings_report": "resize.json", "findings_fail_if": "found"}, 2, "it is no audit's report"),
         ({"findings_hosts": "", "findings_codes": ""}, 0, "The query selects 2 findings"),
         ({"findings_hosts": ["compute9"], "findings_fail_if": "found"}, 2, "No finding of it is about compute9"),
         ({"findings_query": "findings[?sverity=='x']"}, 2, "at character 11: a finding has no field 'sverity'"),

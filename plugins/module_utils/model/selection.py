@@ -6,7 +6,8 @@
 
 JMESPath answers null for a field that does not exist, and a filter with a misspelt field selects nothing, without a
 word. So an expression that names a field that no record has is refused, and so is a comparison that cannot be true (a
-number with a text). The error names the expression, the place in it and the fields that there are.
+number with a text), and a constant where a condition is to decide: C([?name=='a' || 'b']) selects every record. The
+error names the expression, the place in it and the fields that there are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import json
 import re
 import typing as t
 
@@ -50,6 +52,13 @@ Node = t.Mapping[str, t.Any]
 #: What the library says before and after its reason.
 _AROUND = re.compile(r"^(?:Invalid|Bad) jmespath expression: |: Parse error at column.*$|:$", re.IGNORECASE)
 _ORDERING = ("lt", "lte", "gt", "gte")
+_PLACED = ("field", "function_expression", "literal")
+_BOOLEAN = ("or_expression", "and_expression", "not_expression")
+#: What reads something of a record. A list or an object that is written out is never empty, whatever it reads.
+_READS = ("field", "current", "identity")
+_WRITTEN_OUT = ("multi_select_list", "multi_select_dict")
+#: Functions whose constants are looked for or put between, and are not the answer.
+_LOOKS = ("contains", "starts_with", "ends_with", "join")
 _SHOWN = 40
 _NO_RECORDS = "it is not a selection of records: end it with the filter, such as [?name=='web1']"
 
@@ -87,6 +96,12 @@ class Selection:
         listed = isinstance(found, Listing) or found == ANYTHING
         if not listed or not (item == ANYTHING or (isinstance(item, Fields) and key in item.fields)):
             raise self.error(_NO_RECORDS)
+
+    def must_read(self) -> None:
+        """Refuse an expression that can answer with a constant, whatever it reads. Raises :class:`SelectionError`."""
+        for node in _answers(self.parsed.parsed):
+            if node["type"] == "literal":
+                raise self.error(f"the constant {_shown(node)} is read from nothing: name a field only", node)
 
     def search(self, data: t.Any) -> t.Any:
         """Return what it says of plain data. Raises :class:`SelectionError`."""
@@ -130,16 +145,18 @@ def _reason(error: Exception) -> str:
 
 
 def _positions(tree: Node, tokens: t.Sequence[t.Mapping[str, t.Any]]) -> t.Dict[int, int]:
-    """The parser keeps no positions: the names in the order of the text are those of the tokens."""
-    places: t.Dict[t.Tuple[str, bool], t.List[int]] = {}
+    """The parser keeps no positions: names and constants in the order of the text are those of the tokens."""
+    places: t.Dict[t.Tuple[str, str], t.List[int]] = {}
     for token, following in zip(tokens, tokens[1:]):
+        kind = "literal" if token["type"] == "literal" else ""
         if token["type"] in ("unquoted_identifier", "quoted_identifier") and following["type"] != "colon":
-            key = (str(token["value"]), following["type"] == "lparen")
-            places.setdefault(key, []).append(int(token["start"]) + 1)
+            kind = "function_expression" if following["type"] == "lparen" else "field"
+        if kind:
+            places.setdefault((kind, str(token["value"])), []).append(int(token["start"]) + 1)
     found = {}
     for node in _in_order(tree):
-        if node["type"] in ("field", "function_expression"):
-            waiting = places.get((str(node["value"]), node["type"] == "function_expression"))
+        if node["type"] in _PLACED:
+            waiting = places.get((node["type"], str(node["value"])))
             if waiting:
                 found[id(node)] = waiting.pop(0)
     return found
@@ -154,6 +171,30 @@ def _in_order(node: Node) -> t.Iterator[Node]:
         children = [children[0], children[2], children[1]]
     for child in children:
         yield from _in_order(child)
+
+
+def _constant(node: Node) -> bool:
+    """Whether it says the same of every record. C(true) and C(false) are meant as they stand."""
+    if node["type"] == "literal":
+        return not isinstance(node["value"], bool)
+    return node["type"] in _WRITTEN_OUT or not any(child["type"] in _READS for child in _in_order(node))
+
+
+def _answers(node: Node) -> t.Iterator[Node]:
+    """All nodes that can be what an expression answers. What is only compared, or decides only, is not among them."""
+    yield node
+    children = [child for child in node["children"] if isinstance(child, dict)]
+    if node["type"] in ("comparator", "not_expression") or (
+        node["type"] == "function_expression" and node["value"] in _LOOKS
+    ):
+        return
+    for child in children[:2] if node["type"] == "filter_projection" else children:
+        yield from _answers(child)
+
+
+def _shown(node: Node) -> str:
+    value = node.get("value")
+    return repr(value) if isinstance(value, str) else f"`{json.dumps(value)}`"
 
 
 # --- what an expression says of a shape -------------------------------------------------------------------------
@@ -235,7 +276,19 @@ class _Checker:
         left, right, condition = node["children"]
         item = self._items(left, self.of(left, shape))
         self.of(condition, item)
+        self._decides(condition)
         return Listing(self.of(right, item))
+
+    def _decides(self, node: Node) -> None:
+        """Refuse a condition that a constant decides. As a value a constant is right: C(metadata.priority || `9`)."""
+        if node["type"] in _BOOLEAN:
+            for child in node["children"]:
+                self._decides(child)
+        elif _constant(node):
+            literal = node["type"] == "literal"
+            said = f"the constant {_shown(node)}" if literal else "a constant"
+            text = repr(node["value"]) if literal and isinstance(node["value"], str) else "'TEXT'"
+            self._fail(node, f"{said} decides nothing: compare it with a field, such as name=={text}")
 
     def _flatten(self, node: Node, shape: Shape) -> Shape:
         (child,) = node["children"]
@@ -256,8 +309,10 @@ class _Checker:
 
     def _comparator(self, node: Node, shape: Shape) -> Shape:
         left, right = (self.of(child, shape) for child in node["children"])
-        names = [child for child in _in_order(node) if id(child) in self.selection.positions]
-        at = names[0] if names else node
+        placed = [child for child in _in_order(node) if id(child) in self.selection.positions]
+        at = next((child for child in placed if child["type"] != "literal"), placed[0] if placed else node)
+        if not any(child["type"] in _READS for child in _in_order(node)):
+            self._fail(at, "both sides are constants, which decides nothing: compare one of them with a field")
         if node["value"] in _ORDERING:
             for side in (left, right):
                 if side.types and NUMBER not in side.types:
@@ -281,6 +336,7 @@ class _Checker:
 
     def _not_expression(self, node: Node, shape: Shape) -> Shape:
         self.of(node["children"][0], shape)
+        self._decides(node["children"][0])
         return FLAG
 
     def _multi_select_list(self, node: Node, shape: Shape) -> Shape:

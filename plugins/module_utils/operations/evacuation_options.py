@@ -167,7 +167,7 @@ def expression_problem(args: t.Mapping[str, t.Any]) -> t.Optional[str]:
             selection.compiled(order).result(SERVER)
         option = "power_state_query"
         if query:
-            selection.compiled(query)
+            selection.compiled(query).must_read()
     except selection.SelectionError as error:
         return f"{option}: {error}"
     return None

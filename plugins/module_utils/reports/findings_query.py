@@ -46,6 +46,9 @@ TABLE, AS_JSON = "table", "json"
 FORMATS = (TABLE, AS_JSON)
 NEVER, FOUND = "never", "found"
 FAIL_IF = (NEVER, FOUND)
+#: What was not read. Whatever is asked for, it may be there: neither an unchecked item nor a finding of these is "none".
+_NOT_READ = ("SG114", "SG311", "SG709")
+_NOT_DECIDED = (*_NOT_READ, "SG710")
 _COLUMNS = ("code", "severity", "kind", "object", "host", "remedy")
 #: Characters of a remedy in a table.
 _WIDTH = 90
@@ -67,11 +70,16 @@ class Query:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a report says. ``undecided``: its unchecked items of the codes; ``unnamed``: hosts that no finding names."""
+    """What a report says.
+
+    ``undecided``: its unchecked items of the codes, and all that were not read. ``unread``: its findings that something
+    was not read, whatever the query selects. ``unnamed``: hosts that no finding names.
+    """
 
     result: t.Any
     findings: bool
     undecided: t.Tuple[Json, ...]
+    unread: t.Tuple[Json, ...]
     unnamed: t.Tuple[str, ...]
 
     @property
@@ -86,7 +94,7 @@ class Answer:
 
     def fails(self, fail_if: str) -> bool:
         """Whether a run that is to fail on this answer does: what is not decided is never taken for none."""
-        return fail_if == FOUND and (self.found or bool(self.undecided) or bool(self.unnamed))
+        return fail_if == FOUND and (self.found or any((self.undecided, self.unread, self.unnamed)))
 
 
 def _choices(names: t.Iterable[str]) -> Scalar:
@@ -175,6 +183,27 @@ def report_of(text: str) -> Json:
     return found
 
 
+def must_decide(report: Json, query: Query, fail_if: str) -> None:
+    """Refuse a report that is no ground for a gate. Raises :class:`QueryError`.
+
+    An operation judges its own servers with its own checks: what it does not name, it may not have looked for. The
+    report does not name its playbook; an audit's alone has C(remedies), with and without a finding.
+    """
+    if fail_if != FOUND:
+        return
+    if not isinstance(report.get("remedies"), list):
+        raise QueryError("findings_fail_if: it is no audit's report (it has no remedies): name one in findings_report")
+    if (query.codes or query.hosts) and not _number(report.get("hosts")):
+        raise QueryError(
+            "findings_fail_if: it is about no compute host (hosts is 0), so it decides nothing about codes or hosts: "
+            "run the audit with the hosts"
+        )
+
+
+def _number(value: t.Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
 def answer(report: Json, query: Query) -> Answer:
     """Return what a report says of a query. Raises :class:`QueryError`."""
     named = {host: _aliases(host, report) for host in query.hosts}
@@ -186,11 +215,15 @@ def answer(report: Json, query: Query) -> Answer:
         and (not query.severities or item["severity"] in query.severities)
         and (not query.hosts or _hosts_of(item) & wanted)
     ]
-    undecided = [item for item in report["unchecked"] if not query.codes or item["code"] in query.codes]
-    unnamed = tuple(host for host, names in named.items() if not names)
+    asked_for = [item for item in report["unchecked"] if not query.codes or item["code"] in query.codes]
+    gaps = (
+        tuple(item for item in report["unchecked"] if item in asked_for or item["code"] in _NOT_DECIDED),
+        tuple(item for item in report["findings"] if item["code"] in _NOT_READ),
+        tuple(host for host, names in named.items() if not names),
+    )
     if not query.expression:
-        return Answer(chosen, True, tuple(undecided), unnamed)
-    narrowed = {**report, "findings": chosen, "unchecked": undecided}
+        return Answer(chosen, True, *gaps)
+    narrowed = {**report, "findings": chosen, "unchecked": asked_for}
     try:
         asked = selection.compiled(query.expression)
         # The keys of the whole report: what the filters left over may have fewer.
@@ -198,7 +231,7 @@ def answer(report: Json, query: Query) -> Answer:
         result = asked.search(narrowed)
     except selection.SelectionError as error:
         raise QueryError(f"findings_query: {error}") from error
-    return Answer(result, _are_findings(result), tuple(undecided), unnamed)
+    return Answer(result, _are_findings(result), *gaps)
 
 
 def _hosts_of(item: Json) -> t.Set[str]:
@@ -258,11 +291,18 @@ def message(found: Answer, report: Json) -> str:
     what = count(found.number, "finding") if found.findings else entries
     parts = [f"The query selects {what} of the report of {report['generated_at']} (verdict {report['verdict']})."]
     if found.undecided:
-        listed = ", ".join(sorted({str(item["code"]) for item in found.undecided})[:8])
-        parts.append(f"It leaves {count(len(found.undecided), 'item')} unchecked ({listed}): these are not decided.")
+        number = count(len(found.undecided), "item")
+        parts.append(f"It leaves {number} unchecked ({_listed(found.undecided)}): these are not decided.")
+    if found.unread:
+        number = count(len(found.unread), "finding")
+        parts.append(f"It has {number} of what was not read ({_listed(found.unread)}): nothing is decided about that.")
     if found.unnamed:
         parts.append(
             f"No finding of it is about {', '.join(found.unnamed)}: a report does not list hosts without findings, so "
             "check the names."
         )
     return " ".join(_printable(part) for part in parts)
+
+
+def _listed(items: t.Iterable[Json]) -> str:
+    return ", ".join(sorted({str(item["code"]) for item in items})[:8])

@@ -39,11 +39,14 @@ class Outcome:
     report_dir: t.Optional[str] = None
     #: Whether the playbook carries an operation out; false: it judges only.
     acts: bool = True
+    #: Why the report could not be written.
+    unwritten: t.Optional[str] = None
 
     @property
     def succeeded(self) -> bool:
         """Whether the run did all that was asked for."""
-        return bool(self.result.get("succeeded")) and not (self.result.get("again") or self._silent or self._failed)
+        stopped = self.result.get("again") or self._silent or self._failed or self.unwritten
+        return bool(self.result.get("succeeded")) and not stopped
 
     def _of_others(self, what: str) -> t.List[t.Mapping[str, t.Any]]:
         return [entry for entry in self.others if (entry.get("result") or {}).get(what)]
@@ -73,26 +76,40 @@ class Outcome:
     @property
     def last_words(self) -> str:
         """The summary for people, with what they do next."""
-        return f"{self.message}\n{AGAIN}" if self.result.get("again") else self.message
+        again = AGAIN if self.result.get("again") else None
+        return "\n".join(words for words in (self.message, again, self.unwritten) if words)
 
     @property
     def report(self) -> t.Optional[Json]:
-        """C(report.json), where the run has judged."""
+        """C(report.json), where the run has judged.
+
+        An operation judges before it acts. If it then fails, or is not finished, its findings stay and its verdict is
+        block.
+        """
         found = self.result.get("report")
-        return dict(found) if isinstance(found, t.Mapping) else None
+        if not isinstance(found, t.Mapping):
+            return None
+        return findings.refused(found) if self._missed else dict(found)
+
+    @property
+    def _missed(self) -> bool:
+        """Whether an operation did not do what was asked for. A playbook that only judges has its own verdict."""
+        return self.acts and not self.succeeded
 
     def published(self) -> Json:
         """Return what C(set_stats) publishes under C(stackguard)."""
         own = ((self.result.get("ansible_stats") or {}).get("data") or {}).get("stackguard")
+        said = "\n".join(words for words in (self.message, self.unwritten) if words)
         if own is not None:
-            return {**own, **self.known}
-        report = self.report or {}
-        judged = report if self.acts else self.result
+            blocked = {"verdict": "block", "message": said} if self._missed else {}
+            return {**own, **blocked, **self.known}
+        judged = (self.report or {}) if self.acts else self.result
+        verdict = judged.get("verdict") or (None if self.succeeded and self.acts else "block")
         found: Json = {
             "operation": self.operation,
-            "verdict": judged.get("verdict") or (None if self.succeeded and self.acts else "block"),
+            "verdict": "block" if self.unwritten else verdict,
             "counts": judged.get("counts") or {},
-            "message": self.message,
+            "message": said,
         }
         if self.acts:
             found.update(

@@ -63,6 +63,9 @@ def chosen(expression, servers=SERVERS):
         ("[?length(volumes) == `0`] | sort_by(@, &name) | reverse(@)", ["u3", "u2", "u1"]),
         ("[?host == hypervisor_hostname].{id: id, name: name}", ["u1", "u2", "u3"]),
         ("[?task_state == null]".replace("null", "`null`"), ["u1", "u2", "u3"]),
+        ("[?(metadata.tier || 'none')=='none']", ["u2", "u3"]),
+        ("[?`true` && locked]", ["u3"]),
+        ("[?`4`==power_state]", ["u3"]),
         ("@", ["u1", "u2", "u3"]),
         ("[*]", ["u1", "u2", "u3"]),
     ],
@@ -92,6 +95,17 @@ def test_an_expression_selects_what_it_says(expression, uuids):
         ("[?locked=='true']", 3, "a boolean never equals a text"),
         ("[?name > 'a']", 3, "a text has no order"),
         ("[?metadata=='gold']", 3, "metadata never equals a text"),
+        # A constant decides for every server.
+        ("[?name=='web1' || 'web2']", 19, "the constant 'web2' decides nothing: compare it with a field, such as name=="),
+        ("[?'web2']", 3, "such as name=='web2'"),
+        ("[?`1`]", 3, "the constant `1` decides nothing"),
+        ("[?locked && `null`]", 13, "the constant `null` decides nothing"),
+        ("[?!'web2']", 4, "the constant 'web2' decides nothing"),
+        ("[?!(locked || ('a' && name))]", 16, "the constant 'a' decides nothing"),
+        ("[?name=='web2' && to_string('a')]", 19, "a constant decides nothing"),
+        ("[?[name=='web2']]", None, "a constant decides nothing"),
+        ("[?'web1'=='web1']", 3, "both sides are constants"),
+        ("[?name=='a' || `1` > `0`]", 16, "both sides are constants"),
         # Functions.
         ("[?matches(name, 'x')]", 3, "there is no function matches: there are abs"),
         ("[?contains(name)]", 3, "contains takes 2 arguments, not 1"),
@@ -118,6 +132,22 @@ def test_a_wrong_one_is_refused_with_its_place_before_a_record_is_read(expressio
     assert told.startswith(repr(expression)) and words in told, told
     assert position is None or f"at character {position}: " in told, told
     assert told.isprintable()
+
+
+@pytest.mark.parametrize(
+    "expression", ["'off'", "power.state || 'off'", "[power.state, 'off']", "not_null(state, `0`)", "a=='on' && 'off'"]
+)
+def test_what_is_to_be_read_is_no_constant(expression):
+    """The power state of a machine that answers nothing was read as off."""
+    with pytest.raises(selection.SelectionError, match="is read from nothing"):
+        selection.compiled(expression).must_read()
+
+
+@pytest.mark.parametrize(
+    "expression", ["stdout", "e[?[0].uri=='/node1'] | [0][1].PowerState", "e[?contains(uri, 'n1')].state | [0]", "a=='off'"]
+)
+def test_what_reads_a_field_may_compare_it_with_a_constant(expression):
+    selection.compiled(expression).must_read()
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ UNCHECKED = findings.Unchecked("SG501", "all", "the hosts were not read")
 
 def report(*items, unchecked=(), **more):
     made = findings.report(findings.Checked(items, unchecked), "2026-11-21T02:10:44Z", 2, 2)
-    return queries.report_of(json.dumps({**made, **more}))
+    return queries.report_of(json.dumps({**made, "remedies": [], **more}))
 
 
 REPORT = report(
@@ -105,6 +105,58 @@ def test_a_gate_is_green_only_if_nothing_is_found_and_all_of_it_is_decided():
     assert asked(refused).fails(queries.FOUND), "a refused run has found nothing, and decided nothing"
     for one in (clean, unnamed, asked(), asked(codes=["SG501"])):
         assert not one.fails(queries.NEVER)
+
+
+@pytest.mark.parametrize("code", ["SG114", "SG311", "SG709", "SG710"])
+def test_what_was_not_decided_keeps_every_gate_red_whatever_it_asks_for(code):
+    left = report(unchecked=(findings.Unchecked(code, "all", "not read"),))
+    for query in ({"codes": ["SG113"]}, {"codes": ["SG113"], "expression": "findings"}, {"severities": ["info"]}):
+        found = asked(left, **query)
+        assert not found.found and found.fails(queries.FOUND) and not found.fails(queries.NEVER), query
+        assert f"1 item unchecked ({code})" in queries.message(found, left)
+
+
+@pytest.mark.parametrize("code", ["SG114", "SG311", "SG709"])
+def test_a_finding_that_something_was_not_read_keeps_every_gate_red(code):
+    item = findings.finding(code, findings.Subject("host", "compute1", host="compute1"), {}, "Make it readable.")
+    left = report(item)
+    for query in ({"codes": ["SG113"]}, {"severities": ["info"]}, {"hosts": ["compute1"], "codes": ["SG113"]}):
+        found = asked(left, **query)
+        assert not found.found and found.fails(queries.FOUND) and not found.fails(queries.NEVER), query
+        assert f"1 finding of what was not read ({code})" in queries.message(found, left)
+
+
+def test_what_another_code_leaves_undecided_is_still_out_of_the_expression():
+    left = report(unchecked=(UNCHECKED, findings.Unchecked("SG709", "all", "not read")))
+    found = asked(left, codes=["SG501"], expression="unchecked[].code")
+    assert (found.result, [item["code"] for item in found.undecided]) == (["SG501"], ["SG501", "SG709"])
+
+
+def must_decide(given, fail_if=queries.FOUND, **query):
+    queries.must_decide(given, queries.query_of(**{**NOTHING, **query}), fail_if)
+
+
+NOTHING = {"given_codes": (), "severities": (), "hosts": (), "expression": ""}
+
+
+def test_a_gate_takes_an_audit_s_report_only():
+    """A resize that looked for nothing of the kind was a green gate for SG113."""
+    operation = {key: value for key, value in report().items() if key != "remedies"}
+    for given in (operation, {**operation, "remedies": None}):
+        with pytest.raises(queries.QueryError, match="it is no audit's report"):
+            must_decide(given)
+        must_decide(given, queries.NEVER, given_codes=["SG113"])
+    must_decide(report())
+
+
+@pytest.mark.parametrize("hosts", [0, None, "3", True])
+def test_a_report_about_no_host_decides_nothing_about_codes_and_hosts(hosts):
+    given = report(hosts=hosts)
+    for query in ({"given_codes": ["SG113"]}, {"hosts": ["compute1"]}):
+        with pytest.raises(queries.QueryError, match="it is about no compute host"):
+            must_decide(given, **query)
+        must_decide(given, queries.NEVER, **query)
+        must_decide(report(), **query)
 
 
 def test_an_expression_is_a_gate_too():

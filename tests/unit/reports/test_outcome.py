@@ -83,6 +83,44 @@ def test_a_failed_result_keeps_its_own_reason_and_report():
     assert Outcome("return_host", {}).message == NO_RESULT
 
 
+@pytest.mark.parametrize(
+    ("more", "others"),
+    [
+        ({"succeeded": False, "failed": True, "state": "rolled_back"}, ()),
+        ({"again": True}, ()),
+        ({"unreachable": True}, ()),
+        ({}, [{"host": "c1", "result": {"unreachable": True, "msg": "timed out"}}]),
+        ({}, [{"host": "c1", "result": {"failed": True, "msg": "no rights"}}]),
+    ],
+)
+def test_a_run_that_failed_or_is_not_finished_blocks_whatever_it_judged_before(more, others):
+    """A resize that was rolled back published what its checks said before it began: pass."""
+    judged = {"schema": 1, "verdict": "pass", "counts": {"warning": 0}, "findings": []}
+    outcome = Outcome("resize_server", {**WELL, "report": judged, **more}, others=others)
+    assert outcome.report == {**judged, "verdict": "block"}
+    assert (outcome.published()["verdict"], outcome.published()["counts"]) == ("block", {"warning": 0})
+    own = {"operation": "resize_server", "verdict": "pass", "landed": []}
+    published = {**WELL, **more, "ansible_stats": {"data": {"stackguard": own}}}
+    told = Outcome("resize_server", published, others=others).published()
+    assert (told["verdict"], told["landed"], bool(told["message"])) == ("block", [], True)
+    assert judged["verdict"] == own["verdict"] == "pass", "what was given stays as it is"
+
+
+def test_a_status_and_an_abort_that_went_well_keep_what_they_judged():
+    for state in ("open", "none", "rolled_back", "aborted"):
+        outcome = Outcome("drain_host", {**WELL, "state": state})
+        assert (outcome.report, outcome.published()["verdict"], outcome.published()["state"]) == (REPORT, "warn", state)
+    assert Outcome("drain_host", {"succeeded": True, "state": "none", "msg": "none"}).published()["verdict"] is None
+
+
+def test_a_report_that_is_not_written_blocks():
+    why = "/r: Permission denied: the report was not written."
+    for acts, result in ((True, WELL), (False, {**WELL, "verdict": "pass"})):
+        outcome = Outcome("audit", result, acts=acts, unwritten=why)
+        assert not outcome.succeeded and outcome.last_words == f"all is done\n{why}"
+        assert (outcome.published()["verdict"], outcome.published()["message"]) == ("block", f"all is done\n{why}")
+
+
 def test_a_refused_run_publishes_no_plan_and_its_report_names_no_journal():
     result = {"failed": True, "changed": False, "state": "refused", "msg": "return_host is"}
     outcome = Outcome("return_host", result, {"return_host": None})

@@ -66,6 +66,7 @@ def power_state(result: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -
     query, pattern = options.get("power_state_query"), options.get("power_off")
     if query:
         try:
+            selection.compiled(query).must_read()
             found = selection.compiled(query).search(dict(result))
         except selection.SelectionError as error:
             raise ProofError(f"power_state_query: {error}") from error
