@@ -64,7 +64,7 @@ class ActionModule(ActionBase):
             "count": found.number,
             "result": found.result,
             "unchecked": list(found.undecided),
-            "unread": list(found.unread),
+            "unread": sorted({str(item["code"]) for item in found.unread}),
             "unnamed_hosts": list(found.unnamed),
             "verdict": report["verdict"],
             "generated_at": report["generated_at"],

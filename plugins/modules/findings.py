@@ -62,7 +62,7 @@ options:
       - V(never) fails only if the report cannot answer. V(found) also fails if the query selects anything, if the
         report leaves one of the codes unchecked, or if no finding is about one of O(hosts).
       - V(found) also fails, whatever O(codes) are, if the report has an unchecked item of SG114, SG311, SG709 or SG710,
-        or a finding of SG114, SG311 or SG709. What was not read can be what you ask for.
+        or a finding of SG114, SG311 or SG709. The missing facts can be those that you ask for.
       - V(found) refuses a report that is not an audit's. With O(codes) or O(hosts) it refuses a report without compute
         hosts.
   max_age_minutes:
@@ -121,10 +121,10 @@ unchecked:
       description: Why.
       type: str
 unread:
-  description: The report's findings that something was not read (SG114, SG311, SG709), whatever the query selects.
+  description: Codes of the report's findings about unread facts (SG114, SG311, SG709), whatever the query selects.
   returned: if the report answers
   type: list
-  elements: dict
+  elements: str
 unnamed_hosts:
   description: Those of O(hosts) that no finding is about.
   returned: if the report answers

@@ -46,7 +46,7 @@ TABLE, AS_JSON = "table", "json"
 FORMATS = (TABLE, AS_JSON)
 NEVER, FOUND = "never", "found"
 FAIL_IF = (NEVER, FOUND)
-#: What was not read. Whatever is asked for, it may be there: neither an unchecked item nor a finding of these is "none".
+#: Of facts that were not read. Whatever is asked for may be in them: an item or a finding of these is never "none".
 _NOT_READ = ("SG114", "SG311", "SG709")
 _NOT_DECIDED = (*_NOT_READ, "SG710")
 _COLUMNS = ("code", "severity", "kind", "object", "host", "remedy")
@@ -295,7 +295,7 @@ def message(found: Answer, report: Json) -> str:
         parts.append(f"It leaves {number} unchecked ({_listed(found.undecided)}): these are not decided.")
     if found.unread:
         number = count(len(found.unread), "finding")
-        parts.append(f"It has {number} of what was not read ({_listed(found.unread)}): nothing is decided about that.")
+        parts.append(f"It has {number} about unread facts ({_listed(found.unread)}): these are not decided.")
     if found.unnamed:
         parts.append(
             f"No finding of it is about {', '.join(found.unnamed)}: a report does not list hosts without findings, so "

@@ -96,7 +96,7 @@ def test_an_expression_selects_what_it_says(expression, uuids):
         ("[?name > 'a']", 3, "a text has no order"),
         ("[?metadata=='gold']", 3, "metadata never equals a text"),
         # A constant decides for every server.
-        ("[?name=='web1' || 'web2']", 19, "the constant 'web2' decides nothing: compare it with a field, such as name=="),
+        ("[?name=='web1' || 'web2']", 19, "the constant 'web2' decides nothing: compare it with a field"),
         ("[?'web2']", 3, "such as name=='web2'"),
         ("[?`1`]", 3, "the constant `1` decides nothing"),
         ("[?locked && `null`]", 13, "the constant `null` decides nothing"),
@@ -144,7 +144,8 @@ def test_what_is_to_be_read_is_no_constant(expression):
 
 
 @pytest.mark.parametrize(
-    "expression", ["stdout", "e[?[0].uri=='/node1'] | [0][1].PowerState", "e[?contains(uri, 'n1')].state | [0]", "a=='off'"]
+    "expression",
+    ["stdout", "e[?[0].uri=='/node1'] | [0][1].PowerState", "e[?contains(uri, 'n1')].state | [0]", "a=='off'"],
 )
 def test_what_reads_a_field_may_compare_it_with_a_constant(expression):
     selection.compiled(expression).must_read()

@@ -16,6 +16,7 @@ import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import CephRights
+from ansible_collections.stackguard.nova.plugins.module_utils.operations import evacuate
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import cloud_facts
 from ansible_collections.stackguard.nova.tests.unit.builders import address
@@ -226,6 +227,22 @@ def test_check_mode_shows_the_plan_and_changes_nothing(life):
     assert (done["state"], done["changed"], done["failed"]) == ("planned", True, False)
     assert (life.open(), life.done, life.guarded(), life.nova.asked) == (None, [], [], [])
     assert any("5 steps" in line for line in life.said)
+
+
+def test_a_run_that_failed_for_servers_that_stay_blocks_in_the_report_and_for_the_workflow(life, monkeypatch):
+    """Its checks passed, and the run failed: report.json and the workflow still had the pass of the checks."""
+    advance = evacuate.Evacuation.advance
+
+    def one_stays(self, scratch, answers):
+        outcome = advance(self, scratch, answers)
+        if outcome.report is not None:
+            assert outcome.report["verdict"] == "pass"
+            outcome.scratch.left = {ONE: "it stays"}
+        return outcome
+
+    monkeypatch.setattr(evacuate.Evacuation, "advance", one_stays)
+    done = life.run()
+    assert (done["failed"], life.report()["verdict"], life.told(done)["verdict"]) == (True, "block", "block")
 
 
 def test_the_workflow_is_given_what_the_contract_names(life):
