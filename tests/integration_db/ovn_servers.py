@@ -122,6 +122,14 @@ class OvnServers:
         self.sb("create", "Chassis_Private", f"name={name}")
         return name
 
+    def forget_chassis(self, name):
+        """What a clean stop of ovn-controller does: the rows of the chassis go, and its ports have none."""
+        self.sb("chassis-del", name)
+
+    def label(self, port, host):
+        """What neutron writes when a port goes up."""
+        self.nb("set", "Logical_Switch_Port", port, f"external_ids:neutron\\:host_id={host}")
+
     def ports(self, host, ports, switch="ls0"):
         """Make ports as neutron does."""
         arguments = ["--may-exist", "ls-add", switch]

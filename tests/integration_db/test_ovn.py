@@ -13,6 +13,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import threading
 import time
 import types
 
@@ -418,6 +419,120 @@ def test_a_controller_that_is_deaf_afterwards_ends_the_run(scene):
     scene.host.seen = lambda _request: None
     scene.backward()
     scene.verify(OLD)
+
+
+def at(step, state, what):
+    """Do something when the journal notes a state of a step."""
+
+    def seen(request):
+        note = request.get("note") or {}
+        if (note.get("step"), note.get("step_state")) == (step, state):
+            what()
+
+    return seen
+
+
+def register_again(scene):
+    """ovn-controller was stopped and starts again: its chassis has the same name, and is another row."""
+    before = next(row.uuid for row in scene.facts().chassis if row.name == scene.name)
+    scene.servers.forget_chassis(scene.name)
+    scene.servers.chassis(scene.controller.hostname, 1, scene.name)
+    assert before not in {row.uuid for row in scene.facts().chassis}
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_chassis_that_registered_again_between_two_runs_hinders_neither_a_resume_nor_a_rollback(scene, back):
+    scene.host.seen = lambda request: (_ for _ in ()).throw(KilledError) if request["op"] == "apply" else None
+    with pytest.raises(KilledError):
+        scene.begin()
+    scene.forget()
+    scene.host.seen = lambda _request: None
+    scene.until(lambda: NEW in {row.hostname for row in scene.facts().chassis})
+    register_again(scene)
+    (scene.backward if back else scene.forward)()
+    scene.verify(OLD if back else NEW)
+    if not back:
+        (found,) = scene.found()
+        assert (found["code"], found["severity"]) == ("SG318", "warning"), (
+            "the guests may have been cut off: it is told"
+        )
+
+
+def test_a_chassis_that_registers_again_within_a_run_with_rbac_is_renamed(scene):
+    scene.controller.may_write_hostname = False
+    scene.servers.sb("--", "--id=@c", "create", "Connection", 'target="ptcp:16642"', "role=ovn-controller", "--",
+                     "set", "SB_Global", ".", "connections=@c")  # fmt: skip
+    scene.host.seen = at("ovn_hostname", journals.APPLYING, lambda: register_again(scene))
+    scene.begin()
+    scene.host.seen = lambda _request: None
+    scene.verify(NEW)
+
+
+def test_a_chassis_that_is_away_is_waited_for_and_a_later_run_ends_it(scene):
+    plan = scene.plan()
+    scene.servers.forget_chassis(scene.name)
+    short = [dataclasses.replace(step, params={**step.params, "timeout": 1}) for step in plan.steps]
+    scene.host.journal = runner.new_journal(dataclasses.replace(plan, steps=short), {}, "now")
+    with pytest.raises(runner.StepError, match=f"OVN has no chassis {scene.name} at this moment"):
+        scene.forward()
+    back = threading.Timer(3, lambda: scene.servers.chassis(OLD, 1, scene.name))
+    back.start()
+    scene.host.journal = runner.new_journal(plan, {}, "now")
+    scene.forward()
+    back.join()
+    scene.verify(NEW)
+
+
+@pytest.mark.parametrize("step", ["ovn_ports_by_host", "ovn_verified"])
+def test_what_neutron_had_in_flight_is_corrected_until_all_is_verified(scene, step):
+    """Neutron read its rows before they changed, and writes the port when the ports have the new name."""
+    state = journals.DONE if step == "ovn_ports_by_host" else journals.APPLYING
+    scene.host.seen = at(step, state, lambda: scene.servers.update("port1", OLD))
+    scene.begin()
+    scene.host.seen = lambda _request: None
+    scene.verify(NEW)
+    (found,) = scene.found()
+    assert (found["code"], found["object"]["id"]) == ("SG326", "port1")
+
+
+def test_a_run_that_resumes_at_its_end_corrects_what_was_written_meanwhile(scene):
+    scene.host.seen = at("ovn_ports_by_host", journals.DONE, lambda: (_ for _ in ()).throw(KilledError))
+    with pytest.raises(KilledError):
+        scene.begin()
+    scene.forget()
+    scene.host.seen = lambda _request: None
+    scene.servers.update("port1", OLD)
+    scene.servers.label("port2", OLD)
+    scene.forward()
+    scene.verify(NEW)
+
+
+def test_a_kept_port_that_its_owner_updates_names_the_chassis_again(scene):
+    scene.servers.update("port2", scene.name)
+    scene.host.seen = at("ovn_ports_by_host", journals.APPLYING, lambda: scene.servers.update("port2", OLD))
+    scene.begin()
+    scene.host.seen = lambda _request: None
+    assert scene.servers.requested() == {"port0": NEW, "port1": NEW, "port2": scene.name, "stranger": OTHER}
+    scene.host.seen = at("ovn_ports_by_chassis", journals.UNDOING, lambda: scene.servers.update("port2", NEW))
+    scene.backward()
+    assert scene.servers.requested() == {"port0": OLD, "port1": OLD, "port2": scene.name, "stranger": OTHER}
+
+
+def test_a_rollback_takes_back_the_label_that_neutron_wrote_meanwhile(scene):
+    """A port goes up while neutron's rows still have the new name."""
+    scene.begin()
+    scene.host.seen = at("ovn_ports_by_host", journals.UNDONE, lambda: scene.servers.label("port0", NEW))
+    scene.backward()
+    scene.verify(OLD)
+
+
+def test_a_host_gets_back_the_name_that_its_chassis_was_made_with(made):
+    scene = made(name=NEW)
+    scene.begin()
+    scene.verify(NEW)
+    scene.backward()
+    scene.verify(OLD)
+    assert scene.released == []
 
 
 @pytest.fixture

@@ -20,8 +20,11 @@ REQUESTED = "requested-chassis"
 #: Labels that neutron keeps beside a port, and that hold the name of a host.
 HOST_ID = "neutron:host_id"
 PARENT_HOSTNAME = "neutron:parent_hostname"
-#: Types of logical switch ports that no chassis binds because of C(requested-chassis).
 VIRTUAL = "virtual"
+ROUTER = "router"
+#: Types of logical switch ports that no chassis binds because of C(requested-chassis): ovn-northd copies the option of
+#: a router's port to no Port_Binding (northd/northd.c, ovn_port_update_sbrec).
+NOT_BOUND = (VIRTUAL, ROUTER)
 #: Owner of the port by which a router reaches a provider network.
 ROUTER_GATEWAY = "network:router_gateway"
 

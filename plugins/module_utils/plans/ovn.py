@@ -26,6 +26,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent, ApiPort, HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
+    NOT_BOUND,
     NeutronBindings,
     OvnChassis,
     OvnFacts,
@@ -107,7 +108,8 @@ def renaming(
             f"chassis with the hostname {old}: {found}; Open vSwitch's system-id is {external.get('system-id')}. An "
             "override does not change that"
         )
-    if any(new in (entry.hostname, entry.name) for entry in read.chassis or []):
+    others = [entry for entry in read.chassis or [] if entry.uuid != mine[0].uuid]
+    if any(new in (entry.hostname, entry.name) for entry in others):
         raise PlanError(f"a chassis is called {new} already. An override does not change that")
     stored = needed(rows, "the port bindings in neutron's database (neutron_db_url)")
     return OvnRenaming(read, stored, mine[0], external, old, new, host.inventory_name, timeout)
@@ -120,8 +122,13 @@ def steps(about: OvnRenaming) -> t.List[Step]:
 
 def proof(about: OvnRenaming, agents: t.Sequence[ApiAgent], ports: t.Sequence[ApiPort]) -> t.List[Step]:
     """Return the steps that look at all of it again, once the host has its new name."""
+    without = _never_bound(about)
     bound = [
-        {"port": binding.logical_port, "uuid": binding.uuid, "asks": binding.option is not None}
+        {
+            "port": binding.logical_port,
+            "uuid": binding.uuid,
+            "asks": binding.option is not None and binding.logical_port not in without,
+        }
         for binding in about.facts.port_bindings or []
         if binding.chassis == about.chassis.uuid
     ]
@@ -172,7 +179,12 @@ def _ports_by_chassis(about: OvnRenaming) -> Step:
 
 
 def _is_bound(about: OvnRenaming, binding: OvnPortBinding) -> bool:
-    return binding.chassis == about.chassis.uuid and binding.requested == about.chassis.uuid
+    asked = binding.chassis == about.chassis.uuid and binding.requested == about.chassis.uuid
+    return asked and binding.logical_port not in _never_bound(about)
+
+
+def _never_bound(about: OvnRenaming) -> t.Set[str]:
+    return {port.name for port in about.facts.switch_ports or [] if port.type in NOT_BOUND}
 
 
 def _hostname(about: OvnRenaming) -> Step:

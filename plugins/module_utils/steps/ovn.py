@@ -24,6 +24,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
     standing,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnChassis
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import (
@@ -44,6 +45,7 @@ PASSES = 20
 TRIES = 3
 #: Seconds that a port may take until its chassis has it again.
 CLAIM = 10
+_AGAIN = "an owner's update may have cut a port off. Run the same command again"
 
 
 class PortWatch:
@@ -53,9 +55,11 @@ class PortWatch:
     chassis, the chassis releases the port within milliseconds.
     """
 
-    def __init__(self, ports: OvnDatabase, bindings: OvnDatabase, params: Params) -> None:
-        self._ports, self._bindings = ports, bindings
-        self._chassis, self._keep = params["chassis"], frozenset(params["keep"])
+    def __init__(
+        self, ports: OvnDatabase, bindings: OvnDatabase, params: Params, fresh: t.Callable[[], None] = lambda: None
+    ) -> None:
+        self._ports, self._bindings, self._fresh = ports, bindings, fresh
+        self._name, self._keep = str(params["chassis"]["name"]), _kept(params)
         self._moves: t.Dict[str, str] = {}
         self._changed, self._ended = threading.Event(), threading.Event()
         #: Held while ports are changed: what the operation itself is about to change is no owner's update.
@@ -66,7 +70,9 @@ class PortWatch:
         #: Ports that were corrected, how often, and the milliseconds that each was without a chassis.
         self.corrected: t.Dict[str, int] = {}
         self.outages: t.Dict[str, int] = {}
-        self._problem: t.Optional[OvnError] = None
+        #: How often the watch itself has changed something.
+        self.turns = 0
+        self._problem: t.Optional[Exception] = None
 
     def aim(self, moves: t.Mapping[str, str]) -> None:
         """Say which hosts are wrong from now on, and which is right instead of each."""
@@ -88,24 +94,40 @@ class PortWatch:
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
-    def stop(self) -> Checked:
-        """End it, once each port that was corrected is bound again; return what to tell. Raises :class:`OvnError`."""
+    def told(self) -> Checked:
+        """Return what to tell until now, once each port that was corrected is bound again. It is told once."""
         end = time.monotonic() + CLAIM
         while set(self._cut) & set(self.corrected) and time.monotonic() < end:
             time.sleep(0.01)
-        self.end()
-        if self._problem is not None:
-            raise self._problem
-        return Checked(tuple(self._finding(port) for port in sorted(self.corrected)))
+        with self.changing:
+            found = Checked(tuple(self._finding(port) for port in sorted(self.corrected)))
+            for port in self.corrected:
+                self.outages.pop(port, None)
+            self.corrected.clear()
+        return found
 
-    def end(self) -> None:
-        """End it at once."""
+    def stop(self) -> Checked:
+        """End it, and return what to tell. Raises StepError where it did not watch to its end: that proves nothing."""
+        died = self._thread is not None and not self._thread.is_alive()
+        # The last look is the caller's own: what failed a moment ago and works again is no problem.
+        self._look()
+        told = self.told()
+        hangs = self.end()
+        if died or hangs:
+            raise StepError(f"the watch over the ports {'ended by itself' if died else 'does not end'}: {_AGAIN}")
+        if self._problem is not None:
+            raise StepError(f"the watch over the ports failed: {_reason(self._problem)}: {_AGAIN}")
+        return told
+
+    def end(self) -> bool:
+        """End it at once; return whether it does not end."""
         self._ended.set()
         self._changed.set()
         if self._thread is not None:
             self._thread.join(self._ports.timeout + 1)
         self._ports.listen(None)
         self._bindings.listen(None)
+        return self._thread is not None and self._thread.is_alive()
 
     def _finding(self, port: str) -> t.Any:
         lost: t.Union[int, str] = self.outages.get(port, 0)
@@ -123,14 +145,14 @@ class PortWatch:
     # --- told by the connections' own threads: short, and without a transaction
 
     def _port(self, table: str, row: t.Any) -> None:
-        if table == northbound.PORTS and northbound.requested(row) in self._moves:
+        if table == northbound.PORTS and (northbound.requested(row) in self._moves or str(row.uuid) in self._keep):
             self._changed.set()
 
     def _binding(self, table: str, row: t.Any) -> None:
         if table != southbound.BINDINGS:
             return
         port = str(row.logical_port)
-        if southbound.bound_to(row) == self._chassis["uuid"]:
+        if southbound.bound_to(row) == self._name:
             since = self._cut.pop(port, None)
             if since is not None:
                 self.outages[port] = self.outages.get(port, 0) + max(1, int((time.monotonic() - since) * 1000))
@@ -141,12 +163,30 @@ class PortWatch:
         while not self._ended.is_set():
             self._changed.wait(0.2)
             self._changed.clear()
-            with self.changing:
-                try:
-                    self.note(northbound.point(self._ports, self._moves, self._keep, sync=False))
-                    self._problem = None
-                except OvnError as error:
-                    self._problem = error
+            self._look()
+
+    def _look(self) -> None:
+        with self.changing:
+            try:
+                # Another run may have taken over while this one was asleep.
+                self._fresh()
+                changed = northbound.point(self._ports, self._moves, self._keep, sync=False)
+                self._problem = None
+            except Exception as error:  # noqa: BLE001 (whatever it is, the watch goes on, and its end says so)
+                self._problem = error
+                return
+            self.turns += 1 if changed else 0
+            self.note(changed)
+
+
+def _kept(params: Params) -> t.Dict[str, str]:
+    """Return the ports that named the chassis before the rename, by uuid, each with that name."""
+    return {str(uuid): str(params["chassis"]["name"]) for uuid in params["keep"]}
+
+
+def _reason(error: Exception) -> str:
+    known = isinstance(error, (OvnError, StepError))
+    return str(error) if known else f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
 
 
 class OvnSession:
@@ -170,18 +210,27 @@ class OvnSession:
     def bindings(self, params: Params) -> OvnDatabase:
         """Return the southbound database, with the bindings of the host's chassis."""
         if self._southbound is None:
-            names = dict.fromkeys((params["old"], params["new"], params["chassis"]["name"]))
+            name = params["chassis"]["name"]
+            names = dict.fromkeys((params["old"], params["new"], name))
             access = OvnAccess.of(self.systems.options)
-            self._southbound = southbound.of_chassis(access, [params["chassis"]["uuid"]], list(names))
+            # The row may have been made again since the plan, and may be again: ports are selected by the names too.
+            with southbound.of_chassis(access) as database:
+                uuids = [entry.uuid for entry in southbound.read_chassis(database) if entry.name == name]
+            self._southbound = southbound.of_chassis(access, uuids, list(names))
             self._southbound.open()
         return self._southbound
 
     def watch(self, params: Params) -> PortWatch:
         """Return the watch over the ports of the host."""
         if self._watch is None:
-            self._watch = PortWatch(self.ports(params), self.bindings(params), params)
+            databases = self.ports(params), self.bindings(params)
+            self._watch = PortWatch(*databases, params, self.systems.fresh)
             self._watch.start()
         return self._watch
+
+    def watched(self) -> Checked:
+        """Return what the watch has to tell until now. It goes on."""
+        return self._watch.told() if self._watch is not None else Checked()
 
     def end_watch(self) -> Checked:
         """End it, and return what it has to tell."""
@@ -203,30 +252,47 @@ class OvnSession:
         hosts = dict.fromkeys((params["old"], params["new"], params["chassis"]["name"]))
         moves = {host: right for host in hosts if host != right}
         names: t.Dict[str, t.Optional[str]] = {}
+        carried_out: t.Optional[int] = None
         for _pass in range(PASSES):
-            self.systems.fresh()
             with watch.changing:
+                self.systems.fresh()
                 watch.aim(moves)
-                changed = northbound.point(self.ports(params), moves, frozenset(params["keep"]), labels)
-            watch.note(port for port, named in changed.items() if named is not None and named not in expected)
-            if not changed:
-                # What another hand changed may not have been carried out yet.
-                northbound.synchronise(self.ports(params))
-                return len(names)
+                changed = northbound.point(self.ports(params), moves, _kept(params), labels, sync=False)
+                turns = watch.turns
+                watch.note(port for port, named in changed.items() if named is not None and named not in expected)
             names.update(changed)
+            if not changed and carried_out == turns:
+                return len(names)
+            # What neutron writes while ovn-northd is waited for is seen by the next pass.
+            northbound.synchronise(self.ports(params))
+            carried_out = turns
         raise StepError(f"ports name another host again and again: {', '.join(sorted(names)[:5])}")
 
+    def now(self, params: Params) -> t.Optional[OvnChassis]:
+        """Return the chassis of the host as it is now, by its name; None: there is none at this moment."""
+        rows = southbound.read_chassis(self.bindings(params))
+        return next((row for row in rows if row.name == params["chassis"]["name"]), None)
+
     def hostname(self, params: Params) -> str:
-        """Return the hostname of the chassis now. Raises StepError where the chassis is another one, or gone."""
-        wanted = params["chassis"]
-        for chassis in southbound.read_chassis(self.bindings(params)):
-            if chassis.uuid == wanted["uuid"] and chassis.name == wanted["name"]:
-                return chassis.hostname
-        raise StepError(f"there is no chassis {wanted['name']} ({wanted['uuid']}) any more: it has registered again")
+        """Return the hostname of the chassis. A restart of ovn-controller deletes its row: it is waited for."""
+        found = self.bindings(params).wait(lambda: self.now(params), 2)
+        if found is None:
+            lacks = (
+                f"OVN has no chassis {params['chassis']['name']} at this moment. Start ovn-controller on the host, "
+                "then run the same command again"
+            )
+            self.systems.wait(lambda: lacks, params["timeout"], lambda: "seen" if self.now(params) else None)
+            found = self.now(params)
+            if found is None:
+                raise StepError(lacks)
+        return found.hostname
 
     def released(self, params: Params, ports: t.Sequence[str]) -> t.List[str]:
         """Return those ports whose requested chassis is not the host's, as ovn-northd resolves it."""
-        mine, wanted = params["chassis"]["uuid"], set(ports)
+        chassis, wanted = self.now(params), set(ports)
+        mine = chassis.uuid if chassis is not None else None
+        if mine is None:
+            return sorted(wanted)
         found = southbound.read_bindings(self.bindings(params))
         return sorted(entry.logical_port for entry in found if entry.logical_port in wanted and entry.requested != mine)
 
@@ -290,10 +356,23 @@ class PortsByChassis:
                 raise StepError(
                     f"the hostname of the chassis is {found}, not {params['old']}: the ports are left alone"
                 )
-            changed = self.session.point(params, params["old"], [params["chassis"]["name"]])
+            labels = {params["new"]: params["old"]}
+            changed = self.session.point(params, params["old"], [params["chassis"]["name"]], labels)
             told = self.session.end_watch()
+            self._nothing_left(params)
             self.session.close()
         return Done(f"{count(changed, 'port')} name {params['old']}", _told(self.session.systems, told))
+
+    def _nothing_left(self, params: Params) -> None:
+        """No port names the new host, and no label: neutron wrote its own name as long as its rows had it."""
+        new, kept = params["new"], _kept(params)
+        left = [
+            port.name
+            for port in northbound.read_ports(self.session.ports(params))
+            if new in (port.host_id, port.parent_hostname) or (port.requested == new and port.uuid not in kept)
+        ]
+        if left:
+            raise StepError(f"these ports still name {new}: {', '.join(left[:5])}. Run the same command again")
 
 
 class Hostname:
@@ -322,10 +401,11 @@ class Hostname:
             systems.host.call([{"op": what, **about}])
             if params["rbac"]:
                 # Its controller may not write it, and fails at everything until the row says what Open vSwitch says.
-                southbound.set_hostname(session.bindings(params), params["chassis"]["uuid"], before, after_)
+                southbound.set_hostname(session.bindings(params), params["chassis"]["name"], before, after_)
 
             def seen() -> t.Optional[str]:
-                return "seen" if session.hostname(params) == after_ else None
+                chassis = session.now(params)
+                return "seen" if chassis is not None and chassis.hostname == after_ else None
 
             told = f"chassis {params['chassis']['name']}: hostname {after_}"
             if session.bindings(params).wait(seen, 2) is None:
@@ -374,14 +454,17 @@ class PortsByHost:
         self.session = session
 
     def apply(self, params: Params, memory: Memory) -> Done:
-        """Change them; the watch ends here. Noted: ports that their owners updated in between."""
+        """Change them. Noted: ports that their owners updated in between.
+
+        The watch goes on until all of it is verified: what neutron had read before its rows changed, it may write now.
+        """
         new = params["new"]
         with self.session.working():
             found = self.session.hostname(params)
             if found != new:
                 raise StepError(f"the hostname of the chassis is {found}, not {new}: the ports are left alone")
             changed = self.session.point(params, new, [params["chassis"]["name"], new], {params["old"]: new})
-            told = self.session.end_watch()
+            told = self.session.watched()
         if told.findings:
             self.session.systems.remark(findings_text(told, self.session.systems.overrides))
         return Done(f"{count(changed, 'port')} name {new}", _told(self.session.systems, told))
@@ -403,9 +486,13 @@ class Verified:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Compare, and refuse on any blocker and on what was not read."""
         session, systems = self.session, self.session.systems
+        name, old, new = params["chassis"]["name"], params["old"], params["new"]
         with self.session.working():
+            hostname = session.hostname(params)
+            if hostname != new:
+                raise StepError(f"the hostname of the chassis is {hostname}, not {new}: the ports are left alone")
+            session.point(params, new, (), {old: new})
             number, _milliseconds = northbound.synchronise(session.ports(params))
-            name = params["chassis"]["name"]
 
             def seen() -> t.Optional[str]:
                 rows = southbound.read_chassis(session.bindings(params))
@@ -413,16 +500,17 @@ class Verified:
                 return "seen" if done and done[0] >= number else None
 
             # With RBAC, or with two chassis of one tunnel address, everything looks right and the controller is deaf.
-            systems.wait(lambda: f"ovn-controller of {params['new']} takes part again", params["timeout"], seen)
-            facts = reading.read_ovn(systems.options, [params["old"], params["new"], name])
+            systems.wait(lambda: f"ovn-controller of {new} takes part again", params["timeout"], seen)
+            told = session.end_watch()
+            facts = reading.read_ovn(systems.options, [old, new, name])
             session.close()
-        found = after.check(params, facts)
+        found = told + after.check(params, facts)
         if found.unchecked or standing(found.findings, []):
             raise StepError(f"OVN after the rename:\n{findings_text(found)}", checked=found)
         if found.findings:
             systems.remark(findings_text(found, systems.overrides))
-        told = f"chassis unchanged, {count(len(params['bindings']), 'port')} compared, ovn-controller takes part"
-        return Done(told, noted(found, systems.overrides))
+        text = f"chassis {name}, {count(len(params['bindings']), 'port')} compared, ovn-controller takes part"
+        return Done(text, noted(found, systems.overrides))
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""

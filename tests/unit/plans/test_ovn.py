@@ -117,6 +117,29 @@ def test_timeouts_are_those_of_the_run_that_resumes():
     assert RenameRequest("a", "b", "c").agent_timeout != 7
 
 
+def test_a_host_may_get_the_name_of_its_own_chassis():
+    some = ovn_fleet()
+    rows = some.cloud.bundle.databases.ovn.chassis
+    some = with_ovn(some, chassis=[dataclasses.replace(rows[0], name=some.new), *rows[1:]])
+    some = with_ids(some, **{"system-id": some.new})
+    assert named(some)["ovn_hostname"].params["chassis"]["name"] == some.new
+    other = dataclasses.replace(rows[1], name=some.new)
+    with pytest.raises(PlanError, match="is called renamed1 already"):
+        plan_of(with_ovn(ovn_fleet(), chassis=[rows[0], other]))
+
+
+def test_a_routers_port_is_changed_and_never_expected_to_be_bound():
+    """ovn-northd copies the option of such a port to no binding."""
+    some = ovn_fleet()
+    first = some.cloud.bundle.databases.ovn.switch_ports[0]
+    ports = [dataclasses.replace(first, type="router"), *some.cloud.bundle.databases.ovn.switch_ports[1:]]
+    steps = named(with_ovn(some, switch_ports=ports))
+    assert first.name in steps["ovn_ports_by_chassis"].params["ports"]
+    assert first.name not in steps["ovn_ports_by_chassis"].params["bound"]
+    (found,) = [row for row in steps["ovn_verified"].params["bindings"] if row["port"] == first.name]
+    assert found["asks"] is False
+
+
 # --- a model: every state that a kill can leave ------------------------------------------------------------------
 
 

@@ -41,9 +41,17 @@ def _reason(facts: OvnFacts) -> str:
 def _chassis(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
     wanted, new, old = params["chassis"], params["new"], params["old"]
     found = [entry for entry in facts.chassis or [] if entry.hostname == new]
-    if [(entry.uuid, entry.name) for entry in found] != [(wanted["uuid"], wanted["name"])]:
-        seen = [[entry.name, entry.uuid] for entry in found]
-        yield finding("SG318", Subject("host", new, host=new), {"chassis": seen, "expected": dict(wanted)}, _BACK)
+    if [entry.name for entry in found] != [wanted["name"]]:
+        evidence: t.Dict[str, t.Any] = {"chassis": [entry.name for entry in found], "expected": wanted["name"]}
+        yield finding("SG318", Subject("host", new, host=new), evidence, _BACK)
+    elif found[0].uuid != wanted["uuid"]:
+        # A clean stop of ovn-controller deletes the row. The chassis is the same one: the name says which.
+        evidence = {"chassis": wanted["name"], "row before": wanted["uuid"], "row now": found[0].uuid}
+        remedy = (
+            "Check the networks of the guests: ovn-controller was stopped during the rename, and the ports of the host "
+            "had no chassis until it started again."
+        )
+        yield finding("SG318", Subject("host", new, host=new), evidence, remedy, WARNING)
     left = [entry.name for entry in facts.chassis or [] if entry.hostname == old]
     if left:
         yield finding("SG322", Subject("host", old, host=old), {"chassis of the old hostname": left}, _BACK)
@@ -67,18 +75,23 @@ def _ports(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
 
 
 def _bindings(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
-    mine = params["chassis"]["uuid"]
+    # By the name: a row that was made again during the rename has another uuid.
+    names = {entry.uuid: entry.name for entry in facts.chassis or []}
+    mine = params["chassis"]["name"]
     now = {binding.uuid: binding for binding in facts.port_bindings or []}
+    if mine not in names.values():
+        return  # SG318
     for before in params["bindings"]:
         binding = now.get(before["uuid"])
         if binding is None:
             # Deleted by its owner, or asked for by another host since: the guests' own checks look at those.
             continue
         subject = Subject("port", before["port"], host=params["new"])
-        evidence = {"chassis": binding.chassis, "requested chassis": binding.requested, "up": binding.up}
-        if before["asks"] and binding.requested != mine:
+        bound, requested = names.get(binding.chassis or ""), names.get(binding.requested or "")
+        evidence = {"chassis": bound, "requested chassis": requested, "up": binding.up}
+        if before["asks"] and requested != mine:
             yield finding("SG322", subject, {**evidence, "expected": mine}, _BACK)
-        elif binding.chassis != mine or not binding.up:
+        elif bound != mine or not binding.up:
             # It still asks for this chassis, which claims it as soon as it is plugged.
             remedy = "Check the port's guest: its interface is not plugged on the host, for example since it stopped."
             yield finding("SG324", subject, evidence, remedy, WARNING)

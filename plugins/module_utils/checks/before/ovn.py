@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import ovn as hazards
@@ -20,6 +19,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import WARNING, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
+    NOT_BOUND,
     ROUTER_GATEWAY,
     VIRTUAL,
     NeutronBindings,
@@ -36,7 +36,8 @@ RECORD_HOSTNAME = "ovs-record-hostname.service"
 LEAVES_ALONE = (3, 2)
 #: Before this version ovs-ctl wrote the name at every start, without a unit.
 WITH_UNIT = (2, 15)
-_ROLES = re.compile(r":(\d+)(?::|$)")
+#: The port of a connection that names none.
+_OVSDB_PORT = "6640"
 TRUNK_OWNER = "trunk:subport"
 _READ = "Fix the cause shown, then run the same command again. The run needs both OVN databases and neutron's."
 _SETTLE = (
@@ -163,7 +164,9 @@ def _chassis(about: OvnHost, ovn: OvnFacts) -> Items:
 
 def _new_name(about: OvnHost, chassis: t.Sequence[OvnChassis]) -> Items:
     """SG318: a chassis may have the new name as its own name, too; a list of chassis is divided by commas."""
-    taken = [entry.name for entry in chassis if same_name(entry.name, about.new)]
+    # The host's own chassis may: the host gets back the name that its chassis was made with.
+    others = [entry for entry in chassis if about.chassis is None or entry.uuid != about.chassis.uuid]
+    taken = [entry.name for entry in others if same_name(entry.name, about.new)]
     if taken:
         evidence = {"chassis of this name": taken}
         yield finding("SG318", about.subject, evidence, "Choose another name: a chassis has this one as its name.")
@@ -247,7 +250,15 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
 
 
 def _ports_of(target: str) -> t.List[str]:
-    return _ROLES.findall(target)[-1:] if not target.startswith("unix:") else []
+    """Return the TCP port of a connection: PORT[:ADDRESS] where one listens, ADDRESS[:PORT] where one connects."""
+    scheme, _colon, rest = target.partition(":")
+    if scheme in ("pssl", "ptcp"):
+        port = rest.partition(":")[0]
+    elif scheme in ("ssl", "tcp"):
+        port = rest.rpartition("]")[2].rpartition(":")[2] if rest.startswith("[") else rest.partition(":")[2]
+    else:
+        return []
+    return [port or _OVSDB_PORT]
 
 
 # --- ports ------------------------------------------------------------------------------------------------------
@@ -261,7 +272,7 @@ def _unsettled(about: OvnHost, ovn: OvnFacts) -> Items:
             yield _port(about, port.name, {"requested-chassis": port.requested})
         elif port.activation_strategy is not None and about.old in (port.host_id, *words):
             yield _port(about, port.name, {"activation-strategy": port.activation_strategy})
-        elif about.new in words:
+        elif about.new in words and (about.chassis is None or about.new != about.chassis.name):
             yield _port(about, port.name, {"requested-chassis": port.requested, "new name": about.new})
     rows = about.rows.bindings if about.rows else []
     for row in rows:
@@ -275,7 +286,7 @@ def _unsettled(about: OvnHost, ovn: OvnFacts) -> Items:
         if mine is not None and binding.additional and mine.uuid in (binding.chassis, binding.requested):
             yield _port(about, binding.logical_port, {"additional chassis": binding.additional})
     for port in ovn.switch_ports or []:
-        if mine is not None and port.requested == about.old and port.type != VIRTUAL:
+        if mine is not None and port.requested == about.old and port.type not in NOT_BOUND:
             yield from _bound(about, mine, port, bindings.get(port.name))
 
 

@@ -110,9 +110,17 @@ class OvnDatabase:
         self._listeners[:] = [listener] if listener else []
 
     def rows(self, table: str, make: t.Callable[[t.Any], _T]) -> t.List[_T]:
-        """Return what a function makes of each row of the replica, as of one moment."""
-        with self._connection.lock:
+        """Return what a function makes of each row of the replica, as of one moment. Raises :class:`OvnError`.
+
+        The connection's own thread holds the lock while it works: one that hangs must not hang the run.
+        """
+        lock = self._connection.lock
+        if not lock.acquire(timeout=self.timeout):
+            raise OvnError(f"{self.schema} at {self.remote}: the connection is busy for more than {self.timeout} s")
+        try:
             return [make(row) for row in list(self.idl.tables[table].rows.values())]
+        finally:
+            lock.release()
 
     def change(self, what: t.Callable[[t.Any, t.Any], _T]) -> _T:
         """Carry out one transaction, again with newer rows where one that it verified has changed meanwhile.

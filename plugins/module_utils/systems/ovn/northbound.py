@@ -78,7 +78,7 @@ def _port(row: t.Any) -> OvnSwitchPort:
 def point(
     database: OvnDatabase,
     moves: t.Mapping[str, str],
-    keep: t.Container[str] = (),
+    keep: t.Optional[t.Mapping[str, str]] = None,
     labels: t.Optional[t.Mapping[str, str]] = None,
     sync: bool = True,
 ) -> t.Dict[str, t.Optional[str]]:
@@ -86,15 +86,16 @@ def point(
 
     Returns what each port that was changed named before; None: only its labels were changed.
 
-    ``keep``: uuids of ports that are left alone; ``labels``: the same for neutron's labels, of every port. Up to
-    :data:`BATCH` ports are changed by one transaction, which fails where a row is no longer as it was read, and is then
-    tried again with the newer row. ``sync``: and wait until ovn-northd has carried it out. Raises :class:`OvnError`.
+    ``keep``: uuids of ports that name a chassis of their own, with its name: they name that, whatever of ``moves`` they
+    name. ``labels``: the same as ``moves`` for neutron's labels, of every port. ``sync``: and wait until ovn-northd has
+    carried it out. Up to :data:`BATCH` ports are changed by one transaction, which fails where a row is no longer as it
+    was read, and is then tried again with the newer row. Raises :class:`OvnError`.
     """
     moves = {before: after for before, after in moves.items() if before != after}
     found: t.Dict[str, t.Optional[str]] = {}
     while True:
         changed, number = database.change(
-            lambda idl, _txn: _point_some(idl, moves, keep, labels or {}, sync),
+            lambda idl, _txn: _point_some(idl, moves, keep or {}, labels or {}, sync),
         )
         if not changed:
             return found
@@ -104,12 +105,12 @@ def point(
 
 
 def _point_some(
-    idl: t.Any, moves: t.Mapping[str, str], keep: t.Container[str], labels: t.Mapping[str, str], sync: bool
+    idl: t.Any, moves: t.Mapping[str, str], keep: t.Mapping[str, str], labels: t.Mapping[str, str], sync: bool
 ) -> t.Tuple[t.Dict[str, t.Optional[str]], t.Optional[int]]:
     changed: t.Dict[str, t.Optional[str]] = {}
     for row in list(idl.tables[PORTS].rows.values()):
         named = requested(row)
-        wanted = None if str(row.uuid) in keep else moves.get(named or "")
+        wanted = _wanted(named, moves, keep.get(str(row.uuid)))
         relabelled = [(key, labels[row.external_ids[key]]) for key in _labelled(row, labels)]
         if wanted is not None:
             row.verify("options")
@@ -122,6 +123,13 @@ def _point_some(
         if len(changed) == BATCH:
             break
     return changed, _bump(idl) if changed and sync else None
+
+
+def _wanted(named: t.Optional[str], moves: t.Mapping[str, str], kept: t.Optional[str]) -> t.Optional[str]:
+    """Return what a port must name instead; None: it is right, or names something else altogether."""
+    if kept is None:
+        return moves.get(named or "")
+    return kept if named != kept and named in {*moves, *moves.values()} else None
 
 
 def _labelled(row: t.Any, labels: t.Mapping[str, str]) -> t.List[str]:

@@ -93,8 +93,8 @@ def read_bindings(database: OvnDatabase) -> t.List[OvnPortBinding]:
 
 
 def bound_to(row: t.Any) -> t.Optional[str]:
-    """Return the uuid of the chassis that has bound a port, by its row, where the port is up."""
-    return _only(row.chassis) if row.up and row.up[0] else None
+    """Return the name of the chassis that has bound a port, by its row, where the port is up."""
+    return str(row.chassis[0].name) if row.chassis and row.up and row.up[0] else None
 
 
 def _only(chassis: t.Sequence[t.Any]) -> t.Optional[str]:
@@ -107,14 +107,14 @@ def read_connections(database: OvnDatabase) -> t.List[OvnConnection]:
     return [OvnConnection(target, role) for target, role in sorted(rows)]
 
 
-def set_hostname(database: OvnDatabase, uuid: str, before: str, after: str) -> None:
+def set_hostname(database: OvnDatabase, name: str, before: str, after: str) -> None:
     """Write the hostname of a chassis, as an administrator: with RBAC its own controller may not.
 
     Raises :class:`Conflict` where it is neither of the two, or gone; :class:`OvnError`.
     """
 
     def what(idl: t.Any, _txn: t.Any) -> t.Optional[str]:
-        rows = [row for row in idl.tables["Chassis"].rows.values() if str(row.uuid) == uuid]
+        rows = [row for row in idl.tables["Chassis"].rows.values() if str(row.name) == name]
         found = str(rows[0].hostname) if rows else None
         if found == before:
             rows[0].verify("hostname")
@@ -123,4 +123,4 @@ def set_hostname(database: OvnDatabase, uuid: str, before: str, after: str) -> N
 
     found = database.change(what)
     if found not in (before, after):
-        raise Conflict(f"chassis {uuid}: the hostname is {found!r}, expected {before!r}")
+        raise Conflict(f"chassis {name}: the hostname is {found!r}, expected {before!r}")

@@ -39,7 +39,16 @@ def test_a_rename_that_is_whole_has_nothing_to_tell():
 PORT = uid("port", 1, 1)
 WRONG = {
     "no chassis": ("SG318", "blocker", {"chassis": []}),
-    "another chassis": ("SG318", "blocker", {"chassis": [dataclasses.replace(chassis(1, NEW), uuid="another")]}),
+    "another chassis": ("SG318", "blocker", {"chassis": [dataclasses.replace(chassis(1, NEW), name="another")]}),
+    "the chassis registered again": (
+        "SG318",
+        "warning",
+        {
+            "chassis": [dataclasses.replace(chassis(1, NEW), uuid="another")],
+            "port_bindings": [binding(PORT, chassis="another", requested="another")],
+        },
+    ),
+    "another row's port": ("SG322", "blocker", {"port_bindings": [binding(PORT, requested=uid("chassis", 2))]}),
     "the old one, too": ("SG322", "blocker", {"chassis": [chassis(1, NEW), chassis(9, "compute1")]}),
     "a port names the old host": ("SG322", "blocker", {"switch_ports": [switch_port(PORT, "compute1")]}),
     "a label": ("SG322", "blocker", {"switch_ports": [switch_port(PORT, NEW, host_id="compute1")]}),

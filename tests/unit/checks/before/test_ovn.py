@@ -201,6 +201,20 @@ def ovs_ctl_writes_it_at_every_start(some):
 
 
 @refused("SG325")
+def the_run_has_the_role_by_an_address_of_version_6(some):
+    return with_ovn(
+        some,
+        connections=[OvnConnection("pssl:6642:[fd00::1]", "ovn-controller")],
+        southbound="ssl:[fd00::1:2]:6642,ssl:[fd00::1:3]:16642",
+    )
+
+
+@refused("SG325")
+def the_run_has_the_role_and_the_listener_has_an_address(some):
+    return with_ovn(some, connections=[OvnConnection("ptcp:6642:192.0.2.100", "ovn-controller")])
+
+
+@refused("SG325")
 def the_run_has_the_role_of_a_chassis(some):
     return with_ovn(some, connections=[OvnConnection("pssl:6642", "ovn-controller")])
 
@@ -330,6 +344,32 @@ def gateway(some):
     return dataclasses.replace(some, cloud=some.cloud.add("ports", port))
 
 
+def gateway_with_request(some):
+    """A gateway chassis: neutron writes the option to the router's port, and ovn-northd copies it to no binding."""
+    some = gateway(some)
+    port = builders.port(1, 7, some.old).id
+    rows = [
+        dataclasses.replace(row, type="router", requested=some.old) if row.name == port else row
+        for row in ports_of(some)
+    ]
+    patch = binding(port, type="patch", chassis=None, requested=None, option=None, up=False)
+    return with_ovn(some, switch_ports=rows, port_bindings=[*ovn_of(some).port_bindings, patch])
+
+
+def without_its_binding(some):
+    """The same, as it is read: bindings are selected by the chassis and by the option, and this one has neither."""
+    some = gateway_with_request(some)
+    return with_ovn(some, port_bindings=[row for row in ovn_of(some).port_bindings if row.type != "patch"])
+
+
+def back_to_the_system_id(some):
+    """The host gets the name that its chassis has."""
+    rows = [
+        dataclasses.replace(row, name=some.new) if row.hostname == some.old else row for row in ovn_of(some).chassis
+    ]
+    return with_ids(with_ovn(some, chassis=rows), **{"system-id": some.new})
+
+
 def stopped(some):
     cloud = some.cloud.change("domains", {"uuid": builders.guest(1, 1)}, state="shut off", pid=None)
     cloud = cloud.change("ports", {"id": PORT}, status="DOWN")
@@ -352,6 +392,17 @@ def recorded(some, unit, name=None):
 
 ALLOWED = {
     "a gateway's port asks for no chassis": gateway,
+    "a gateway's port asks for the chassis": gateway_with_request,
+    "a gateway's port has no binding of the chassis": without_its_binding,
+    "the new name is that of its own chassis": back_to_the_system_id,
+    "a role on a port with an address of version 6": lambda some: with_ovn(
+        some,
+        connections=[OvnConnection("pssl:16642:[fd00::6642]", "ovn-controller"), OvnConnection("ptcp:6642:[::]", "")],
+        southbound="tcp:[fd00::16642]:6642",
+    ),
+    "another listener's role, and the run by a port that is not named": lambda some: with_ovn(
+        some, connections=[OvnConnection("pssl:6642", "ovn-controller")], southbound="tcp:ovn.example"
+    ),
     "the port of a stopped guest is not bound": stopped,
     "a virtual port floats": virtual,
     "a key of the system-id's own": lambda some: with_ids(
