@@ -47,7 +47,7 @@ def host_items(index: Index, facts: HostFacts) -> Items:
             yield Unchecked(code, facts.inventory_name, f"the deployment of the host: {reason}")
         return
     yield from stale_names(facts)
-    yield from guests_in_containers(facts)
+    yield from guests_in_containers(index, facts)
     yield from restart_pending(facts)
     yield from immutable(index, facts)
 
@@ -94,10 +94,11 @@ def _severity(facts: HostFacts, entry: ServiceProcess) -> str:
     return WARNING
 
 
-def guests_in_containers(facts: HostFacts) -> Items:
-    """SG127: a guest that ends with a container."""
+def guests_in_containers(index: Index, facts: HostFacts) -> Items:
+    """SG127: a guest that ends with a container; a warning for a QEMU that is no guest of Nova's on this host."""
     names = {domain.uuid: domain.nova_name or domain.name for domain in facts.domains or []}
     host = conf_host(facts) or facts.inventory_name
+    own = _own_guests(index, facts)
     for guest in facts.deployment.guests if facts.deployment else ():
         if guest.engine is not None:
             evidence = {
@@ -111,7 +112,28 @@ def guests_in_containers(facts: HostFacts) -> Items:
                 "to another host first. Give the container the control groups of the host (--cgroupns host and "
                 "/sys/fs/cgroup): libvirt then creates a group of its own for each guest."
             )
-            yield finding("SG127", Subject("domain", guest.uuid, names.get(guest.uuid), host), evidence, remedy)
+            subject = Subject("domain", guest.uuid, names.get(guest.uuid), host)
+            if own is None or uuid_key(guest.uuid) in own:
+                yield finding("SG127", subject, evidence, remedy)
+            else:
+                evidence["guest"] = "no domain of the host's libvirt, and no instance of the host"
+                remedy = (
+                    "Find out whose this QEMU is: it ends with its container. Nova and the libvirt of this host do not "
+                    "know it."
+                )
+                yield finding("SG127", subject, evidence, remedy, WARNING)
+
+
+def _own_guests(index: Index, facts: HostFacts) -> t.Optional[t.Set[str]]:
+    """Return the keys of the uuids of libvirt's domains and of the cells' instances; None: one of the two is unread."""
+    host = conf_host(facts)
+    cells = index.cells
+    if facts.domains is None or host is None or not cells or not index.in_scope(host):
+        return None
+    if any(cell.instances is None for cell in cells):
+        return None
+    found = {uuid_key(domain.uuid) for domain in facts.domains}
+    return found | {uuid_key(row.uuid) for _cell, row in index.instances_by_host.get(host, [])}
 
 
 def restart_pending(facts: HostFacts) -> Items:

@@ -137,9 +137,39 @@ def test_the_forecast_starts_nova_compute_with_the_name_in_its_container():
 # --- SG127 --------------------------------------------------------------------------------------------------------
 
 
-def in_container(engine="podman"):
+STRANGE = "99999999-0000-4000-8000-000000000000"
+
+
+def in_container(engine="podman", uuid=None):
     group = f"/machine.slice/libpod-{'5' * 64}.scope/container"
-    return [GuestProcess(guest(1, 1), 960, group, engine, "5" * 64 if engine else None)]
+    return [GuestProcess(uuid or guest(1, 1), 960, group, engine, "5" * 64 if engine else None)]
+
+
+def severity_of(cloud):
+    (item,) = found(cloud, "SG127")
+    return item.severity
+
+
+def test_a_qemu_that_neither_libvirt_nor_nova_knows_is_a_warning():
+    """A trial in a container of its own is nobody's guest, and would refuse the rename for good."""
+    cloud = deployed(kolla(), guests=in_container(uuid=STRANGE))
+    assert severity_of(cloud) == findings.WARNING
+    some = fleet()
+    renamed = some.cloud.host(
+        deployment=dataclasses.replace(kolla(None), guests=in_container(uuid=STRANGE)), units=KOLLA_UNITS
+    )
+    assert "SG127" not in refusals(renamed, some.request)
+
+
+def test_a_guest_of_either_libvirt_or_nova_is_absolute_and_so_is_any_where_one_was_not_read():
+    strange = deployed(kolla(), guests=in_container(uuid=STRANGE))
+    assert severity_of(strange.host(domains=None)) == findings.BLOCKER
+    assert severity_of(strange.cell(instances=None)) == findings.BLOCKER
+    assert severity_of(strange.databases(cells=None)) == findings.BLOCKER
+    mine = deployed(kolla(), guests=in_container())
+    assert severity_of(mine.host(domains=[])) == findings.BLOCKER, "an instance of the host"
+    assert severity_of(mine.change("instances", host="compute2")) == findings.BLOCKER, "a domain of the host"
+    assert severity_of(mine.change("instances", host="compute2").host(domains=[])) == findings.WARNING
 
 
 def test_a_guest_in_libvirts_container_is_told_and_no_override_passes_it():
