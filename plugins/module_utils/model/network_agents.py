@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiAgent, HostFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
 
 #: Agents that wire ports on a compute host: renamed with it.
 L2_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "NIC Switch agent", "Macvtap agent")
@@ -20,3 +21,22 @@ OVN_AGENTS = ("OVN Controller agent", "OVN Controller Gateway agent", "OVN Metad
 def has_ovn(agents: t.Iterable[ApiAgent]) -> bool:
     """Whether the ports of the host with these agents are OVN's."""
     return any(agent.agent_type in OVN_AGENTS for agent in agents)
+
+
+def signs_of_ovn(host: str, facts: t.Optional[HostFacts], ovn: t.Optional[OvnFacts]) -> t.List[str]:
+    """Return what says that the ports of this host are OVN's, apart from its agents.
+
+    Neutron makes up OVN's agents from what it has seen of the southbound database: the list is empty where its workers
+    see no events, and it has another name where the chassis has.
+    """
+    external = (facts.ovs_external_ids if facts is not None else None) or {}
+    own = external.get("system-id")
+    found = sorted(
+        f"external_ids:{key} of Open vSwitch"
+        for key in external
+        if key.startswith("ovn-remote") or (own is not None and key.startswith("ovn-encap-"))
+    )
+    for entry in (ovn.chassis if ovn is not None else None) or []:
+        if host.casefold() in (entry.name.casefold(), entry.hostname.casefold()) or entry.name == own:
+            found.append(f"chassis {entry.name} with the hostname {entry.hostname}")
+    return found

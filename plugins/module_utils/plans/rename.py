@@ -52,7 +52,12 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     Unit,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, has_ovn
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
+    L2_AGENTS,
+    OVN_AGENTS,
+    has_ovn,
+    signs_of_ovn,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
     CONTROLLER,
     HOST,
@@ -468,9 +473,19 @@ def _agents_can_follow(context: PlanContext) -> None:
     agents = _own_agents(context)
     if _has_ovn(context):
         _ovn(context)
-        if _l2_agents(context):
-            raise PlanError("a host with OVN and another L2 agent: use rename_strategy=drain")
+        strange = sorted({agent.agent_type for agent in agents if agent.agent_type not in OVN_AGENTS})
+        if strange:
+            raise PlanError(
+                f"a host with OVN and other agents ({', '.join(strange)}): use rename_strategy=drain. An override of "
+                "SG305 or SG327 does not change that"
+            )
         return
+    signs = signs_of_ovn(context.before.host, context.host, context.databases.ovn)
+    if signs and context.before.host != context.after.host:
+        raise PlanError(
+            f"the ports of {context.before.host} are OVN's ({', '.join(signs)}), and neutron shows no OVN agent of "
+            "that name. An override of SG317 does not change that: the host's name would change before its ports"
+        )
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return
     neutron = needed(context.databases.neutron, "neutron's database")

@@ -89,6 +89,16 @@ def test_a_port_that_names_the_chassis_already_is_left_alone():
         assert named(some)[name].params["keep"] == [other.uuid]
 
 
+def beside(some, *agent):
+    """An agent of another type on the host; overridden, it reaches the plan."""
+    return dataclasses.replace(some, cloud=some.cloud.add("agents", builders.agent(1, some.old, *agent)))
+
+
+def without_agents(some):
+    """The API shows no agent of the host: its workers see no event of OVN."""
+    return dataclasses.replace(some, cloud=some.cloud.cloud(agents=[]))
+
+
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
@@ -102,7 +112,10 @@ def test_a_port_that_names_the_chassis_already_is_left_alone():
             lambda some: dataclasses.replace(some, cloud=some.cloud.neutron_db(bindings=None)),
             "port bindings in neutron",
         ),
-        (lambda some: dataclasses.replace(some, cloud=some.cloud.add("agents", builders.agent(1, some.old))), "drain"),
+        (lambda some: beside(some, "Open vSwitch agent", "neutron-openvswitch-agent"), "Open vSwitch agent.*drain"),
+        (lambda some: beside(some, "DHCP agent", "neutron-dhcp-agent"), "DHCP agent.*drain"),
+        (without_agents, "neutron shows no OVN agent"),
+        (lambda some: with_ids(with_ovn(without_agents(some), chassis=[]), **{"ovn-remote": None}), "ovn-encap-ip"),
     ],
 )
 def test_what_was_not_read_cannot_be_planned_whatever_was_overridden(spoil, why):

@@ -69,6 +69,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agen
     L2_AGENTS,
     OVN_AGENTS,
     has_ovn,
+    signs_of_ovn,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import ROUTER_GATEWAY
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
@@ -649,6 +650,8 @@ def _network(case: Case) -> Items:
 
 def _ovn(case: Case) -> Items:
     """SG317 to SG327: a host whose ports are OVN's. SG327: one that has an L2 agent of its own beside it."""
+    if not has_ovn(case.agents):
+        yield from _ovn_without_agents(case)
     if not has_ovn(case.agents) or case.host is None or case.bundle.databases is None:
         return  # SG114, SG709
     for agent in case.agents:
@@ -667,6 +670,22 @@ def _ovn(case: Case) -> Items:
         has_neutron_db=case.request.has_neutron_db,
     )
     yield from ovn.check(about)
+
+
+def _ovn_without_agents(case: Case) -> Items:
+    """SG317: the agents do not say whose the ports are, and something else does: the wrong order would cut them off."""
+    databases = case.bundle.databases
+    signs = signs_of_ovn(case.old, case.host, databases.ovn if databases is not None else None)
+    if signs:
+        subject = Subject("host", f"{case.request.inventory_name}:agents", "agents", case.old)
+        agents = sorted({agent.agent_type for agent in case.agents})
+        evidence = {"part": "agents", "OVN": signs, f"agents of {case.old}": agents}
+        remedy = (
+            "Compare openstack network agent list with ovn-sbctl list Chassis: neutron must show an OVN agent of "
+            "Nova's name of the host. If the host has no OVN, remove what is left of it from Open vSwitch's external_ids and "
+            "from the southbound database. Then run the same command again."
+        )
+        yield finding("SG317", subject, evidence, remedy)
 
 
 def agent_item(agent: ApiAgent, why: str, remedy: str, severity: t.Optional[str] = None) -> Item:

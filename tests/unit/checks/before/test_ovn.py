@@ -127,6 +127,37 @@ def no_open_vswitch(some):
     return with_host(some, ovs_external_ids=None, unread=[Unread("ovs_external_ids", "ovs-vsctl: no answer")])
 
 
+def without_agents(some, **ids):
+    """Neutron's workers have seen nothing of the southbound database. None: the key is not there."""
+    cloud = some.cloud.cloud(agents=[row for row in some.cloud.rows("agents") if row.host != some.old])
+    return with_ids(dataclasses.replace(some, cloud=cloud), **ids)
+
+
+NO_REMOTE = {"ovn-remote": None}
+NO_KEYS = {**NO_REMOTE, "ovn-encap-ip": None, "system-id": None}
+
+
+@refused("SG317")
+def no_agent_and_a_remote(some):
+    return no_connection(without_agents(some))
+
+
+@refused("SG317")
+def no_agent_and_a_tunnel_address(some):
+    return no_connection(without_agents(some, **NO_REMOTE))
+
+
+@refused("SG317")
+def no_agent_and_a_chassis(some):
+    return without_agents(some, **NO_KEYS)
+
+
+@refused("SG317")
+def no_agent_and_a_chassis_of_another_hostname(some):
+    some = the_chassis_has_a_full_name(some)
+    return without_agents(some, **{**NO_KEYS, "system-id": uid("system", 1)})
+
+
 @refused("SG317")
 def without_neutrons_database(some):
     return dataclasses.replace(some, request=dataclasses.replace(some.request, has_neutron_db=False))
@@ -391,6 +422,7 @@ def recorded(some, unit, name=None):
 
 
 ALLOWED = {
+    "no agent and no sign of OVN": lambda some: no_connection(without_agents(some, **NO_KEYS)),
     "a gateway's port asks for no chassis": gateway,
     "a gateway's port asks for the chassis": gateway_with_request,
     "a gateway's port has no binding of the chassis": without_its_binding,
