@@ -114,7 +114,7 @@ class PortWatch:
         told = self.told()
         hangs = self.end()
         if died or hangs:
-            raise StepError(f"the watch over the ports {'ended by itself' if died else 'does not end'}: {_AGAIN}")
+            raise StepError(f"the watch over the ports {'died' if died else 'does not end'}: {_AGAIN}")
         if self._problem is not None:
             raise StepError(f"the watch over the ports failed: {_reason(self._problem)}: {_AGAIN}")
         return told
