@@ -682,8 +682,8 @@ def _ovn_without_agents(case: Case) -> Items:
         evidence = {"part": "agents", "OVN": signs, f"agents of {case.old}": agents}
         remedy = (
             "Compare openstack network agent list with ovn-sbctl list Chassis: neutron must show an OVN agent of "
-            "Nova's name of the host. If the host has no OVN, remove what is left of it from Open vSwitch's external_ids "
-            "and from the southbound database. Then run the same command again."
+            "Nova's name of the host. If the host has no OVN, remove what is left of it from Open vSwitch's "
+            "external_ids and from the southbound database. Then run the same command again."
         )
         yield finding("SG317", subject, evidence, remedy)
 
