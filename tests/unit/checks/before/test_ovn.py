@@ -235,9 +235,14 @@ def ovs_ctl_writes_it_at_every_start(some):
 def the_run_has_the_role_by_an_address_of_version_6(some):
     return with_ovn(
         some,
-        connections=[OvnConnection("pssl:6642:[fd00::1]", "ovn-controller")],
+        connections=[OvnConnection("pssl:6642:[fd00:1:2::3]", "ovn-controller")],
         southbound="ssl:[fd00::1:2]:6642,ssl:[fd00::1:3]:16642",
     )
+
+
+@refused("SG325")
+def the_run_has_the_role_of_a_port_that_is_not_named(some):
+    return with_ovn(some, connections=[OvnConnection("ptcp:", "ovn-controller")], southbound="tcp:ovn.example:6640")
 
 
 @refused("SG325")
