@@ -60,6 +60,7 @@ def ports_of(lab, servers):
 def test_no_port_is_released_and_no_packet_lost_while_a_host_is_renamed(
     lab, chassis, probe, servers, books, undisturbed, old, new
 ):
+    quiet(chassis)
     before, identity = state.guests(lab), state.identity(lab, old)
     asked, bindings = chassis.requesting(old), chassis.bindings()
     assert set(probe.ports) <= set(asked)
@@ -82,6 +83,18 @@ def test_no_port_is_released_and_no_packet_lost_while_a_host_is_renamed(
     assert state.written(lab, old) == []
     if new == NEW:
         works_under_its_name(lab, chassis, servers, new)
+
+
+def quiet(chassis):
+    """Wait until nothing is left to do of what was done before: a port that has left a host leaves its flows a while."""
+
+    def seen():
+        with chassis.watched() as changes:
+            time.sleep(5)
+        return changes.number_of_flows == 0 and changes.bindings == []
+
+    chassis.sync()
+    waiting.until("flows that stay", seen, 90)
 
 
 def works_under_its_name(lab, chassis, servers, host):

@@ -74,6 +74,16 @@ def test_any_failure_of_the_watch_is_told_at_its_end_and_one_that_is_over_is_non
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_port_that_its_owner_updated_is_reported(watching):
+    """SG326, with how often it was corrected."""
+    found = [{"port1": "old"}]
+    watch = watching(lambda: found.pop() if found else {})
+    until(lambda: watch.corrected)
+    (told,) = watch.stop().findings
+    assert (told.code, told.object.id, told.severity) == ("SG326", "port1", "warning")
+    assert told.evidence["corrected"] == 1
+
+
 def test_a_watch_that_died_is_told(watching):
     dying = [True]
 

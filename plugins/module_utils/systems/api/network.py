@@ -10,11 +10,13 @@ A change is guarded by what was read, and read back.
 from __future__ import annotations
 
 import dataclasses
+import time
 import typing as t
 from concurrent import futures
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, server_state
 from ansible_collections.stackguard.nova.plugins.module_utils.model.errors import ApiError, Conflict
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import OVN_AGENTS
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import http
 
 Item = t.Mapping[str, t.Any]
@@ -37,13 +39,31 @@ PARALLEL_PORTS = 8
 PORTS_BETWEEN = 32
 #: How often a port may change under our hands before that is an error: agents and Nova write to it as well.
 REVISION_TRIES = 5
+#: Seconds within which OVN's agents answer a ping, and between two looks: the metadata agent waits up to 10 at random.
+PING_ANSWER = 15.0
+PING_PAUSE = 1.0
 #: vif types that mean: no traffic.
 FAILED_BINDINGS = ("binding_failed", "unbound", None)
 Between = t.Callable[[], None]
 
 
 def list_agents(connection: t.Any, host: t.Optional[str] = None) -> t.List[facts.ApiAgent]:
-    """Return all network agents, or those of one host."""
+    """Return all network agents, or those of one host.
+
+    With OVN a list of agents pings them, and after a quiet time the first list shows living agents as dead: they have
+    not answered that ping yet (neutron, ml2/drivers/ovn: ping_all_chassis, NeutronAgent.alive). So it is asked again
+    until all of them are alive or had the time to answer.
+    """
+    end = time.monotonic() + PING_ANSWER
+    while True:
+        found = _agents_now(connection, host)
+        silent = [agent for agent in found if agent.agent_type in OVN_AGENTS and not agent.alive]
+        if not silent or time.monotonic() >= end:
+            return found
+        time.sleep(PING_PAUSE)
+
+
+def _agents_now(connection: t.Any, host: t.Optional[str]) -> t.List[facts.ApiAgent]:
     params = {"host": host} if host else {}
     items = http.pages(connection, http.NETWORK, "/agents", "agents", None, params)
     return [

@@ -47,6 +47,36 @@ def test_ports() -> None:
         network.rebind_port(player, ports[0]["id"], "compute2", "cn8")
 
 
+AGENT = {"id": "a", "agent_type": "OVN Metadata agent", "binary": "b", "host": "compute1", "admin_state_up": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "answers", "alive", "looks"),
+    [
+        ("OVN Metadata agent", [False, False, True], True, 3),
+        ("OVN Controller agent", [True], True, 1),
+        ("OVN Controller agent", [False] * 99, False, 4),
+        ("Open vSwitch agent", [False], False, 1),
+    ],
+)
+def test_an_agent_of_ovn_has_the_time_to_answer_the_ping_of_the_list(monkeypatch, kind, answers, alive, looks) -> None:
+    """A first list after a quiet time calls living agents dead: a preflight would refuse a healthy host."""
+    asked: list[bool] = []
+    clock = [0.0]
+
+    def pages(*_arguments):
+        asked.append(answers[len(asked)])
+        return [{**AGENT, "agent_type": kind, "alive": asked[-1]}]
+
+    monkeypatch.setattr(network.http, "pages", pages)
+    monkeypatch.setattr(network.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(
+        network.time, "sleep", lambda _seconds: clock.__setitem__(0, clock[0] + network.PING_ANSWER / 3)
+    )
+    assert [agent.alive for agent in network.list_agents(None, "compute1")] == [alive]
+    assert len(asked) == looks
+
+
 def test_a_name_without_a_live_agent_shows_on_the_first_port() -> None:
     player = Player("ports_wrong")
     (first,) = recorded_ports("ports_wrong")
