@@ -89,6 +89,7 @@ ANYTHING = Shape()
 TEXT = Scalar(frozenset({STRING}))
 COUNT = Scalar(frozenset({NUMBER}))
 FLAG = Scalar(frozenset({BOOLEAN}))
+_NONE: t.Any = type(None)
 _SCALARS: t.Mapping[t.Any, Scalar] = {str: TEXT, int: COUNT, float: COUNT, bool: FLAG}
 
 
@@ -100,7 +101,7 @@ def shape_of(hint: t.Any, what: str) -> Shape:
         hints = t.get_type_hints(hint)
         names = [field.name for field in dataclasses.fields(t.cast(t.Any, hint))]
         return Fields(what, {name: shape_of(hints[name], name) for name in names})
-    origin, arguments = t.get_origin(hint), [entry for entry in t.get_args(hint) if entry is not type(None)]
+    origin, arguments = t.get_origin(hint), [entry for entry in t.get_args(hint) if entry is not _NONE]
     if origin is t.Union and len(arguments) == 1:
         return shape_of(arguments[0], what)
     if isinstance(origin, type) and issubclass(origin, collections.abc.Mapping) and len(arguments) == 2:
