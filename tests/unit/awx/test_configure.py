@@ -207,5 +207,5 @@ def test_overrides_of_the_template_that_would_silence_the_surveys_are_refused(co
 def test_what_is_missing_is_said(configure):
     code, told = configure("http://127.0.0.1:1", nova_awx_state_host="", nova_awx_credentials={"ssh": "key"})
     assert code != 0
-    assert "nova_awx_state_host (the inventory host" in told
+    assert "Set nova_awx_state_host to the inventory host" in " ".join(told.split())
     assert "Create the credential types" not in told
