@@ -45,7 +45,7 @@ power_before = server_state.power_before
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """Why a guest does not go to a host: the code under which it would be told, and the words."""
+    """Why a guest does not go to a host: the code of the finding, and the words."""
 
     code: str
     text: str
@@ -67,7 +67,7 @@ class Guest:
     groups: t.Tuple[ServerGroup, ...]
     #: Resource class to amount, as its allocation holds on the source.
     needs: t.Mapping[str, int]
-    #: Names of the images that must be there; None: cannot be told.
+    #: Names of the images that must be there; None: not known.
     images: t.Optional[t.Tuple[str, ...]]
     #: Root providers that placement offers; None: unread.
     offers: t.Optional[t.FrozenSet[str]]

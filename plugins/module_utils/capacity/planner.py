@@ -37,7 +37,7 @@ PASSABLE = tuple(code for code, entry in CATALOGUE.items() if entry.of_destinati
 ATTEMPTS = 3
 REFUSALS = 20
 
-#: Policies of server groups; the soft ones bind nobody.
+#: Policies of server groups; Nova does not enforce the soft ones.
 AFFINITY, ANTI_AFFINITY = "affinity", "anti-affinity"
 
 #: By guest, the hosts on which it failed, and why.

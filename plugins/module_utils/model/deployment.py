@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How a compute host is deployed: told from what was read, never guessed; and what the collection takes from it. Pure.
+"""How a compute host is deployed, as far as it was read, and what the collection takes from it. Never a guess. Pure.
 
 One kind of evidence decides. Where two deployments have left traces of nova-compute, or none has, the answer is
 "unknown" with all that was seen: the operator then says which unit or command is right.

@@ -611,12 +611,15 @@ def delete_agents(host: str, agents: t.Sequence[ApiAgent]) -> Step:
     return Step("delete_agents", title, CONTROLLER, "delete_agents", params, changes)
 
 
-def host_names(context: PlanContext) -> Step:
-    """The step that changes the host's own name and the lines of files that bear it."""
+def host_names(context: PlanContext, emptied: bool = False) -> Step:
+    """The step that changes the host's own name and the lines of files that bear it.
+
+    ``emptied``: no guest is on the host. No port of a guest is there that the order could cut off.
+    """
     host, old, new = context.host, context.before, context.after
     edits = host_itself.line_edits(host, old, new)
-    # With OVN the hostname is the chassis': it has a step of its own, and comes before this one.
-    external = {} if _has_ovn(context) else host_itself.external_ids(host, old, new)
+    # With OVN and guests the chassis' hostname has a step of its own, before this one.
+    external = {} if _has_ovn(context) and not emptied else host_itself.external_ids(host, old, new)
     params = {
         "static_hostname": {"before": old.os, "after": new.os} if new.os and new.os != old.os else None,
         "line_edits": edits,

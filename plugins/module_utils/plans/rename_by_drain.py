@@ -110,7 +110,7 @@ def plan(
     steps.append(in_place.stop(base, "stop_compute", "nova-compute", compute_units, True))
     if agent_units:
         steps.append(in_place.stop(base, "stop_agents", "L2 agent", agent_units, False))
-    steps += [_delete(drain), in_place.host_names(base)]
+    steps += [_delete(drain), in_place.host_names(base, emptied=True)]
     if drain.identity_files:
         steps.append(_identity(drain))
     if drain.agents:

@@ -74,6 +74,13 @@ def codes(cloud, targets=None, others=(), **options):
 # --- the plan -------------------------------------------------------------------------------------------------
 
 
+def test_with_ovn_the_chassis_gets_the_new_name_with_the_host():
+    """A chassis of the old name binds no port of the new host: the drain was green, and no server could start there."""
+    cloud = a_cloud().change("agents", agent_type="OVN Controller agent", binary="ovn-controller")
+    changed_ids = step(plan_of(cloud), "host_names").params["ovs_external_ids"]
+    assert [(value["before"], value["after"]) for value in changed_ids.values()] == [("compute1", make.NEW)]
+
+
 def test_the_order_of_the_steps():
     names = [one.name for one in plan_of(a_cloud(), bring_back=True).steps]
     assert names == [

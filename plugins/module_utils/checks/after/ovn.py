@@ -23,7 +23,7 @@ Params = t.Mapping[str, t.Any]
 
 
 def check(params: Params, facts: OvnFacts) -> Checked:
-    """Compare what was read after the rename with the plan. What was not read is told, and is no proof."""
+    """Compare what was read after the rename with the plan. What was not read is reported, and is no proof."""
     unread = [
         Unchecked("SG317", params["new"], f"{part} of OVN's databases were not read: {_reason(facts)}")
         for part in ("chassis", "port_bindings", "switch_ports", "gateways")

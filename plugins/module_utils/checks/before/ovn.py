@@ -222,7 +222,7 @@ def _encap(about: OvnHost, chassis: t.Sequence[OvnChassis]) -> Items:
     addresses = {entry.strip() for entry in (about.external.get("ovn-encap-ip") or "").split(",")} - {""}
     for other in chassis:
         shared = sorted({encap.ip for encap in other.encaps} & addresses)
-        # One of the host's own name is told by SG318.
+        # SG318 reports one of the host's own name.
         if shared and other.name != own and other.hostname != about.old:
             evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
             remedy = (
