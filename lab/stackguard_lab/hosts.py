@@ -107,6 +107,10 @@ def _ssh(lab: Lab, folder: Path, upper: Path) -> None:
     write(upper / "root/.ssh/authorized_keys", Path(f"{lab.ssh_key}.pub").read_text(), 0o600)
     write(upper / "root/.ssh/id_ed25519", lab.ssh_key.read_text(), 0o600)
     write(upper / "root/.ssh/config", "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n", 0o600)
+    # bash reads them for each command over ssh. The machine's own may take long: pyenv's hold a lock, which a host that
+    # is cut off in that moment leaves behind, and each later command waits a minute for it.
+    for name in (".bashrc", ".profile", ".bash_profile", ".bash_login"):
+        write(upper / "root" / name, "# a host of the lab has none of the machine's\n")
     for path in (upper / "root", upper / "root/.ssh"):
         path.chmod(0o700)
 

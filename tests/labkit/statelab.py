@@ -189,6 +189,15 @@ print(json.dumps({
 #: Lines of nova-compute's log by which its start is followed.
 JOINED = "Join ServiceGroup membership"
 UNHANDLED = "Unhandled error"
+#: Nova's own levels; and oslo.service with eventlet notes at TRACE only that a round of periodic tasks has ended.
+LEVELS = ",".join(
+    (
+        *("amqp=WARN", "amqplib=WARN", "sqlalchemy=WARN", "oslo.messaging=INFO", "oslo_messaging=INFO", "iso8601=WARN"),
+        *("urllib3.connectionpool=WARN", "requests.packages.urllib3.connectionpool=WARN", "stevedore=WARN"),
+        *("keystoneauth=WARN", "oslo.cache=INFO", "oslo_policy=INFO", "glanceclient=WARN", "oslo.privsep.daemon=INFO"),
+        *("oslo.service.loopingcall=TRACE", "oslo.service.backend._eventlet.loopingcall=TRACE"),
+    )
+)
 NOT_VALID = "Value for option host "
 WORDS = (
     *(JOINED, UNHANDLED, NOT_VALID, "periodic_tasks", "_cleanup_running_deleted_instances", "_sync_power_states"),
@@ -214,7 +223,13 @@ class Host:
         )
 
     def keep(self):
-        dropped = ("resume_guests_state_on_host_boot", "shutdown_timeout", "periodic_fuzzy_delay", "host")
+        dropped = (
+            "default_log_levels",
+            "resume_guests_state_on_host_boot",
+            "shutdown_timeout",
+            "periodic_fuzzy_delay",
+            "host",
+        )
         self.run(_KEEP, guests=self.guests, dropped=dropped)
 
     def learn(self):
@@ -251,6 +266,7 @@ class Host:
         """Make files, configuration, disks and domains as they are to be; nova-compute is stopped."""
         self.state = state
         options = {"periodic_fuzzy_delay": 0, "shutdown_timeout": 2, "resume_guests_state_on_host_boot": state.resume}
+        options["default_log_levels"] = LEVELS
         if state.action is not None:
             options["running_deleted_instance_action"] = state.action
         if state.timeout:
