@@ -14,7 +14,7 @@ class Attested(FenceKind):
 
     name = "attested"
     text = FenceText(
-        "none. A person states by name that the host is dead, with a reason",
+        "none: a person states by name, with a reason, that the host is dead",
         "what the person states",
         "the machine is in your hands: unplugged, burnt or scrapped",
     )

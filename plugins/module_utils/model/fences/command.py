@@ -24,9 +24,9 @@ class Command(FenceKind):
 
     name = "command"
     text = FenceText(
-        "your confirming command exits with 0",
+        "`evacuate_fence_confirm_command` exits with 0",
         "what your command proves",
-        "your own tool switches machines or ports off",
+        "you have your own tool that switches machines or network ports off",
     )
     covers = MACHINE
     requires = ("fence_command", "fence_confirm_command")

@@ -34,7 +34,7 @@ class Power(FenceKind):
 
     name = "power"
     text = FenceText(
-        "your module reads the machine's power state as off, twice, some seconds apart",
+        "your module reads twice, some seconds apart, that the machine is off",
         "the machine: every disk and every volume of any backend",
         "the BMC answers; this is the first choice",
     )
