@@ -209,9 +209,7 @@ def test_every_check_has_a_workflow_in_which_its_plan_goes_from_the_approval_to_
 def test_a_run_expects_the_plan_of_the_check_before_it_and_is_refused_where_that_had_none(name):
     operation = TEMPLATES[name]["playbook"].removesuffix(".yml")
     told = {"operation": operation, "plan_sha256": "0" * 64, "report_dir": "/x/jobs/7"}
-    # An evacuation does not publish where it reports.
-    where = "" if operation == "evacuate_host" else "@/x/jobs/7/plan.json"
-    assert expected(name, {"stackguard": told}) == "0" * 64 + where
+    assert expected(name, {"stackguard": told}) == "0" * 64 + "@/x/jobs/7/plan.json"
     assert expected(name, {}) == ""
     assert expected(name, {"stackguard": {"operation": "audit"}}) == "", "an audit approves nothing"
     assert expected(name, {"stackguard": {**told, "operation": "another"}}) == ""
