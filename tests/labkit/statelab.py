@@ -188,7 +188,8 @@ print(json.dumps({
 
 #: Lines of nova-compute's log by which its start is followed.
 JOINED = "Join ServiceGroup membership"
-UNHANDLED = "Unhandled error"
+#: The second: oslo.service with eventlet.
+REFUSALS = ("Unhandled error", "Error starting thread")
 #: Nova's own levels; and oslo.service with eventlet notes at TRACE only that a round of periodic tasks has ended.
 LEVELS = ",".join(
     (
@@ -200,7 +201,7 @@ LEVELS = ",".join(
 )
 NOT_VALID = "Value for option host "
 WORDS = (
-    *(JOINED, UNHANDLED, NOT_VALID, "periodic_tasks", "_cleanup_running_deleted_instances", "_sync_power_states"),
+    *(JOINED, *REFUSALS, NOT_VALID, "periodic_tasks", "_cleanup_running_deleted_instances", "_sync_power_states"),
     *("Failed to soft reboot", "orphan compute node", "Undeleting compute node", "stop API", "Traceback"),
     *("Failed to power off", "Failed to", "Cannot reboot", "My node", "My compute node", "Invalid node identity"),
 )
@@ -545,7 +546,7 @@ class Hosts:
 def _over(now):
     """Whether a start has come to its end: refused, or through the first round of its periodic tasks."""
     text = "\n".join(now["noted"])
-    if UNHANDLED in text or now["unit"] in ("inactive", "failed"):
+    if any(word in text for word in REFUSALS) or now["unit"] in ("inactive", "failed"):
         return True
     tail = text.partition("_cleanup_running_deleted_instances")[2]
     return JOINED in text and "_sync_power_states" in text and "sleeping for" in tail
@@ -646,7 +647,7 @@ class Before:
     def told(self, now):
         """What a start did, for people and for a fixture: no host, no path, no time."""
         text = "\n".join(now["noted"])
-        refused = [line for line in now["noted"] if UNHANDLED in line or NOT_VALID in line]
+        refused = [line for line in now["noted"] if any(word in line for word in (*REFUSALS, NOT_VALID))]
         after, services = self._nodes(), self._services()
         return {
             "outcome": "refuses" if refused else "starts" if JOINED in text else "unknown",
