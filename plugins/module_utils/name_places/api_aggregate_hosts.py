@@ -29,8 +29,9 @@ class AggregateHosts(NamePlace):
     text = Text(
         "API database, `aggregate_hosts.host`",
         "API database and compute API",
-        "every row of the host, in one transaction; the run then updates each aggregate again for the schedulers",
-        "the same rows, and the same update of the aggregates",
+                "every row of the host, in one transaction; then an update of each aggregate through the API, so that the "
+        "schedulers use the new name",
+        "the same rows, and the same update of each aggregate",
     )
     codes = ("SG303", "SG310")
     steps = ("api_database",)

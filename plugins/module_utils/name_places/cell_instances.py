@@ -35,10 +35,10 @@ class CellInstances(NamePlace):
     """Live instances."""
 
     text = Text(
-        "cell database, `instances.host`, `.node`, and `.launched_on` where it is the old name",
+                "cell database, `instances.host`, `.node`, and `.launched_on` if it has the old name",
         "cell database",
-        "every row of the host, in the cell's one transaction",
-        "the same rows, except guests that were evacuated during the operation (named in `stackguard_overrides`)",
+                "every row of the host, in one transaction for all tables of the cell",
+        "the same rows, except those of guests that were evacuated during the operation (named in `stackguard_overrides`)",
         "soft-deleted rows",
     )
     codes = ("SG301", "SG310", "SG509")

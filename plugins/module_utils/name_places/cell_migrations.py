@@ -30,9 +30,9 @@ class CellMigrations(NamePlace):
     text = Text(
         "cell database, `migrations.source_compute`, `.dest_compute`, `.source_node`, `.dest_node`",
         "cell databases, otherwise the compute API",
-        "never: an unfinished migration that names the host blocks the rename",
+                "changes no row: an unfinished migration from or to the host blocks the rename",
         "nothing to undo",
-        "finished records",
+        "records of finished migrations",
     )
     codes = ("SG309", "SG310", "SG113", "SG509")
     against_rename = False

@@ -31,10 +31,10 @@ class HostItself(NamePlace):
 
     text = Text(
         "the host: host name, lines of `/etc/hosts`, `host` in the files of nova and neutron, "
-        "`external_ids:hostname` of Open vSwitch; libvirt's canonical name follows from them",
-        "the host's own facts; a test in private namespaces shows libvirt's future name (SG124)",
-        "one step on the host, after the databases; libvirt must then return the new name",
-        "the same values and lines",
+                "`external_ids:hostname` of Open vSwitch; libvirt derives its canonical host name from them",
+        "facts of the host; before a rename, a test in private namespaces shows the name that libvirt will use (SG124)",
+        "one step on the host, after the databases; then the run verifies that libvirt returns the new name",
+        "restores the old values and lines",
         "the host's own name, if it differs from `host` in nova.conf",
     )
     codes = ("SG310", "SG111", "SG123", "SG124")

@@ -22,10 +22,11 @@ class OvnPorts(NamePlace):
 
     text = Text(
         "OVN: `Chassis.hostname`, `options:requested-chassis` and neutron's labels of each logical switch port",
-        "OVN's northbound and southbound database, if their connections are set",
-        "the ports name the chassis, then the hostname changes, then the ports name the new hostname; labels with them",
-        "the same in reverse",
-        "the name of the chassis (its system-id), which never changes",
+                "OVN's northbound and southbound database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
+        "first the ports name the chassis by its system-id, then the chassis gets the new hostname, then the ports and "
+        "their labels name the new hostname",
+        "the same steps in reverse order",
+        "the name of the chassis (its system-id), which no rename changes",
     )
     codes = ("SG310", "SG318", "SG322")
     steps = ("ovn_ports_by_chassis", "ovn_hostname", "ovn_ports_by_host")
