@@ -29,7 +29,7 @@ class AggregateHosts(NamePlace):
     text = Text(
         "API database, `aggregate_hosts.host`",
         "API database and compute API",
-                "every row of the host, in one transaction; then an update of each aggregate through the API, so that the "
+        "every row of the host, in one transaction; then an update of each aggregate through the API, so that the "
         "schedulers use the new name",
         "the same rows, and the same update of each aggregate",
     )

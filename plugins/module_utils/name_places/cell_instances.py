@@ -35,10 +35,11 @@ class CellInstances(NamePlace):
     """Live instances."""
 
     text = Text(
-                "cell database, `instances.host`, `.node`, and `.launched_on` if it has the old name",
+        "cell database, `instances.host`, `.node`, and `.launched_on` if it has the old name",
         "cell database",
-                "every row of the host, in one transaction for all tables of the cell",
-        "the same rows, except those of guests that were evacuated during the operation (named in `stackguard_overrides`)",
+        "every row of the host, in one transaction for all tables of the cell",
+        "the same rows, except those of guests that were evacuated during the operation (named in "
+        "`stackguard_overrides`)",
         "soft-deleted rows",
     )
     codes = ("SG301", "SG310", "SG509")

@@ -30,7 +30,7 @@ class CellMigrations(NamePlace):
     text = Text(
         "cell database, `migrations.source_compute`, `.dest_compute`, `.source_node`, `.dest_node`",
         "cell databases, otherwise the compute API",
-                "changes no row: an unfinished migration from or to the host blocks the rename",
+        "changes no row: an unfinished migration from or to the host blocks the rename",
         "nothing to undo",
         "records of finished migrations",
     )

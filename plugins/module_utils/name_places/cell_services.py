@@ -29,7 +29,7 @@ class CellServices(NamePlace):
     text = Text(
         "cell database, `services.host` of nova-compute",
         "cell database",
-                "one row, in one transaction for all tables of the cell",
+        "one row, in one transaction for all tables of the cell",
         "the same row",
         "soft-deleted rows, which do not conflict: the table's unique keys include `deleted`",
     )

@@ -25,7 +25,7 @@ class ComputeApi(NamePlace):
     text = Text(
         "compute API: services, hypervisors, servers",
         "compute API",
-                "needs no call: the API shows the rows of the cell database",
+        "needs no call: the API shows the rows of the cell database",
         "needs no call: the API shows the rows of the cell database",
     )
     codes = ("SG310",)

@@ -31,7 +31,7 @@ class HostItself(NamePlace):
 
     text = Text(
         "the host: host name, lines of `/etc/hosts`, `host` in the files of nova and neutron, "
-                "`external_ids:hostname` of Open vSwitch; libvirt derives its canonical host name from them",
+        "`external_ids:hostname` of Open vSwitch; libvirt derives its canonical host name from them",
         "facts of the host; before a rename, a test in private namespaces shows the name that libvirt will use (SG124)",
         "one step on the host, after the databases; then the run verifies that libvirt returns the new name",
         "restores the old values and lines",

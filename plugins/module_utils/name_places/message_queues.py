@@ -13,11 +13,11 @@ class MessageQueues(NamePlace):
     """Queues and what waits in them, read by steps of their own (checks/hazards/queues.py)."""
 
     text = Text(
-                "RabbitMQ, the queues `compute.NAME`, and since Nova release 33 `compute-alt.NAME`",
+        "RabbitMQ, the queues `compute.NAME`, and since Nova release 33 `compute-alt.NAME`",
         "`rename_rabbit_url`; without it the report lists the queues as `unchecked`, with the commands to run",
         "the run removes the queues of the old name at the end; nova-compute creates the queues of the new name",
         "nothing to undo: nova-compute creates its queues when it starts",
-                "without `rename_rabbit_url`: the queue of the old name, until an operator deletes the queue",
+        "without `rename_rabbit_url`: the queue of the old name, until an operator deletes the queue",
     )
     codes = ("SG307", "SG315", "SG316", "SG121")
 

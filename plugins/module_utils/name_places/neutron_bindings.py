@@ -20,7 +20,7 @@ class NeutronBindingRows(NamePlace):
     """Rows that neutron writes OVN's ports from."""
 
     text = Text(
-                "neutron database, on hosts with OVN: `ml2_port_bindings.host`, `ml2_port_binding_levels.host`, "
+        "neutron database, on hosts with OVN: `ml2_port_bindings.host`, `ml2_port_binding_levels.host`, "
         "`segmenthostmappings.host`",
         "neutron's database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
         "every row with the old name, in one transaction, once the chassis has the new hostname",

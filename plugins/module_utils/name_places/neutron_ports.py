@@ -38,7 +38,7 @@ class NeutronPorts(NamePlace):
     text = Text(
         "neutron, `binding:host_id` of each port",
         "network API",
-                "one call for each port, once the agent has the new name; a trunk's parent port before its subports",
+        "one call for each port, once the agent has the new name; a trunk's parent port before its subports",
         "the same calls with the old name, except for guests that were evacuated during the operation (named in "
         "`stackguard_overrides`)",
     )

@@ -22,7 +22,7 @@ class OvnPorts(NamePlace):
 
     text = Text(
         "OVN: `Chassis.hostname`, `options:requested-chassis` and neutron's labels of each logical switch port",
-                "OVN's northbound and southbound database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
+        "OVN's northbound and southbound database, if `ovn_nb_connection` and `ovn_sb_connection` are set",
         "first the ports name the chassis by its system-id, then the chassis gets the new hostname, then the ports and "
         "their labels name the new hostname",
         "the same steps in reverse order",

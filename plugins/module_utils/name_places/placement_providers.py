@@ -40,7 +40,7 @@ class PlacementProviders(NamePlace):
     text = Text(
         "placement, the names of the resource provider and of its children",
         "placement API",
-                "one call for each provider, the root provider first, only if the provider still has the old name",
+        "one call for each provider, the root provider first, only if the provider still has the old name",
         "the same calls with the old names",
     )
     codes = ("SG304", "SG310")
