@@ -40,3 +40,10 @@ def signs_of_ovn(host: str, facts: t.Optional[HostFacts], ovn: t.Optional[OvnFac
         if host.casefold() in (entry.name.casefold(), entry.hostname.casefold()) or entry.name == own:
             found.append(f"chassis {entry.name} with the hostname {entry.hostname}")
     return found
+
+
+def ports_are_ovns(
+    agents: t.Iterable[ApiAgent], host: str, facts: t.Optional[HostFacts], ovn: t.Optional[OvnFacts]
+) -> bool:
+    """Whether anything says that the ports of the host are OVN's: its agents, its Open vSwitch or a chassis."""
+    return has_ovn(agents) or bool(signs_of_ovn(host, facts, ovn))

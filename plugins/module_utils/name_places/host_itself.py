@@ -13,6 +13,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, host_subject
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import Names, conf_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import hostname_keys
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places.place import (
     NamePlace,
     StoredName,
@@ -94,8 +95,9 @@ def _is_own(address: str, own: t.Container[str]) -> bool:
 def external_ids(host: HostFacts, old: Names, new: Names) -> t.Dict[str, t.Dict[str, str]]:
     """Return what Open vSwitch's external_ids say of the host's name, before and after."""
     table = naming.mapping(old, new)
-    name = (host.ovs_external_ids or {}).get("hostname")
-    return {"hostname": {"before": name, "after": table[name]}} if name is not None and name in table else {}
+    ids = host.ovs_external_ids or {}
+    named = {key: ids[key] for key in hostname_keys(ids) if ids[key] in table}
+    return {key: {"before": name, "after": table[name]} for key, name in named.items()}
 
 
 def unasked(index: Index, inventory_name: str) -> Items:

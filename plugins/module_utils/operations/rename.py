@@ -32,13 +32,14 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     from_plain,
     to_plain,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import has_ovn
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import has_ovn, ports_are_ovns
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan, PlanError
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import Commands, RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import lifecycle, planned, run_owner, run_token
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.lifecycle import Book, Refused
 from ansible_collections.stackguard.nova.plugins.module_utils.operations.server_run import ServerRun
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn_drain
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as rename_plan
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename_by_drain as drain_plan
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
@@ -243,7 +244,10 @@ class Rename(planned.Planned):
         """Whether the rename needs OVN's databases to its end."""
         agents = (bundle.cloud.agents if bundle.cloud else None) or []
         own = [agent for agent in agents if agent.host == request.rename_from]
-        return self._args["strategy"] == "in_place" and has_ovn(own)
+        if self._args["strategy"] == "in_place":
+            return has_ovn(own)
+        ovn, host = bundle.databases.ovn if bundle.databases else None, bundle.hosts.get(request.inventory_name)
+        return ovn_drain.is_verifiable(ovn) and ports_are_ovns(own, request.rename_from, host, ovn)
 
     def _rehearsed(self, bundle: Bundle, request: RenameRequest) -> Bundle:
         """Return the evidence with what libvirt would call the host: asked on the host, before anything is changed."""

@@ -220,6 +220,7 @@ TIMEOUTS = {
     "register": "start_timeout",
     "ovn_hostname": "agent_timeout",
     "ovn_verified": "agent_timeout",
+    "ovn_chassis": "agent_timeout",
     "agents_alive": "agent_timeout",
     "new_agents": "agent_timeout",
     "ports": "agent_timeout",

@@ -14,7 +14,8 @@ name registers itself. The order:
 4. Names of the host, and the C(compute_id) file out of the way: with the old uuid Nova would undelete the old node.
 5. nova-compute registers; the new service is disabled at once, so that no guest lands here before the aggregates say
    which zone this is; the host is mapped to its cell; the aggregates are joined again, in Nova and in placement.
-6. Everything is read once more, the service gets the status it had, and the guests come back if that was asked for.
+6. With OVN the chassis must have the new hostname, and no port may ask for the old one.
+7. Everything is read once more, the service gets the status it had, and the guests come back if that was asked for.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     TargetHost,
     to_plain,
 )
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import ports_are_ovns
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import (
     CONTROLLER,
     HOST,
@@ -40,6 +42,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import 
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.plans import ovn_drain
 from ansible_collections.stackguard.nova.plugins.module_utils.plans import rename as in_place
 
 #: A drain is a rename: one journal of that kind is open on a host at a time, whatever the strategy.
@@ -86,8 +89,18 @@ class _Drain:
     def agents(self) -> t.List[ApiAgent]:
         """The agents that are stopped here and must register anew. OVN's follow the chassis and its name."""
         units = {deployments.program_of(name) for name in self.agent_units}
-        found = [agent for agent in self.base.cloud.agents or [] if agent.host == self.old]
-        return [agent for agent in found if agent.binary in units and not agent.agent_type.startswith("OVN")]
+        found = [agent for agent in self.old_agents if agent.binary in units]
+        return [agent for agent in found if not agent.agent_type.startswith("OVN")]
+
+    @property
+    def old_agents(self) -> t.List[ApiAgent]:
+        """Every agent of the old name."""
+        return [agent for agent in self.base.cloud.agents or [] if agent.host == self.old]
+
+    @property
+    def has_ovn(self) -> bool:
+        """Whether the host's ports are OVN's."""
+        return ports_are_ovns(self.old_agents, self.old, self.base.host, self.base.databases.ovn)
 
     @property
     def agent_units(self) -> t.List[str]:
@@ -120,7 +133,7 @@ def plan(
         if drain.agents:
             steps.append(in_place.new_agents(drain.new, drain.agents, drain.request.agent_timeout))
     steps += [in_place.start(base, "start_compute", "nova-compute", compute_units, True), _register(drain)]
-    steps += [_aggregates(drain), _audit(drain), _enable(drain)]
+    steps += [_aggregates(drain), *_ovn(drain), _audit(drain), _enable(drain)]
     if drain.options.bring_back and drain.guests:
         steps.append(_return(drain))
     return Plan(KIND, request.operation_id, f"{drain.old} -> {drain.new}", steps, _notes(drain))
@@ -259,6 +272,14 @@ def _aggregates(drain: _Drain) -> Step:
     return Step("aggregates", title, CONTROLLER, "join_aggregates", params, changes)
 
 
+def _ovn(drain: _Drain) -> t.List[Step]:
+    base = drain.base
+    if not drain.has_ovn:
+        return []
+    names = (base.before, base.after)
+    return ovn_drain.steps(base.databases.ovn, base.host, names, drain.old_agents, drain.request.agent_timeout)
+
+
 def _audit(drain: _Drain) -> Step:
     base = drain.base
     params = {
@@ -310,6 +331,8 @@ def _notes(drain: _Drain) -> t.List[str]:
         notes.append(
             f"The host's own name ({base.host.kernel_hostname}) differs from Nova's, and the run does not change it."
         )
+    if drain.has_ovn:
+        notes += [ovn_drain.ROUTED] if ovn_drain.is_verifiable(base.databases.ovn) else [ovn_drain.NOT_VERIFIED]
     if not drain.options.bring_back and drain.guests:
         notes.append("The guests stay on their new hosts (rename_drain_return=true moves them back).")
     return notes

@@ -350,6 +350,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "neutron_bindings": ("neutron database", "The rows of bindings and segments have the new name."),
     "ovn_ports_by_host": ("OVN ports", "No port of the host names the old name."),
     "ovn_verified": ("OVN", "The chassis is the same, its ports are where they were, and ovn-controller takes part."),
+    "ovn_chassis": ("OVN chassis", "The chassis was read back with the new hostname; no port asks for the old one."),
     "host_names": ("canonical name", "The host's names and files were read back; libvirt reports the new name."),
     "guests": ("guests unharmed", "QEMU process, uuid and definition of each guest are those of the plan."),
     "compute_up": ("service up", "nova-compute started under the new name, with the same node and ids."),

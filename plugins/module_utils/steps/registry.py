@@ -18,6 +18,7 @@ import typing as t
 from ansible_collections.stackguard.nova.plugins.module_utils.steps import (
     guest_requests,
     ovn,
+    ovn_drain,
     queues,
     rename,
     rename_by_drain,
@@ -25,9 +26,9 @@ from ansible_collections.stackguard.nova.plugins.module_utils.steps import (
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Systems
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action
 
-_RENAME = (rename, guest_requests, queues, ovn, rename_by_drain)
+_RENAME = (rename, guest_requests, queues, ovn, ovn_drain, rename_by_drain)
 #: Plan, and the files of steps that carry it out together.
-TOGETHER = dict.fromkeys(("rename", "rename_by_drain", "queues", "ovn"), _RENAME)
+TOGETHER = dict.fromkeys(("rename", "rename_by_drain", "queues", "ovn", "ovn_drain"), _RENAME)
 #: Plan, and the file that advances its steps and marks each.
 BY_OPERATION = {"evacuation": "operations/evacuate.py", "return_host": "operations/return_host.py"}
 

@@ -16,7 +16,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import ovn as hazards
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import ApiPort, DatabaseFacts, HostFacts
-from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import WARNING, Subject, finding
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import WARNING, Finding, Subject, finding
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Item, Items, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import (
     NOT_BOUND,
@@ -40,6 +40,10 @@ WITH_UNIT = (2, 15)
 _OVSDB_PORT = "6640"
 TRUNK_OWNER = "trunk:subport"
 _READ = "Fix the cause shown, then run the same command again. The run needs both OVN databases and neutron's."
+_READ_EMPTIED = (
+    "Fix the cause shown, then run the same command again: after the drain the run verifies the chassis in OVN's "
+    "databases. With an override of this finding nothing verifies it."
+)
 _SETTLE = (
     "Let the port's migration end, or repair the port first: afterwards its state would look like the rename's doing. "
     "Then run the same command again."
@@ -105,6 +109,46 @@ def check(about: OvnHost) -> Items:
     yield from _unsettled(about, ovn)
     yield from _differences(about, ovn)
     yield from _not_proven(about, ovn)
+
+
+def check_emptied(about: OvnHost) -> Items:
+    """Return every reason against a rename by draining: the chassis gets another hostname, and is verified after it."""
+    for item in _unread_emptied(about):
+        yield dataclasses.replace(item, remedy=_READ_EMPTIED) if isinstance(item, Finding) else item
+    yield from _recorded(about)
+    yield from _system_id(about)
+    ovn = about.ovn
+    if ovn is None or ovn.chassis is None:
+        return
+    yield from _chassis(about, ovn)
+    yield from _new_name(about, ovn.chassis)
+    yield from _encap(about, ovn.chassis)
+    yield from _rbac(about, ovn)
+    # A port that no guest takes along would ask for the old name for good, after the point of no return.
+    known = {port.id for port in about.ports or [] if port.binding_host_id == about.old}
+    for port in ovn.switch_ports or []:
+        words = (port.requested or "").split(",")
+        if about.new in words and (about.chassis is None or about.new != about.chassis.name):
+            yield _port(about, port.name, {"requested-chassis": port.requested, "new name": about.new})
+        elif about.old in words and about.ports is not None and port.name not in known:
+            yield _port(about, port.name, {"requested-chassis": port.requested, "network API": "not bound to the host"})
+
+
+def _unread_emptied(about: OvnHost) -> Items:
+    """SG317: what the run needs to verify the chassis afterwards, each part by itself."""
+    ovn = about.ovn
+    if ovn is None:
+        yield _gap(about, "OVN's databases", "ovn_nb_connection and ovn_sb_connection are not set")
+    else:
+        reason = "; ".join(entry.reason for entry in ovn.unread) or "not read"
+        for part in ("chassis", "switch_ports", "connections"):
+            if getattr(ovn, part) is None:
+                yield _gap(about, part, reason)
+        if ovn.northd_ms is None:
+            yield _gap(about, "ovn-northd", f"it did not carry out a change: {reason}")
+    if about.host.ovs_external_ids is None:
+        reasons = [entry.reason for entry in about.host.unread if entry.part == "ovs_external_ids"]
+        yield _gap(about, "external_ids of Open vSwitch", "; ".join(reasons) or "not read")
 
 
 def _unread(about: OvnHost) -> Items:

@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity import placement
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import rename as renamed
-from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import rename
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn, rename
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import (
     ApiServer,
     Bundle,
@@ -28,7 +28,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
     finding,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Items, gather
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
+    L2_AGENTS,
+    OVN_AGENTS,
+    ports_are_ovns,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import RenameRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.name_places import neutron_ports
 
@@ -48,7 +52,7 @@ def preflight(
     """Return everything against a rename by draining: what stands against any rename, and what a drain needs."""
     any_rename = rename.preflight_rename(bundle, request, in_place=False)
     case = rename.Case(bundle, request, in_place=False)
-    on_host: t.List[t.Union[Finding, Unchecked]] = list(_agents(case))
+    on_host: t.List[t.Union[Finding, Unchecked]] = [*_agents(case), *_ovn(case)]
     if case.host is not None:
         on_host += [*rename.unit_items(case, case.host), *rename.configuration_items(case, case.host)]
     drained = can_drain(bundle, targets, others, request, options)
@@ -84,6 +88,24 @@ def _agents(case: rename.Case) -> Items:
             evidence = {"device_owner": port.device_owner, "device": port.device_id}
             remedy = "Move the owner of this port to another host: a drain moves only guests."
             yield finding("SG306", Subject("port", port.id, host=port.binding_host_id), evidence, remedy)
+
+
+def _ovn(case: rename.Case) -> Items:
+    """SG317 to SG325: the chassis of a host whose ports are OVN's gets the new hostname, and is verified after it."""
+    databases = case.bundle.databases
+    if case.host is None or databases is None:
+        return  # SG114, SG709
+    if ports_are_ovns(case.agents, case.old, case.host, databases.ovn):
+        about = ovn.OvnHost(
+            inventory_name=case.request.inventory_name,
+            old=case.old,
+            new=case.request.rename_to,
+            host=case.host,
+            databases=databases,
+            ports=case.bundle.cloud.ports if case.bundle.cloud else None,
+            has_neutron_db=case.request.has_neutron_db,
+        )
+        yield from ovn.check_emptied(about)
 
 
 def can_drain(

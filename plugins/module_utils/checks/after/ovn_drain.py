@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""After a rename by draining with OVN: the same chassis under the new hostname, and no port of the old one. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
+    Checked,
+    Finding,
+    Subject,
+    Unchecked,
+    finding,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
+
+_AGAIN = "Repair the cause, then run the same command again to resume. The new compute service is still disabled."
+Params = t.Mapping[str, t.Any]
+
+
+def check(params: Params, facts: OvnFacts, host: HostFacts) -> Checked:
+    """Compare what was read after the drain with the plan. What was not read is reported, and is no proof."""
+    new, reasons = params["new"], "; ".join(entry.reason for entry in facts.unread) or "no reason was given"
+    unread = [
+        Unchecked("SG317", new, f"{part} of OVN's databases were not read: {reasons}")
+        for part in ("chassis", "switch_ports")
+        if getattr(facts, part) is None
+    ]
+    if params["system_id"] is not None and host.ovs_external_ids is None:
+        why = [entry.reason for entry in host.unread if entry.part == "ovs_external_ids"]
+        unread.append(Unchecked("SG317", new, f"external_ids of Open vSwitch were not read: {'; '.join(why)}"))
+    if unread:
+        return Checked(unchecked=tuple(unread))
+    return Checked((*_chassis(params, facts), *_system_id(params, host), *_ports(params, facts)))
+
+
+def _chassis(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
+    name, old, new = params["chassis"]["name"], params["old"], params["new"]
+    found = [entry for entry in facts.chassis or [] if entry.hostname == new]
+    subject = Subject("host", new, host=new)
+    if [entry.name for entry in found] != [name]:
+        hostnames = [entry.hostname for entry in facts.chassis or [] if entry.name == name]
+        evidence: t.Dict[str, t.Any] = {"chassis of the new hostname": [entry.name for entry in found]}
+        evidence.update({"expected": name, "hostname of the host's chassis": hostnames})
+        remedy = f"Set external_ids:hostname of Open vSwitch on the host to {new}. {_AGAIN}"
+        yield finding("SG318", subject, evidence, remedy)
+    left = [entry.name for entry in facts.chassis or [] if entry.hostname == old]
+    if left:
+        yield finding("SG322", Subject("host", old, host=old), {"chassis of the old hostname": left}, _AGAIN)
+    for entry in facts.chassis or []:
+        now = [[encap.type, encap.ip] for encap in entry.encaps]
+        if entry.name == name and now != params["encaps"]:
+            evidence = {"tunnel endpoints before": params["encaps"], "now": now}
+            remedy = f"Give the chassis its tunnel endpoints back (external_ids:ovn-encap-ip, ovn-encap-type). {_AGAIN}"
+            yield finding("SG318", subject, evidence, remedy)
+
+
+def _system_id(params: Params, host: HostFacts) -> t.Iterator[Finding]:
+    now = (host.ovs_external_ids or {}).get("system-id")
+    if params["system_id"] is not None and now != params["system_id"]:
+        evidence = {"system-id before": params["system_id"], "now": now}
+        remedy = f"Give Open vSwitch its system-id back: a deployment tool has written another one. {_AGAIN}"
+        yield finding("SG318", Subject("host", params["new"], host=params["new"]), evidence, remedy)
+
+
+def _ports(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
+    # Neutron's labels are left out: it writes them when a port goes up, which that of a stopped guest does not.
+    old = params["old"]
+    for port in facts.switch_ports or []:
+        if old in (port.requested or "").split(","):
+            evidence = {"requested-chassis": port.requested, "neutron:host_id": port.host_id}
+            remedy = f"Bind the port to the host of its server (openstack port set --host HOST {port.name}). {_AGAIN}"
+            yield finding("SG322", Subject("port", port.name, host=old), evidence, remedy)

@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What verifies OVN's chassis at the end of a rename by draining, through C(systems/) only."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.after import ovn_drain as after
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import standing
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
+from ansible_collections.stackguard.nova.plugins.module_utils.reports.terminal import findings_text
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.ovn import OvnSession
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.rename import Memory, Params, Systems, noted
+from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import Action, Done, StepError
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn import northbound, reading, southbound
+
+
+class ChassisRenamed:
+    """The chassis of an emptied host: ovn-controller has carried the new hostname on, with RBAC the run writes it."""
+
+    def __init__(self, session: OvnSession) -> None:
+        self.session = session
+
+    def apply(self, params: Params, memory: Memory) -> Done:
+        """Wait for the hostname, read all of it, and refuse on any blocker and on what was not read."""
+        session, systems = self.session, self.session.systems
+        name, old, new = params["chassis"]["name"], params["old"], params["new"]
+        with session.working():
+            if params["rbac"] and session.hostname(params) == old:
+                # Its controller may not write it, and fails at everything until the row says what Open vSwitch says.
+                southbound.set_hostname(session.bindings(params), name, old, new)
+            self._wait_for_hostname(params)
+            self._wait_for_controller(params)
+            facts = reading.read_ovn(systems.options, [old, new, name])
+            session.close()
+        found = after.check(params, facts, systems.host.facts(systems.info_arguments))
+        if found.unchecked or standing(found.findings, []):
+            raise StepError(f"OVN after the drain:\n{findings_text(found)}", checked=found)
+        ports = count(len(facts.switch_ports or []), "port")
+        told = f"chassis {name}: hostname {new}, same tunnel endpoints; {ports} read, none asks for {old}"
+        return Done(told, noted(found, systems.overrides))
+
+    def _wait_for_hostname(self, params: Params) -> None:
+        session, new = self.session, params["new"]
+
+        def seen() -> t.Optional[str]:
+            return "seen" if session.hostname(params) == new else None
+
+        def lacking() -> str:
+            chassis = session.now(params)
+            return (
+                f"hostname {new} of chassis {params['chassis']['name']}, which now has the hostname "
+                f"{chassis.hostname if chassis else 'of no chassis'} (external_ids:hostname of Open vSwitch)"
+            )
+
+        session.systems.wait(lacking, params["timeout"], seen)
+
+    def _wait_for_controller(self, params: Params) -> None:
+        """With RBAC, or two chassis of one tunnel address, all looks right and the controller is deaf."""
+        session, name = self.session, params["chassis"]["name"]
+        number, _milliseconds = northbound.synchronise(session.ports(params))
+
+        def seen() -> t.Optional[str]:
+            rows = southbound.read_chassis(session.bindings(params))
+            done = [row.nb_cfg or 0 for row in rows if row.name == name]
+            return "seen" if done and done[0] >= number else None
+
+        session.systems.wait(lambda: f"ovn-controller of {params['new']} takes part again", params["timeout"], seen)
+
+    def undo(self, params: Params) -> None:
+        """Never reached: the old host is gone."""
+
+
+def actions(systems: Systems) -> t.Dict[str, Action]:
+    """Return what verifies the chassis after a drain, by the name that plans use."""
+    return {"ovn_chassis": ChassisRenamed(OvnSession(systems))}
