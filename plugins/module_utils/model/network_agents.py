@@ -16,6 +16,8 @@ L2_AGENTS = ("Open vSwitch agent", "Linux bridge agent", "NIC Switch agent", "Ma
 #: Shown by neutron for each Chassis of OVN's southbound database, and named by its hostname, which comes from Open
 #: vSwitch's external_ids. None of them is a row of neutron's own database (facts of nova, 3.1).
 OVN_AGENTS = ("OVN Controller agent", "OVN Controller Gateway agent", "OVN Metadata agent", "OVN Neutron agent")
+#: The program that binds the ports of a host with OVN.
+OVN_CONTROLLER = "ovn-controller"
 
 
 def has_ovn(agents: t.Iterable[ApiAgent]) -> bool:
@@ -36,10 +38,28 @@ def signs_of_ovn(host: str, facts: t.Optional[HostFacts], ovn: t.Optional[OvnFac
         for key in external
         if key.startswith("ovn-remote") or (own is not None and key.startswith("ovn-encap-"))
     )
+    if facts is not None and facts.ovs_external_ids is None:
+        found += _running(facts)
     for entry in (ovn.chassis if ovn is not None else None) or []:
         if host.casefold() in (entry.name.casefold(), entry.hostname.casefold()) or entry.name == own:
             found.append(f"chassis {entry.name} with the hostname {entry.hostname}")
     return found
+
+
+def _running(facts: HostFacts) -> t.List[str]:
+    """Return what of OVN runs on a host whose external_ids were not read: Open vSwitch may be in a container.
+
+    With external_ids it proves nothing: without C(ovn-remote) an ovn-controller does nothing.
+    """
+    processes = facts.deployment.processes if facts.deployment is not None else []
+    found = [f"process {entry.pid} of {entry.program}" for entry in processes if entry.program == OVN_CONTROLLER]
+    units = [unit.name for unit in facts.units or [] if "ovn" in unit.name and unit.active_state == "active"]
+    return sorted([*found, *(f"active unit {name}" for name in units)])
+
+
+def is_without_ovn(facts: HostFacts) -> bool:
+    """Whether it is known of a host that no ovn-controller works there: no sign of it, where one would be seen."""
+    return not signs_of_ovn("", facts, None) and (facts.ovs_external_ids is not None or facts.deployment is not None)
 
 
 def ports_are_ovns(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import HostFacts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import (
     WARNING,
     Subject,
@@ -17,11 +18,21 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.findings imp
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index, Items, same_name
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import has_ovn
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import (
+    L2_AGENTS,
+    has_ovn,
+    is_without_ovn,
+    signs_of_ovn,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnFacts
+from ansible_collections.stackguard.nova.plugins.module_utils.model.wording import count
 
 #: What an audit decides of OVN.
 AUDITED = ("SG317", "SG318", "SG319", "SG321", "SG322", "SG323")
+#: What is decided by a host's own Open vSwitch.
+_OF_HOST = ("SG318", "SG319", "SG321", "SG323")
+#: Hosts that a reason names.
+_NAMED = 5
 
 
 def check(index: Index) -> Items:
@@ -29,9 +40,9 @@ def check(index: Index) -> Items:
     databases = index.bundle.databases
     ovn = databases.ovn if databases is not None else None
     if ovn is None:
-        if has_ovn((index.bundle.cloud.agents if index.bundle.cloud else None) or []):
-            for code in AUDITED:
-                yield Unchecked(code, "all", "OVN's databases were not read: ovn_nb_connection and ovn_sb_connection")
+        why = _why_it_matters(index)
+        for code in AUDITED if why is not None else ():
+            yield Unchecked(code, "all", f"OVN's databases were not read (ovn_nb_connection, ovn_sb_connection): {why}")
         return
     if ovn.chassis is None:
         reason = "; ".join(entry.reason for entry in ovn.unread) or "not read"
@@ -44,6 +55,34 @@ def check(index: Index) -> Items:
     yield from _chassis(index, ovn)
     yield from _hosts(index, ovn)
     yield from half_renames(ovn)
+    if ovn.port_bindings is None:
+        reason = "; ".join(entry.reason for entry in ovn.unread) or "not read"
+        yield Unchecked("SG322", "all", f"the ports of the southbound database were not read: {reason}")
+
+
+def _why_it_matters(index: Index) -> t.Optional[str]:
+    """Return why a cloud whose OVN databases were not read may be one with OVN; None: it is known to be none.
+
+    An empty list of agents proves nothing: neutron's workers make OVN's up from events, and hide them from users that
+    are no administrators.
+    """
+    bundle = index.bundle
+    agents = bundle.cloud.agents if bundle.cloud else None
+    if has_ovn(agents or []):
+        return "neutron shows OVN's agents"
+    shown = {name: signs for name, facts in bundle.hosts.items() if (signs := signs_of_ovn("", facts, None))}
+    if shown:
+        named = "; ".join(f"{name}: {', '.join(shown[name])}" for name in sorted(shown)[:_NAMED])
+        return f"{count(len(shown), 'host')} with signs of OVN: {named}"
+    if any(agent.agent_type in L2_AGENTS for agent in agents or []):
+        return None
+    unknown = sorted(name for name, facts in bundle.hosts.items() if not is_without_ovn(facts))
+    unknown = sorted({*unknown, *bundle.unreachable})
+    if bundle.hosts and not unknown:
+        return None
+    what = "neutron's agents were not read" if agents is None else "neutron shows no agent that binds ports"
+    whose = f"it is not known whether these hosts have OVN: {', '.join(unknown[:_NAMED])}"
+    return f"{what}, and {whose if unknown else 'no host was read'}"
 
 
 def _chassis(index: Index, ovn: OvnFacts) -> Items:
@@ -70,7 +109,11 @@ def _hosts(index: Index, ovn: OvnFacts) -> Items:
         facts = index.bundle.hosts[name]
         external = facts.ovs_external_ids or {}
         own, host = external.get("system-id"), conf_host(facts)
-        if not own or "ovn-remote" not in external:
+        if facts.ovs_external_ids is None and _is_ovns(facts, ovn):
+            reasons = "; ".join(entry.reason for entry in facts.unread if entry.part == "ovs_external_ids")
+            for code in _OF_HOST:
+                yield Unchecked(code, name, f"external_ids of Open vSwitch were not read: {reasons or 'no reason'}")
+        if not own or not any(key.startswith("ovn-remote") for key in external):
             continue
         subject = Subject("host", name, host=host)
         mine = [entry for entry in ovn.chassis or [] if entry.name == own]
@@ -92,6 +135,11 @@ def _hosts(index: Index, ovn: OvnFacts) -> Items:
                 evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
                 remedy = f"If its host is gone, delete the other chassis: openstack network agent delete {other.name}."
                 yield finding("SG323", subject, evidence, remedy)
+
+
+def _is_ovns(facts: HostFacts, ovn: OvnFacts) -> bool:
+    """Whether the host has a chassis, or a running ovn-controller, though its Open vSwitch was not read."""
+    return bool(signs_of_ovn(conf_host(facts) or facts.kernel_hostname, facts, ovn))
 
 
 def half_renames(ovn: OvnFacts) -> Items:

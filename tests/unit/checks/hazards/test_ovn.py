@@ -11,6 +11,7 @@ import dataclasses
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import ovn
+from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import Deployment, ServiceProcess
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unread
 from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked
 from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups import Index
@@ -100,6 +101,82 @@ def test_without_a_connection_each_code_is_undecided_where_agents_are_ovns():
     found = told(some)
     assert all(isinstance(item, Unchecked) for item in found)
     assert {item.code for item in found} == set(ovn.AUDITED)
+
+
+def without_databases(some, **cloud):
+    """The cloud of an audit that was given no connection to OVN."""
+    return dataclasses.replace(some, cloud=some.cloud.databases(ovn=None).cloud(**cloud))
+
+
+def each_host(some, **changes):
+    cloud = some.cloud
+    for name in sorted(cloud.bundle.hosts):
+        cloud = cloud.host(name, **changes)
+    return dataclasses.replace(some, cloud=cloud)
+
+
+def controller(pid=77):
+    return ServiceProcess("ovn-controller", pid, "/usr/bin/ovn-controller", None, None, None, False, None, None)
+
+
+def a_deployment(*processes):
+    return Deployment(list(processes), [], [], [], {}, [])
+
+
+@pytest.mark.parametrize("agents", [[], None], ids=["an empty list", "no list"])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ovs_external_ids": {"system-id": "x", "ovn-remote": "tcp:192.0.2.9:6642"}}, "ovn-remote"),
+        ({"ovs_external_ids": {"system-id": "x", "ovn-encap-ip": "192.0.2.1"}}, "ovn-encap-ip"),
+        ({"ovs_external_ids": None, "deployment": a_deployment(controller())}, "process 77 of ovn-controller"),
+        ({"ovs_external_ids": None, "deployment": None}, "not known whether these hosts have OVN: compute1"),
+    ],
+    ids=["ovn-remote", "a tunnel", "ovn-controller in a container", "nothing known"],
+)
+def test_an_empty_list_of_agents_never_hides_ovn(agents, change, words):
+    """The audit went by the agents alone: a cloud with OVN passed all of its codes where neutron showed none."""
+    some = without_databases(each_host(healthy(), **change), agents=agents)
+    found = told(some)
+    assert {item.code for item in found} == set(ovn.AUDITED)
+    assert all(isinstance(item, Unchecked) and words in item.reason for item in found)
+
+
+def test_one_host_with_ovn_is_enough():
+    plain = each_host(healthy(), ovs_external_ids={"system-id": "x"})
+    some = without_databases(with_ids(plain, **{"ovn-remote": "tcp:192.0.2.9:6642"}), agents=[])
+    assert "1 host with signs of OVN: compute1: external_ids:ovn-remote" in told(some)[0].reason
+    assert told(without_databases(plain, agents=[])) == [], "every host was read, and none has OVN"
+
+
+def test_neither_agents_nor_hosts_prove_nothing():
+    some = without_databases(healthy(), agents=[])
+    bundle = dataclasses.replace(some.cloud.bundle, hosts={})
+    assert {item.code for item in ovn.check(Index(bundle))} == set(ovn.AUDITED)
+    silent = dataclasses.replace(
+        without_databases(each_host(healthy(), ovs_external_ids={}), agents=[]).cloud.bundle,
+        unreachable={"compute9": "no route to host"},
+    )
+    assert "compute9" in next(iter(ovn.check(Index(silent)))).reason
+
+
+def test_a_controller_that_is_connected_nowhere_is_no_ovn():
+    """Debian's ovn-host starts it, and without ovn-remote it does nothing."""
+    some = each_host(healthy(), ovs_external_ids={"system-id": "x"}, deployment=a_deployment(controller()))
+    assert told(without_databases(some, agents=[])) == []
+
+
+def test_ports_that_were_not_read_are_undecided():
+    found = told(with_ovn(healthy(), port_bindings=None, unread=[Unread("ovn", "it broke off")]))
+    assert [(item.code, "it broke off" in item.reason) for item in found] == [("SG322", True)]
+
+
+def test_a_host_of_a_chassis_whose_open_vswitch_was_not_read_is_undecided():
+    found = told(with_host(healthy(), ovs_external_ids=None, unread=[Unread("ovs_external_ids", "no ovs-vsctl")]))
+    assert {(item.code, item.object) for item in found} == {
+        (code, "compute1") for code in ("SG318", "SG319", "SG321", "SG323")
+    }
+    assert all("no ovs-vsctl" in item.reason for item in found)
 
 
 def test_a_database_that_does_not_answer_is_told_and_nothing_else_is_taken_for_decided():
