@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
 import typing as t
@@ -22,6 +23,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.doctor import read_cloud_state
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db import engine
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.db.doctor import read_databases_state
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.ovn.doctor import is_asked_for, read_ovn_state
 from ansible_collections.stackguard.nova.plugins.plugin_utils import playbooks
 
 Result = t.Dict[str, t.Any]
@@ -37,7 +39,7 @@ def argument_spec() -> t.Dict[str, t.Dict[str, t.Any]]:
         return {"type": "list", "elements": "str", "choices": list(choices), "default": list(default)}
 
     return connection.openstack_spec(
-        **connection.database_spec(),
+        **connection.ovn_spec(),
         sources=words(doctor.SOURCES, doctor.SOURCES),
         operations=words(playbooks.operations(), ()),
         accept_unchecked=words(doctor.ALL_PARTS, ()),
@@ -115,6 +117,8 @@ def _asked(args: Result) -> doctor.Asked:
 
 
 def _databases(args: Result) -> doctor.DatabasesState:
+    ovn = read_ovn_state(args) if is_asked_for(args) else None
     if engine.SQLALCHEMY_ERROR is not None:
-        return doctor.DatabasesState(problem="the Python library SQLAlchemy is not installed on the controller")
-    return read_databases_state(args, args["operations"], planned.rights())
+        missing = "the Python library SQLAlchemy is not installed on the controller"
+        return doctor.DatabasesState(problem=missing, ovn=ovn)
+    return dataclasses.replace(read_databases_state(args, args["operations"], planned.rights()), ovn=ovn)

@@ -15,7 +15,7 @@ description:
     command that fixes it.
   - The module changes nothing. It tests the rights in the APIs with requests that only read and that only
     administrators may make. It tests the rights in databases with the statements of the operations, on no row and
-    rolled back.
+    rolled back. It tests OVN's databases with a change that the database is told to abort.
   - A part that could not be read is not checked, and never ok. The task fails unless each part is ok, or is not checked
     and listed in O(accept_unchecked).
   - It serves the playbook C(stackguard.nova.doctor). Runs on the controller.
@@ -28,6 +28,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
   - stackguard.nova.databases
+  - stackguard.nova.ovn
 options:
   sources:
     type: list
@@ -46,7 +47,8 @@ options:
     type: list
     elements: str
     choices: [credentials, compute_api, placement_api, network_api, api_clock, database, database_rights, database_lock,
-      database_clock, reached, python, root, nova_conf, libvirt, rbd, ceph_caps, host_journals, host_clock, journals]
+      database_clock, ovn_database, ovn_rights, reached, python, root, nova_conf, libvirt, rbd, ceph_caps,
+      host_journals, host_clock, journals]
     default: []
     description: Parts that may remain V(not checked). A failed part is never accepted.
   clock_tolerance:

@@ -53,7 +53,7 @@ ROOMS = {
 }
 #: Rooms in rooms, again from the ground up. Files beside the folders of checks judge all of them.
 FOLDERS = {
-    "checks": ("hazards", "after", "before", "coverage", "audit", "doctor"),
+    "checks": ("hazards", "after", "before", "coverage", "audit", "doctor_ovn", "doctor"),
     "systems": ("api", "broker", "ceph", "db", "host", "ovn"),
 }
 #: What a folder of systems may use of another one: everything else goes through steps and operations.

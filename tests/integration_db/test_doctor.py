@@ -21,7 +21,7 @@ ASKED = doctor.Asked(sources=["databases"], operations=playbooks.operations(), t
 
 def judged(world: World, user: str) -> tuple[doctor.DatabasesState, dict[tuple[str, str], doctor.Result]]:
     state = read_databases_state(world.options(user), ASKED.operations, planned.rights())
-    found = checks.judge(ASKED, None, state, [], None)
+    found = checks.judge(ASKED, doctor.CloudState(agents=["DHCP agent"]), state, [], None)
     return state, {(result.subject, result.part): result for result in found}
 
 

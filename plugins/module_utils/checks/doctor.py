@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.checks import doctor_ovn
 from ansible_collections.stackguard.nova.plugins.module_utils.model import ceph_caps, facts
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import (
     FAILED,
@@ -30,7 +31,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor impor
     RightsProbe,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import Directory, HostState
-from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import L2_AGENTS, OVN_AGENTS
 
 #: Packages of the bindings, by the host's package tool.
 _BINDINGS = {
@@ -159,6 +160,7 @@ def _databases(asked: Asked, read: DatabasesState, cloud: t.Optional[CloudState]
     found.append(_lock(asked, read))
     if not read.neutron and "rename_host" in asked.operations:
         found.append(_neutron(cloud))
+    found += doctor_ovn.judge(asked, read.ovn, cloud)
     return found
 
 
@@ -264,9 +266,9 @@ def _neutron(cloud: t.Optional[CloudState]) -> Result:
     if kinds is None:
         seen = "neutron_db_url is not set. A rename needs it where hosts have an L2 agent, and the agents were not read"
         return result(NOT_CHECKED, seen)
-    wired = sorted(set(kinds) & set(L2_AGENTS))
+    wired = sorted(set(kinds) & {*L2_AGENTS, *OVN_AGENTS})
     if not wired:
-        return result(OK, "not needed: no host has an L2 agent")
+        return result(OK, "not needed: no host has an L2 agent or OVN's")
     fix = "put the URL into the variables: neutron_db_url: mysql+pymysql://stackguard:PASSWORD@HOST/neutron"
     return result(FAILED, f"neutron_db_url is not set, and a rename needs it for: {', '.join(wired)}", fix)
 

@@ -13,6 +13,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_host import HostState
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_ovn import OvnState
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import DatabaseLock, Grant
 
 OK = "ok"
@@ -22,7 +23,10 @@ NOT_CHECKED = "not checked"
 #: What is looked at, by source. An operator accepts a part that is not checked by its name here.
 PARTS: t.Dict[str, t.Tuple[str, ...]] = {
     "api": ("credentials", "compute_api", "placement_api", "network_api", "api_clock"),
-    "databases": ("database", "database_rights", "database_lock", "database_clock"),
+    "databases": (
+        *("database", "database_rights", "database_lock", "database_clock"),
+        *("ovn_database", "ovn_rights"),
+    ),
     "hosts": ("reached", "python", "root", "nova_conf", "libvirt", "rbd", "ceph_caps", "host_journals", "host_clock"),
     "journals": ("journals",),
 }
@@ -118,6 +122,8 @@ class DatabasesState:
     undeclared: t.Sequence[str] = ()
     #: Whether a URL was given for neutron's.
     neutron: bool = False
+    #: None: no connection to OVN's was given.
+    ovn: t.Optional[OvnState] = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -280,9 +280,9 @@ def test_the_lock_of_the_database(scope, operations, state):
 
 @pytest.mark.parametrize(
     ("agents", "state"),
-    [(["Open vSwitch agent"], FAILED), (["OVN Controller agent"], OK), (None, NOT_CHECKED)],
+    [(["Open vSwitch agent"], FAILED), (["OVN Controller agent"], FAILED), (["DHCP agent"], OK), (None, NOT_CHECKED)],
 )
-def test_the_database_of_neutron_is_needed_where_hosts_have_an_l2_agent(agents, state):
+def test_the_database_of_neutron_is_needed_where_hosts_have_an_l2_agent_or_ovns(agents, state):
     databases = dataclasses.replace(DATABASES, neutron=False)
     found = judged(cloud=dataclasses.replace(CLOUD, agents=agents), databases=databases)
     assert found["neutron", "database"].state == state

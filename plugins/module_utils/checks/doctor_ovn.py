@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the doctor says of OVN's databases: reached, of a known version, and open to what a rename changes. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor import (
+    FAILED,
+    NOT_CHECKED,
+    OK,
+    Asked,
+    CloudState,
+    Result,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.doctor_ovn import (
+    NORTHBOUND,
+    OvnDatabaseState,
+    OvnState,
+)
+from ansible_collections.stackguard.nova.plugins.module_utils.model.network_agents import OVN_AGENTS
+
+REACHED, RIGHTS = "ovn_database", "ovn_rights"
+_OPTIONS = {NORTHBOUND: "ovn_nb_connection"}
+_SET = "put both connections into the variables, as neutron's [ovn] section has them: ovn_nb_connection: tcp:HOST:6641"
+_LIST = {
+    NORTHBOUND: "ovn-nbctl get-connection",
+    "southbound": "ovn-sbctl --columns=target,role,read_only list Connection",
+}
+
+
+def judge(asked: Asked, state: t.Optional[OvnState], cloud: t.Optional[CloudState]) -> t.List[Result]:
+    """Return both parts of each database; of both as one where neither was asked."""
+    if state is None:
+        first = _not_given(asked, cloud)
+        rest = OK if first.state == OK else NOT_CHECKED
+        return [first, Result("databases", "ovn", RIGHTS, rest, first.seen if rest == OK else "no connection is set")]
+    if state.problem is not None:
+        return [
+            Result("databases", "ovn", REACHED, FAILED, state.problem, state.fix),
+            Result("databases", "ovn", RIGHTS, NOT_CHECKED, "the databases were not asked"),
+        ]
+    return [result for database in state.databases for result in _database(database)]
+
+
+def _not_given(asked: Asked, cloud: t.Optional[CloudState]) -> Result:
+    def result(state: str, seen: str, fix: str = "") -> Result:
+        return Result("databases", "ovn", REACHED, state, seen, fix)
+
+    if "rename_host" not in asked.operations:
+        return result(OK, "ovn_nb_connection is not set, and only a rename needs it")
+    kinds = cloud.agents if cloud else None
+    if not kinds:
+        # Neutron's list is empty while its workers see no events of OVN, and for users that are no administrators.
+        seen = (
+            "ovn_nb_connection is not set. A rename needs it if the network agents are OVN's, and neutron showed none"
+        )
+        return result(NOT_CHECKED, seen)
+    found = sorted(set(kinds) & set(OVN_AGENTS))
+    if not found:
+        return result(OK, "not needed: no host has an OVN agent")
+    return result(FAILED, f"ovn_nb_connection is not set, and a rename needs it for: {', '.join(found)}", _SET)
+
+
+def _database(database: OvnDatabaseState) -> t.List[Result]:
+    option = _OPTIONS.get(database.name, "ovn_sb_connection")
+
+    def result(part: str, state: str, seen: str, fix: str = "") -> Result:
+        return Result("databases", f"ovn {database.name}", part, state, seen, fix)
+
+    if database.problem is not None:
+        fix = f"correct {option}, or let the controller reach {database.remote}; name every member of a cluster"
+        return [
+            result(REACHED, FAILED, database.problem, fix),
+            result(RIGHTS, NOT_CHECKED, "the database was not reached"),
+        ]
+    return [_reached(result, database), _rights(result, database, option)]
+
+
+def _reached(result: t.Callable[..., Result], database: OvnDatabaseState) -> Result:
+    if database.lacking:
+        seen = f"this version of OVN has no {', '.join(database.lacking)}: it is older than those that were proven"
+        return result(
+            REACHED, FAILED, seen, "upgrade OVN to 22.03 or newer: apt-get install --only-upgrade ovn-central"
+        )
+    if database.silent:
+        silent = "; ".join(f"{member}: {reason}" for member, reason in sorted(database.silent.items()))
+        seen = (
+            f"the leader answers, and not every member does. A run fails if one of these is the leader then: {silent}"
+        )
+        return result(REACHED, NOT_CHECKED, seen)
+    return result(REACHED, OK, database.remote)
+
+
+def _rights(result: t.Callable[..., Result], database: OvnDatabaseState, option: str) -> Result:
+    if database.writable is None:
+        return result(RIGHTS, NOT_CHECKED, database.reason or "it was not tried")
+    if database.writable:
+        return result(RIGHTS, OK, "a change was permitted; the transaction was aborted")
+    fix = f"set {option} to a port without a role that is not read-only, or to the unix socket. To list them: "
+    return result(RIGHTS, FAILED, database.reason, fix + _LIST[database.name])
