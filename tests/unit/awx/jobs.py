@@ -153,8 +153,10 @@ class Controller:
             def made(content, render=render, names=names):
                 return render.from_string(content).render(**names)
 
-            for template in injectors.get("file", {}).values():
-                names["tower"] = {"filename": self.kept(made(template), sent, there)}
+            for label, template in injectors.get("file", {}).items():
+                path, name = self.kept(made(template), sent, there), label.partition(".")[2]
+                filename = {**names["tower"].get("filename", {}), name: path} if name else path
+                names["tower"] = {"filename": filename}
             env.update({key: made(value) for key, value in injectors.get("env", {}).items()})
             extra = {key: made(value) for key, value in injectors.get("extra_vars", {}).items()}
             if extra:

@@ -21,7 +21,8 @@ from ansible_collections.stackguard.nova.tests.unit.conftest import ROOT
 
 #: Of the connection to cloud and databases, which roles take from variables without naming them, and of AWX.
 CONNECTION = {"cloud", "nova_api_db_url", "neutron_db_url", "rename_rabbit_url"}
-KINDS = {"machine", "openstack", "databases", "fence"}
+KINDS = {"machine", "openstack", "databases", "ovn", "fence"}
+OVN = {"ovn_nb_connection", "ovn_sb_connection", "ovn_private_key", "ovn_certificate", "ovn_ca_cert"}
 #: Answered as text, and made the role's by the extra variables that every template has.
 THROUGH = {"stackguard_awx_overrides": "stackguard_overrides"}
 #: What each kind of answer can be taken as. Lists are given as text with commas between, or chosen from.
@@ -224,3 +225,31 @@ def test_credentials_hand_secrets_over_in_files_and_environments_only():
         assert set(kind["injectors"]) <= {"file", "env", "extra_vars"}
     assert set(TYPES["Nova databases"]["injectors"]["extra_vars"]) <= CONNECTION
     assert set(TYPES["OpenStack clouds.yaml"]["injectors"]["extra_vars"]) <= CONNECTION
+
+
+def test_what_reads_ovn_has_its_connections_and_the_key_is_secret():
+    kind = TYPES["OVN databases"]
+    assert set(kind["injectors"]["extra_vars"]) == OVN
+    assert {field["id"] for field in kind["inputs"]["fields"] if field.get("secret")} == {"ovn_private_key"}
+    for name, template in TEMPLATES.items():
+        # What was read is put together without any connection.
+        reads = set(options(template["playbook"])) >= OVN and bool({"openstack", "databases"} & set(template["needs"]))
+        assert ("ovn" in template["needs"]) == reads, name
+
+
+@pytest.mark.parametrize("given", [{}, {"ovn_private_key": "KEY", "ovn_certificate": "CERT", "ovn_ca_cert": "CA"}])
+def test_a_path_is_given_only_where_its_file_has_something(given):
+    """AWX makes the files in any case. A path of an empty one would be taken for a key."""
+    injectors = TYPES["OVN databases"]["injectors"]
+    filename = {key.partition(".")[2]: f"/runner/{key}" for key in injectors["file"]}
+    names = {"ovn_nb_connection": "ssl:192.0.2.1:6641", "ovn_sb_connection": "ssl:192.0.2.1:6642", **given}
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+    made = {
+        key: environment.from_string(text).render(tower={"filename": filename}, **names)
+        for key, text in injectors["extra_vars"].items()
+    }
+    for key in ("private_key", "certificate", "ca_cert"):
+        assert made[f"ovn_{key}"] == (f"/runner/template.{key}" if given else "")
+    assert made["ovn_sb_connection"] == "ssl:192.0.2.1:6642"
+    contents = [environment.from_string(text).render(**names) for text in injectors["file"].values()]
+    assert contents == list(given.values() or ["", "", ""])

@@ -43,6 +43,13 @@ def credentials(canaries):
             "neutron_db_url": f"mysql+pymysql://neutron:{canaries.url('neutron')}@127.0.0.1:1/neutron",
             "rename_rabbit_url": f"rabbit://nova:{canaries.url('rabbit')}@127.0.0.1:1/",
         },
+        "OVN databases": {
+            "ovn_nb_connection": "ssl:127.0.0.1:1",
+            "ovn_sb_connection": "ssl:127.0.0.1:1",
+            "ovn_private_key": f"-----BEGIN PRIVATE KEY-----\n{canaries['ovn']}\n-----END PRIVATE KEY-----\n",
+            "ovn_certificate": "no certificate",
+            "ovn_ca_cert": "no certificate",
+        },
         "Fence of compute hosts": {"username": "fence", "password": canaries["fence"]},
     }
 
@@ -85,7 +92,7 @@ def test_the_secrets_really_were_there(tmp_path, short_tmp, canaries):
         "Nova: rename, status", HOSTS, ANSWERS_OF_STATUS, credentials(canaries)
     )
     kinds = {kind.partition(",")[0] for _, kind in canaries.left(*job.given[:3])}
-    assert {"cloud", "nova", "neutron"} <= kinds
+    assert {"cloud", "nova", "neutron", "ovn"} <= kinds
 
 
 ANSWERS_OF_STATUS = {"rename_from": "compute1", "rename_to": "renamed1"}
