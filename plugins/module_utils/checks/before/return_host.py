@@ -31,6 +31,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.capacity.measured import RUNNING
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return
 from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import forecast, identity, storage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, blocklists
 from ansible_collections.stackguard.nova.plugins.module_utils.model.deployment_facts import ServiceProcess
@@ -185,6 +186,7 @@ def judge(bundle: Bundle, request: ReturnRequest) -> ReturnDecision:
         *_twice(bundle, facts, home(facts, request), views, ended),
         *_disks(facts, home(facts, request), views, ended | _deleted(index, facts)),
         *_ports(bundle, request),
+        *ovn_return.check(bundle, facts, request),
         *_allocations(index, bundle, request),
     ]
     return ReturnDecision(gather(items), clearing)

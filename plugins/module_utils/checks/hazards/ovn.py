@@ -92,6 +92,7 @@ def _chassis(index: Index, ovn: OvnFacts) -> Items:
         evidence: t.Dict[str, t.Any] = {"chassis": [row.name for row in ovn.chassis or [] if row.hostname == name]}
         remedy = "Delete the chassis whose host is gone: openstack network agent delete NAME."
         yield finding("SG318", Subject("host", name, host=name), evidence, remedy)
+    yield from _addresses(ovn)
     short = {name.partition(".")[0].casefold(): name for name in index.compute_hosts}
     for entry in ovn.chassis or []:
         compute = short.get(entry.hostname.partition(".")[0].casefold())
@@ -103,38 +104,56 @@ def _chassis(index: Index, ovn: OvnFacts) -> Items:
             yield finding("SG321", Subject("host", entry.hostname, host=compute), evidence, remedy)
 
 
+def _addresses(ovn: OvnFacts) -> Items:
+    """SG323: two chassis of one tunnel address; the database refuses that for one kind of tunnel only."""
+    holders: t.Dict[str, t.Set[str]] = collections.defaultdict(set)
+    for entry in ovn.chassis or []:
+        for encap in entry.encaps:
+            holders[encap.ip].add(entry.name)
+    for address, names in sorted(holders.items()):
+        if len(names) > 1:
+            evidence: t.Dict[str, t.Any] = {"address": address, "chassis": sorted(names)}
+            remedy = "Delete the chassis whose host is gone: openstack network agent delete NAME."
+            yield finding("SG323", Subject("host", address), evidence, remedy)
+
+
 def _hosts(index: Index, ovn: OvnFacts) -> Items:
-    """SG318, SG319, SG323: what a host's Open vSwitch says against the southbound database."""
+    """SG318, SG319, SG321, SG323: what each host's Open vSwitch says against the southbound database."""
     for name in sorted(index.bundle.hosts):
-        facts = index.bundle.hosts[name]
-        external = facts.ovs_external_ids or {}
-        own, host = external.get("system-id"), conf_host(facts)
-        if facts.ovs_external_ids is None and _is_ovns(facts, ovn):
-            reasons = "; ".join(entry.reason for entry in facts.unread if entry.part == "ovs_external_ids")
-            for code in _OF_HOST:
-                yield Unchecked(code, name, f"external_ids of Open vSwitch were not read: {reasons or 'no reason'}")
-        if not own or not any(key.startswith("ovn-remote") for key in external):
-            continue
-        subject = Subject("host", name, host=host)
-        mine = [entry for entry in ovn.chassis or [] if entry.name == own]
-        if not mine:
-            evidence: t.Dict[str, t.Any] = {"system-id": own, "chassis": "none of this name"}
-            remedy = "Look into the log of ovn-controller on this host: it has not registered under its system-id."
-            yield finding("SG318", subject, evidence, remedy)
-        elif host is not None and mine[0].hostname != host:
-            evidence = {"chassis": own, "hostname": mine[0].hostname, "CONF.host": host}
-            remedy = f"Set external_ids:hostname of Open vSwitch to {host}: ports bind only to Nova's name of a host."
-            yield finding("SG321", subject, evidence, remedy)
-        if any(same_name(own, entry) for entry in (facts.kernel_hostname, facts.fqdn, host) if entry):
-            remedy = "Before a rename of this host, set its system-id in the deployment tool's variables."
-            yield finding("SG319", subject, {"system-id": own}, remedy, WARNING)
-        addresses = {entry.strip() for entry in (external.get("ovn-encap-ip") or "").split(",")} - {""}
-        for other in ovn.chassis or []:
-            shared = sorted({encap.ip for encap in other.encaps} & addresses)
-            if shared and other.name != own and other.hostname != host:
-                evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
-                remedy = f"If its host is gone, delete the other chassis: openstack network agent delete {other.name}."
-                yield finding("SG323", subject, evidence, remedy)
+        yield from host_items(name, index.bundle.hosts[name], ovn)
+
+
+def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
+    """Return what one host's Open vSwitch says against the southbound database. ``name``: its inventory name."""
+    external = facts.ovs_external_ids or {}
+    own, host = external.get("system-id"), conf_host(facts)
+    if facts.ovs_external_ids is None and _is_ovns(facts, ovn):
+        reasons = "; ".join(entry.reason for entry in facts.unread if entry.part == "ovs_external_ids")
+        for code in _OF_HOST:
+            yield Unchecked(code, name, f"external_ids of Open vSwitch were not read: {reasons or 'no reason'}")
+    if not own or not any(key.startswith("ovn-remote") for key in external):
+        return
+    subject = Subject("host", name, host=host)
+    mine = [entry for entry in ovn.chassis or [] if entry.name == own]
+    if not mine:
+        evidence: t.Dict[str, t.Any] = {"system-id": own, "chassis": "none of this name"}
+        remedy = "Look into the log of ovn-controller on this host: it has not registered under its system-id."
+        yield finding("SG318", subject, evidence, remedy)
+    elif host is not None and mine[0].hostname != host:
+        evidence = {"chassis": own, "hostname": mine[0].hostname, "CONF.host": host}
+        remedy = f"Set external_ids:hostname of Open vSwitch to {host}: ports bind only to Nova's name of a host."
+        yield finding("SG321", subject, evidence, remedy)
+    if any(same_name(own, entry) for entry in (facts.kernel_hostname, facts.fqdn, host) if entry):
+        remedy = "Before a rename of this host, set its system-id in the deployment tool's variables."
+        yield finding("SG319", subject, {"system-id": own}, remedy, WARNING)
+    addresses = {entry.strip() for entry in (external.get("ovn-encap-ip") or "").split(",")} - {""}
+    for other in ovn.chassis or []:
+        shared = sorted({encap.ip for encap in other.encaps} & addresses)
+        # A chassis of another name with the host's own hostname is the record of the machine that it replaces.
+        if shared and other.name != own:
+            evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
+            remedy = f"If its host is gone, delete the other chassis: openstack network agent delete {other.name}."
+            yield finding("SG323", subject, evidence, remedy)
 
 
 def _is_ovns(facts: HostFacts, ovn: OvnFacts) -> bool:

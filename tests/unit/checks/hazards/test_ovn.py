@@ -57,7 +57,7 @@ def named_after_the_host(some):
 
 FOUND = {
     "one name twice": ({"SG318"}, lambda some: with_ovn(some, chassis=[*ovn_of(some).chassis, chassis(9, "compute2")])),
-    "not registered": ({"SG318"}, lambda some: with_ids(some, **{"system-id": "another"})),
+    "not registered": ({"SG318", "SG323"}, lambda some: with_ids(some, **{"system-id": "another"})),
     "named after the host": ({"SG319"}, named_after_the_host),
     "a full name": ({"SG321"}, lambda some: renamed(some, "compute1.example")),
     "another case": ({"SG321"}, lambda some: renamed(some, "Compute1")),
@@ -65,6 +65,16 @@ FOUND = {
     "a port asks for nobody": (
         {"SG322"},
         lambda some: with_ovn(some, port_bindings=[binding("p", option="gone", requested=None, chassis=None)]),
+    ),
+    "one address for two kinds of tunnels": (
+        {"SG323"},
+        lambda some: with_ovn(
+            some,
+            chassis=[
+                *ovn_of(some).chassis,
+                dataclasses.replace(chassis(9, "dead"), encaps=[OvnEncap("vxlan", "192.0.2.2")]),
+            ],
+        ),
     ),
     "a replaced host": (
         {"SG323"},

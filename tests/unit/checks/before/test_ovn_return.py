@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, stackguard.nova contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A host with OVN comes back: ports that it would claim, and a chassis in its way, are reported before."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.before import ovn_return, return_host
+from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Unread
+from ansible_collections.stackguard.nova.plugins.module_utils.model.findings import Unchecked
+from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import OvnEncap
+from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import ReturnRequest
+from ansible_collections.stackguard.nova.tests.unit.builders import guest, uid
+from ansible_collections.stackguard.nova.tests.unit.checks.before.test_return_host import REQUEST as EVACUATED
+from ansible_collections.stackguard.nova.tests.unit.checks.before.test_return_host import back as evacuated
+from ansible_collections.stackguard.nova.tests.unit.ovn_cloud import (
+    chassis,
+    ovn_fleet,
+    switch_port,
+    with_host,
+    with_ovn,
+)
+
+REQUEST = ReturnRequest("compute1", "compute1", (), ())
+
+
+def back():
+    """The servers of compute1 live on compute3 now, and so do their ports."""
+    some = ovn_fleet(guests=1)
+    cloud = some.cloud.change("servers", {"host": "compute1"}, host="compute3")
+    cloud = cloud.change("ports", {"binding_host_id": "compute1"}, binding_host_id="compute3")
+    return with_ovn(dataclasses.replace(some, cloud=cloud), switch_ports=[], scope=["compute1"])
+
+
+def port_of(some):
+    return next(port.id for port in some.cloud.rows("ports") if port.device_id == guest(1, 1))
+
+
+def found(some):
+    bundle = some.cloud.bundle
+    return list(ovn_return.check(bundle, bundle.hosts["compute1"], REQUEST))
+
+
+def codes(some):
+    return [(item.code, item.severity) for item in found(some)]
+
+
+def test_ports_that_name_their_new_hosts_are_safe():
+    assert found(back()) == []
+
+
+@pytest.mark.parametrize("word", ["compute1", "compute3,compute1", uid("system", 1)])
+def test_a_port_of_a_guest_elsewhere_that_names_the_host_is_reported(word):
+    """By hostname, in a list, or by the chassis' name: each is enough for its chassis to claim it."""
+    some = back()
+    (item,) = found(with_ovn(some, switch_ports=[switch_port(port_of(some), word)]))
+    assert (item.code, item.object.id, item.severity) == ("SG511", port_of(some), "warning")
+    assert "openstack port set --host" in item.remedy
+
+
+def test_a_port_that_nobody_knows_is_reported():
+    assert codes(with_ovn(back(), switch_ports=[switch_port("stray", "compute1")])) == [("SG511", "warning")]
+
+
+def test_ports_of_servers_that_are_still_here_and_of_routers_are_none():
+    some = ovn_fleet(guests=1)
+    assert found(some) == []
+    gateway = switch_port("gateway", "compute1", type="router")
+    assert found(with_ovn(back(), switch_ports=[gateway])) == []
+
+
+def test_a_tunnel_address_that_another_chassis_has_is_a_blocker():
+    """The host was replaced: with the record of the dead one its chassis cannot register."""
+    old = dataclasses.replace(chassis(9, "compute1"), encaps=[OvnEncap("geneve", "192.0.2.1")])
+    rows = [old, *(row for row in back().cloud.bundle.databases.ovn.chassis if row.hostname != "compute1")]
+    assert codes(with_ovn(back(), chassis=rows)) == [("SG318", "warning"), ("SG323", "blocker")]
+
+
+def test_another_hostname_of_the_chassis_is_a_blocker():
+    assert codes(with_ovn(back(), chassis=[chassis(1, "compute1.example")])) == [("SG321", "blocker")]
+
+
+@pytest.mark.parametrize("change", [{"chassis": None}, {"switch_ports": None}])
+def test_what_was_not_read_is_undecided(change):
+    (item,) = found(with_ovn(back(), **change, unread=[Unread("ovn", "no answer")]))
+    assert isinstance(item, Unchecked) and item.code == "SG317" and "no answer" in item.reason
+
+
+def test_without_connections_a_host_with_ovn_is_undecided_and_one_without_is_not_asked():
+    some = back()
+    some = dataclasses.replace(some, cloud=some.cloud.databases(ovn=None))
+    (item,) = found(some)
+    assert isinstance(item, Unchecked) and item.code == "SG317"
+    assert found(with_host(some, ovs_external_ids={"system-id": "x"})) == []
+    without_ports = dataclasses.replace(back(), cloud=back().cloud.cloud(ports=None))
+    assert [item.code for item in found(without_ports)] == ["SG511"]
+
+
+def test_the_gate_asks_it():
+    """What stands against the chassis stands against the return."""
+    some = evacuated().databases(ovn=back().cloud.bundle.databases.ovn)
+    ids = {"system-id": uid("system", 1), "ovn-remote": "tcp:192.0.2.100:6642", "ovn-encap-ip": "192.0.2.2"}
+    decision = return_host.judge(some.host("compute1", ovs_external_ids=ids).bundle, EVACUATED)
+    assert not decision.undecided
+    assert [item.code for item in decision.checked.findings if item.severity == "blocker"] == ["SG323"]
