@@ -33,7 +33,11 @@ from ansible_collections.stackguard.nova.plugins.module_utils.records import evi
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import operation_page
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.runner import StepError
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import connect, openstack_spec
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.api.connection import (
+    OVN_SPEC,
+    connect,
+    openstack_spec,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import facts
 from ansible_collections.stackguard.nova.plugins.plugin_utils import operation_pages, without_effect
 
@@ -53,7 +57,7 @@ class ActionModule(ActionBase):
         """Take the answers, go on, and return what is needed; or how it ended."""
         super().run(tmp, task_vars)
         self._task_vars = task_vars or {}
-        _validation, args = self.validate_argument_spec(openstack_spec(**ARGUMENTS))
+        _validation, args = self.validate_argument_spec(openstack_spec(**OVN_SPEC, **ARGUMENTS))
         without_effect.warn(self._task)
         args["evidence_dir"] = self._loader.path_dwim(str(args["evidence_dir"]))
         result = self._called(args)
@@ -216,6 +220,8 @@ def _problem(args: Result) -> t.Optional[str]:
     fence = args["fence"]
     if fence not in FENCES:
         return f"fence: one of {', '.join(FENCES)} is required"
+    if args["remove_chassis"] and not (args.get("ovn_nb_connection") and args.get("ovn_sb_connection")):
+        return "remove_chassis needs ovn_nb_connection and ovn_sb_connection"
     lacking = [name for name in FENCES[fence].requires if name in ARGUMENTS and not args[name]]
     if lacking:
         return f"fence={fence} needs {', '.join(lacking)}"

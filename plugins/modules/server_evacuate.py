@@ -26,6 +26,7 @@ extends_documentation_fragment:
   - stackguard.nova.attributes.actiongroup_openstack
   - stackguard.nova.attributes.action
   - stackguard.nova.openstack
+  - stackguard.nova.ovn
   - stackguard.nova.approved_plan
   - stackguard.nova.overrides
 attributes:
@@ -183,6 +184,14 @@ options:
     description:
       - Whether to evacuate the servers that find a destination if others do not. Without it one server without a
         destination makes the run refuse.
+  remove_chassis:
+    type: bool
+    default: false
+    description:
+      - Whether to remove the chassis of the host from OVN when all of its servers are away, the fence was read back, no
+        port is bound to the chassis, and its ovn-controller does not answer. Needs O(ovn_nb_connection) and
+        O(ovn_sb_connection). Without it the report only names the chassis (SG328).
+    version_added: 0.2.0
   max_hosts:
     type: int
     default: 1

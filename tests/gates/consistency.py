@@ -87,6 +87,7 @@ SHARED = (
     "evacuation_options",
 )
 PARTS = {
+    "evacuation_chassis": "evacuate",
     "evacuation_readers": "evacuate",
     "evacuation_record": "evacuate",
     "evacuation_round": "evacuate",

@@ -25,6 +25,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.api import
     compute_services,
     evacuation_facts,
     instance_actions,
+    network,
     server_records,
 )
 from ansible_collections.stackguard.nova.tests.unit.builders import AT, address, guest
@@ -55,6 +56,8 @@ class Life:
         #: Image to guard snapshots.
         self.guards = {f"{uuid}_disk": [] for uuid in BOTH}
         self.locked = True
+        #: What neutron shows of the dead host.
+        self.agents = []
         self.said, self.needs, self.done = [], [], []
         #: Called with each need before it is answered; may answer it in the test's own way.
         self.answer = lambda _need: None
@@ -77,6 +80,7 @@ class Life:
         monkeypatch.setattr(instance_actions, "list_actions", lambda _cloud, _uuid: [])
         monkeypatch.setattr(compute_services, "hold_down", self._hold)
         monkeypatch.setattr(compute_services, "give_back", self._give_back)
+        monkeypatch.setattr(network, "list_agents", lambda _cloud, _host: self.agents)
         monkeypatch.setattr(server_evacuate, "_say", self.said.append)
         self.read_at = {}
 

@@ -266,6 +266,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     Code("SG325", "ovn-rbac", BLOCKER, "The run may not write the hostname of a chassis."),
     Code("SG326", "ovn-port-updated", WARNING, "An owner updated a port during the rename; the run corrected it."),
     Code("SG327", "ovn-not-proven", BLOCKER, "A rename with OVN was not tested with this kind of port."),
+    Code("SG328", "ovn-chassis-left-behind", WARNING, "The chassis of an evacuated host is still in OVN."),
     # SG4xx zones
     Code("SG401", "unpinned-server", WARNING, "The server is pinned to no availability zone."),
     Code("SG402", "pin-without-aggregate", BLOCKER, "The server's zone has no aggregate: the pin has no effect."),

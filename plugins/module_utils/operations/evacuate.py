@@ -63,6 +63,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.lookups impo
 from ansible_collections.stackguard.nova.plugins.module_utils.model.plan import Plan
 from ansible_collections.stackguard.nova.plugins.module_utils.model.requests import EvacuationRequest
 from ansible_collections.stackguard.nova.plugins.module_utils.operations import (
+    evacuation_chassis,
     evacuation_options,
     fences,
     lifecycle,
@@ -97,8 +98,9 @@ Json = t.Dict[str, t.Any]
 Answers = t.Sequence[t.Mapping[str, t.Any]]
 
 FENCE, HOLD, GUARD, EVACUATE, UNGUARD = "fence", "hold_down", "guard", "evacuate", "unguard"
+CHASSIS = "chassis"
 #: Every step of the plan, and the method of :class:`Evacuation` that carries it out. A test holds them together.
-STEPS = {FENCE: "_fence", HOLD: "_hold", GUARD: "_guard", EVACUATE: "_round", UNGUARD: "_leave"}
+STEPS = {FENCE: "_fence", HOLD: "_hold", GUARD: "_guard", EVACUATE: "_round", UNGUARD: "_leave", CHASSIS: "_chassis"}
 
 #: Seconds between two looks at a host that is not dead yet.
 LOOK = 10.0
@@ -138,6 +140,7 @@ class Scratch:
     #: What was found, look by look, for the report; of the rounds only the last.
     before: Json = dataclasses.field(default_factory=dict)
     last: Json = dataclasses.field(default_factory=dict)
+    chassis: Json = dataclasses.field(default_factory=dict)
     stopping: Json = dataclasses.field(default_factory=dict)
     arrived: t.List[Json] = dataclasses.field(default_factory=list)
     left: t.Dict[str, str] = dataclasses.field(default_factory=dict)
@@ -249,7 +252,7 @@ class Evacuation:
         self.scratch, self.answers = scratch, answers
         if scratch.over:
             return self._ended()
-        if scratch.phase in ("leave", "abort", "aborting"):
+        if scratch.phase in ("leave", "abort", "aborting", "chassis"):
             return self._end(journals.OPEN, failure or "the run was interrupted")
         return self._stop(failure or "the run was interrupted")
 
@@ -415,7 +418,7 @@ class Evacuation:
         servers = placement.guests_of(bundle.cloud, self.host) if bundle.cloud else None
         request = self._request(self.new_id(), servers or [])
         decision = self._preflight(bundle, about, request)
-        self.scratch.before = _plain_checked(decision.checked)
+        self.scratch.before = records.plain_checked(decision.checked)
         self.scratch.placements = planner.explained(decision.assignments, decision.destinations)
         refusing = checks.refusing(decision.checked, self.run.overrides, request.partial, decision.guests)
         if refusing:
@@ -494,7 +497,8 @@ class Evacuation:
         reason = checks.reason_of(request.operation_id)
         images = {entry.uuid: list(entry.images) for entry in servers}
         fence = str(self.options["fence"])
-        plan = plans.plan(request, fence, decision.assignments, images, reason, addresses)
+        asked = bool(self.options.get("remove_chassis"))
+        plan = plans.plan(request, fence, decision.assignments, images, reason, addresses, asked)
         self.run.say(terminal.plan_text(plan))
         if decision.checked.findings or decision.checked.unchecked:
             self.run.say(terminal.findings_text(decision.checked, self.run.overrides))
@@ -655,7 +659,7 @@ class Evacuation:
         ]
         if findings.standing(problems, storage.honoured(Checked(tuple(problems)), self.run.overrides)):
             checked = Checked(tuple(problems))
-            self.scratch.before = _plain_checked(checked)
+            self.scratch.before = records.plain_checked(checked)
             raise Refused(
                 f"refused, nothing was changed: operation {journal['operation_id']} stays open\n"
                 + terminal.findings_text(checked, self.run.overrides)
@@ -740,7 +744,7 @@ class Evacuation:
                     "addresses": sorted(addresses),
                     "infrastructure": sorted(self.options["ceph_infrastructure"]),
                     "never": self._never(),
-                    "host_addresses": _of_host(addresses),
+                    "host_addresses": records.of_host(addresses),
                 }
             )
         return found
@@ -1003,7 +1007,7 @@ class Evacuation:
         problems = self._guard_problems(lacking)
         if lacking and not self.scratch.guarded:
             raise Stopped("no server could be guarded, so none was sent", Checked(tuple(problems)))
-        self.scratch.last = _plain_checked(Checked(tuple(problems)))
+        self.scratch.last = records.plain_checked(Checked(tuple(problems)))
         count = sum(len(entry.images) for entry in servers if entry.uuid in self.scratch.guarded)
         self.book.mark(GUARD, journals.DONE, f"{count} images guarded")
         self.run.say(f"{count} images are guarded by snapshot stackguard-{self.scratch.operation_id}")
@@ -1206,7 +1210,7 @@ class Evacuation:
         landed = {entry.uuid for entry in result.outcomes if entry.outcome == ARRIVED}
         self.scratch.landed = sorted({*self.scratch.landed, *landed})
         self.scratch.doubted = sorted({*self.scratch.doubted, *result.doubted})
-        self.scratch.last = _plain_checked(result.checked)
+        self.scratch.last = records.plain_checked(result.checked)
         if result.checked.findings:
             self.run.say(terminal.findings_text(result.checked))
         self.book.remember(
@@ -1229,10 +1233,10 @@ class Evacuation:
 
     def _stop(self, message: str, checked: t.Optional[Checked] = None) -> CallResult:
         """Something ends the run: report it, remove the guards that are not needed, leave the journal open."""
-        self.scratch.stopping, self.scratch.message = _plain_checked(checked or Checked()), message
+        self.scratch.stopping, self.scratch.message = records.plain_checked(checked or Checked()), message
         if not self.opened:
             return self._end("failed", message, over=True)
-        if self.scratch.phase in ("abort", "aborting", "leave"):
+        if self.scratch.phase in ("abort", "aborting", "leave", "chassis"):
             return self._end(journals.OPEN, message)
         try:
             return self._to_leave()
@@ -1273,7 +1277,7 @@ class Evacuation:
             for home in answer.get("homes") or []:
                 names = set(home.get("images") or {})
                 asked |= names
-                without = _without_guard(home)
+                without = records.without_guard(home)
                 free |= without
                 kept |= names - without
         free -= kept
@@ -1317,8 +1321,8 @@ class Evacuation:
         over = bool(records.sent(self.book.journal)) or not self.scratch.left
         if self.scratch.ended_well and over and not lasting and not kept & set(guarded):
             self.book.mark(UNGUARD, journals.DONE)
-            self.book.close(journals.FINISHED, "ended")
-            return self._end("evacuated", self.scratch.message)
+            wanted = self.options.get("remove_chassis") and CHASSIS in self.book.journal["steps"]
+            return self._to_chassis() if wanted else self._close_ended()
         # Nova may still be at some, a guard is left, or nothing was sent: the next run resumes the operation.
         self.scratch.ended_well = False
         at_work = kept & set(guarded)
@@ -1327,6 +1331,28 @@ class Evacuation:
             said = f"Nova may still be working on {self._named(at_work)}: their guards remain"
             self.scratch.message = "; ".join(part for part in (self.scratch.message, said) if part)
         return self._end(journals.OPEN, self.scratch.message)
+
+    def _to_chassis(self) -> CallResult:
+        """Read the fence once more before the chassis is removed."""
+        self.scratch.phase, self.scratch.ended_well = "chassis", False
+        self.book.mark(CHASSIS, journals.APPLYING)
+        if self.options["fence"] == attested.FENCE.name:
+            return self.advance(self.scratch, ())
+        self.scratch.proven = False
+        return self._need(self._fence_needs(act=False, extra=False))
+
+    def _chassis(self) -> CallResult:
+        self._proven()
+        removed = evacuation_chassis.remove(self.connection, self.options, self.host)
+        self.run.say(f"OVN: {removed}")
+        self.book.mark(CHASSIS, journals.DONE, removed)
+        self.scratch.ended_well = True
+        return self._close_ended()
+
+    def _close_ended(self) -> CallResult:
+        self.scratch.chassis = records.plain_checked(evacuation_chassis.look(self.connection, self.options, self.host))
+        self.book.close(journals.FINISHED, "ended")
+        return self._end("evacuated", self.scratch.message)
 
     def _named(self, uuids: t.Iterable[str]) -> str:
         return ", ".join(sorted(self.scratch.names.get(uuid, uuid) for uuid in uuids))
@@ -1496,7 +1522,11 @@ class Evacuation:
 
     def _report(self) -> Json:
         scratch = self.scratch
-        parts = [_checked(part) for part in (scratch.before, scratch.stopping, scratch.last) if part]
+        parts = [
+            records.checked_of(part)
+            for part in (scratch.before, scratch.stopping, scratch.last, scratch.chassis)
+            if part
+        ]
         unchecked = [findings.Unchecked("SG506", self.host, said) for said in scratch.warned]
         if not scratch.ended_well and scratch.state != "refused":
             why = scratch.message.partition("\n")[0]
@@ -1550,16 +1580,6 @@ def _by_cluster(journal: t.Mapping[str, t.Any]) -> Json:
     return dict(noted) if isinstance(noted, dict) else {}
 
 
-def _without_guard(home: t.Mapping[str, t.Any]) -> t.Set[str]:
-    """Return the images of a pool on which no guard of ours is, as the host that removed them says."""
-    result: Json = home.get("result") or {}
-    if not task_results.ended_well(result) or (result.get("fsid"), result.get("pool")) != (home["fsid"], home["pool"]):
-        return set()
-    found = {str(image["image"]) for image in result.get("images") or [] if not image.get("guarded")}
-    # Its owner deleted it, or a rebuild made it again: our snapshot is not on it.
-    return found | {str(name) for part in ("gone", "replaced") for name in result.get(part) or []}
-
-
 def _is_there(seen: t.Mapping[str, t.Sequence[clients.SeenImage]], name: str, image: DiskImage) -> bool:
     """Whether an image was seen where it was when the operation began, with the same id."""
     return any(entry.home == (image.fsid, image.pool) and entry.image.id == image.id for entry in seen.get(name, []))
@@ -1571,12 +1591,6 @@ def _read_at(answers: Answers) -> str:
     if fence_proof.moment(at) is None:
         raise ProofError("the time of reading was not recorded")
     return at
-
-
-def _of_host(addresses: t.Any) -> t.List[str]:
-    """Return those that more than locks shows to be the dead host's. An old journal has no evidence: none."""
-    known = addresses if isinstance(addresses, dict) else {}
-    return sorted(address for address, why in known.items() if why and not clients.by_locks_only(str(why)))
 
 
 def _sent(entry: t.Mapping[str, t.Any]) -> IncomingServer:
@@ -1594,17 +1608,3 @@ def _summary(result: rounds.Round) -> str:
 def _home_failed(home: t.Mapping[str, t.Any]) -> str:
     where = f"{home.get('fsid')}/{home.get('pool')} through {home.get('reader')}"
     return f"guards in {where}: {task_results.why(home.get('result'))}"
-
-
-def _plain_checked(checked: Checked) -> Json:
-    return {
-        "findings": [to_plain(item) for item in checked.findings],
-        "unchecked": [to_plain(item) for item in checked.unchecked],
-    }
-
-
-def _checked(plain: t.Mapping[str, t.Any]) -> Checked:
-    return Checked(
-        tuple(findings.from_report(item) for item in plain.get("findings") or []),
-        tuple(findings.Unchecked(**item) for item in plain.get("unchecked") or []),
-    )

@@ -24,6 +24,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.stackguard.nova.plugins.module_utils.checks.hazards import clients
+from ansible_collections.stackguard.nova.plugins.module_utils.model import findings, task_results
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import NumaCell, from_plain, to_plain
 from ansible_collections.stackguard.nova.plugins.module_utils.records import journal as journals
 from ansible_collections.stackguard.nova.plugins.module_utils.steps.evacuation import InTransit
@@ -207,3 +209,35 @@ def powers_before(closed: t.Sequence[t.Mapping[str, t.Any]], host: str) -> t.Dic
 def plain(servers: t.Iterable[PlannedServer]) -> t.List[Json]:
     """Return servers as a journal keeps them."""
     return [t.cast("Json", to_plain(entry)) for entry in servers]
+
+
+def plain_checked(checked: findings.Checked) -> t.Dict[str, t.Any]:
+    """Return what was found as plain data, for the scratch of a run."""
+    return {
+        "findings": [to_plain(item) for item in checked.findings],
+        "unchecked": [to_plain(item) for item in checked.unchecked],
+    }
+
+
+def checked_of(plain: t.Mapping[str, t.Any]) -> findings.Checked:
+    """Return the same again."""
+    return findings.Checked(
+        tuple(findings.from_report(item) for item in plain.get("findings") or []),
+        tuple(findings.Unchecked(**item) for item in plain.get("unchecked") or []),
+    )
+
+
+def without_guard(home: t.Mapping[str, t.Any]) -> t.Set[str]:
+    """Return the images of a pool on which no guard of ours is, as the host that removed them says."""
+    result: Json = home.get("result") or {}
+    if not task_results.ended_well(result) or (result.get("fsid"), result.get("pool")) != (home["fsid"], home["pool"]):
+        return set()
+    found = {str(image["image"]) for image in result.get("images") or [] if not image.get("guarded")}
+    # Its owner deleted it, or a rebuild made it again: our snapshot is not on it.
+    return found | {str(name) for part in ("gone", "replaced") for name in result.get(part) or []}
+
+
+def of_host(addresses: t.Any) -> t.List[str]:
+    """Return those that more than locks shows to be the dead host's. An old journal has no evidence: none."""
+    known = addresses if isinstance(addresses, dict) else {}
+    return sorted(address for address, why in known.items() if why and not clients.by_locks_only(str(why)))

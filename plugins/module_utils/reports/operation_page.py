@@ -363,6 +363,7 @@ PROVES: t.Mapping[str, t.Tuple[str, str]] = {
     "guard": ("guard snapshots", "Each image was read back with its id and its snapshot."),
     "unguard": ("guards removed", "No image has a guard of this operation any more."),
     "end_domains": ("domains ended", "Neither libvirt nor the process table of the host has any of them."),
+    "chassis": ("OVN chassis", "The chassis of the host was deleted; no port was bound to it."),
     "unblock": ("blocklist", "The entries were removed in each cluster by a host that reaches it."),
     "release": ("service released", "The compute service was read back with the status of the plan."),
     "hold": ("host held", "The compute service is disabled with the reason of this operation."),

@@ -444,7 +444,7 @@ class Nova:
         evacuation_facts: ("read_evacuation",),
         server_actions: ("evacuate", "stop", "reset_state_verified"),
         migration_records: ("last_migration", "evacuation_statuses"),
-        network: ("ports_left",),
+        network: ("ports_left", "list_agents"),
         compute_services: ("find_service", "hold_down", "give_back"),
         instance_actions: ("list_actions", "why"),
         server_records: ("servers_on", "servers_since", "server_as_listed", "raw_server"),
@@ -556,6 +556,9 @@ class Nova:
             dest_compute=entry.dest,
             dest_node=entry.dest,
         )
+
+    def list_agents(self, _host):
+        return []
 
     def read_evacuation(self, cloud, host, leaving=None, numa=None, **_known):
         world = self.world
