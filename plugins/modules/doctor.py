@@ -15,7 +15,7 @@ description:
     command that fixes it.
   - The module changes nothing. It tests the rights in the APIs with requests that only read and that only
     administrators may make. It tests the rights in databases with the statements of the operations, on no row and
-    rolled back. It tests OVN's databases with a change that the database is told to abort.
+    rolled back. It tests OVN's databases with a change in a transaction that the server aborts.
   - A part that could not be read is not checked, and never ok. The task fails unless each part is ok, or is not checked
     and listed in O(accept_unchecked).
   - It serves the playbook C(stackguard.nova.doctor). Runs on the controller.
