@@ -74,7 +74,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG101",
         "compute-id-missing",
         BLOCKER,
-        "No compute_id file exists where nova-compute would look for one.",
+        "nova-compute would find no compute_id file on the host.",
         from_hosts=True,
     ),
     Code(
@@ -185,7 +185,11 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         from_hosts=True,
     ),
     Code(
-        "SG128", "restart-pending", WARNING, "A configuration file changed after nova-compute started.", from_hosts=True
+        "SG128",
+        "restart-pending",
+        WARNING,
+        "A configuration file of nova-compute changed after nova-compute started.",
+        from_hosts=True,
     ),
     Code("SG129", "compute-id-immutable", INFO, "A compute_id file is immutable (chattr +i).", from_hosts=True),
     Code(
@@ -196,12 +200,18 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     ),
     # SG2xx links
     Code("SG201", "node-without-service-id", WARNING, "compute_nodes.service_id is NULL.", repairable=True),
-    Code("SG202", "service-id-dangling", WARNING, "compute_nodes.service_id names no live service.", repairable=True),
+    Code(
+        "SG202",
+        "service-id-dangling",
+        WARNING,
+        "compute_nodes.service_id is not the id of a live compute service.",
+        repairable=True,
+    ),
     Code(
         "SG203",
         "service-id-of-another",
         BLOCKER,
-        "compute_nodes.service_id names another host's service.",
+        "compute_nodes.service_id is the id of another host's compute service.",
         repairable=True,
     ),
     Code("SG204", "node-without-service", BLOCKER, "A compute node's host has no compute service."),
@@ -229,7 +239,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG212",
         "compute-id-dangling",
         WARNING,
-        "instances.compute_id names no row of compute_nodes.",
+        "instances.compute_id is not the id of any compute node.",
         repairable=True,
         since_28=True,
     ),
@@ -237,7 +247,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG213",
         "compute-id-of-deleted-node",
         WARNING,
-        "instances.compute_id names a soft-deleted node.",
+        "instances.compute_id is the id of a soft-deleted compute node.",
         repairable=True,
         since_28=True,
     ),
@@ -245,7 +255,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG214",
         "compute-id-of-another",
         BLOCKER,
-        "instances.compute_id names another host's node.",
+        "instances.compute_id is the id of another host's compute node.",
         repairable=True,
         since_28=True,
     ),
@@ -256,7 +266,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "An instance without a host still has a node or compute_id.",
         repairable=True,
     ),
-    Code("SG216", "instance-without-node", BLOCKER, "An instance's host and node name no live compute node."),
+    Code("SG216", "instance-without-node", BLOCKER, "No live compute node has the host and node names of an instance."),
     Code("SG217", "offloaded-with-host", BLOCKER, "A shelved-offloaded instance still has a host."),
     Code(
         "SG221",
@@ -379,7 +389,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG505",
         "pool-mismatch",
         BLOCKER,
-        "Source and destination use different pools or clusters.",
+        "The source and a destination use different Ceph pools or clusters.",
         of_destination=True,
     ),
     Code("SG506", "source-not-fenced", BLOCKER, "No proof shows that the source host is fenced.", of_server=True),
@@ -410,7 +420,7 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
         "SG517", "disk-not-open", BLOCKER, "A domain runs, but no Ceph client on its host has the domain's disk open."
     ),
     Code("SG518", "ceph-rights", BLOCKER, "The Ceph user may not change the OSD blocklist."),
-    Code("SG519", "state-lost", WARNING, "The server loses some of its state in an evacuation."),
+    Code("SG519", "state-lost", WARNING, "An evacuation loses some of the server's state."),
     Code("SG520", "server-of-a-service", WARNING, "A cloud service created this server and replaces it on its own."),
     # SG6xx definition
     Code("SG601", "address-drift", WARNING, "Device addresses changed."),
@@ -423,7 +433,13 @@ CATALOGUE: t.Dict[str, Code] = _catalogue(
     # SG7xx in flight
     Code("SG701", "task-in-progress", BLOCKER, "A task of an instance is in progress.", of_server=True),
     Code("SG702", "migration-open", BLOCKER, "A migration is in progress.", of_server=True),
-    Code("SG703", "resize-unconfirmed", BLOCKER, "A resize or cold migration waits for confirmation.", of_server=True),
+    Code(
+        "SG703",
+        "resize-unconfirmed",
+        BLOCKER,
+        "A resize or cold migration still waits for its confirmation.",
+        of_server=True,
+    ),
     Code("SG704", "service-disabled", WARNING, "The compute service is disabled, forced down or not up."),
     Code("SG705", "release-unsupported", BLOCKER, "Nova's release or schema is unknown or not supported."),
     Code(
