@@ -130,7 +130,7 @@ def _clock(
     if clock.most < -limit or clock.least > limit:
         fix = f"on {where}, or on the controller if all of them differ: chronyc makestep, or timedatectl set-ntp true"
         return result(part, FAILED, f"{about}, and {limit:g} s are accepted", fix)
-    return result(part, NOT_CHECKED, f"{about}: the answer took too long for a verdict. Run the doctor again")
+    return result(part, NOT_CHECKED, f"{about}: the answer took too long to compare the clocks. Run the doctor again")
 
 
 # --- databases ------------------------------------------------------------------------------------------------

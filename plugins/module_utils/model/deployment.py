@@ -107,7 +107,7 @@ PRESETS: t.Dict[str, Preset] = {
     PODS: Preset(
         refusal="The name of a Kubernetes node cannot change: the node has to join again.",
     ),
-    UNKNOWN: Preset(refusal="How nova-compute is deployed here is not known."),
+    UNKNOWN: Preset(refusal="The deployment of nova-compute on this host is not known."),
 }
 
 

@@ -112,7 +112,7 @@ def rename(
     old_host = conf_host(facts)
     if old_host is None:
         why = refused_host(facts)
-        unread = "nova.conf was not read, or the host name in nova-compute's container"
+        unread = "nova.conf, or the host name in nova-compute's container, was not read"
         raise NamesError(f"nova-compute refuses its configured host name: {why}" if why else unread)
     old_os = facts.static_hostname or facts.kernel_hostname
     new_os = _new_os_name(old_os, old_host, new_host)
@@ -152,7 +152,7 @@ def _new_hypervisor_name(
     if short(old_hypervisor) == short(old_os) and domain(old_hypervisor):
         return f"{new_os}.{domain(old_hypervisor)}"
     raise NamesError(
-        f"libvirt's host name {old_hypervisor} is derived from neither {old_os} nor {old_host}: set "
+        f"the run cannot derive libvirt's host name {old_hypervisor} from {old_os} or {old_host}: set "
         "rename_hypervisor_hostname"
     )
 
@@ -198,6 +198,8 @@ def rename_in_option_line(text: str, old: str, new: str) -> str:
     match = re.match(r"^(\s*host\s*[=:]\s*)(.*?)(\s*)$", text)
     value = match.group(2) if match else None
     if match is None or value is None or value.strip("\"'") != old:
-        raise NamesError(f"the line {text.strip()!r} is not a plain host = {old}: change it to that first")
+        raise NamesError(
+            f"the line {text.strip()!r} is not a plain line host = {old}: change the line to host = {old} first"
+        )
     quote = value[0] if value[:1] in ("'", '"') else ""
     return f"{match.group(1)}{quote}{new}{quote}{match.group(3)}"

@@ -60,7 +60,7 @@ _WRITTEN_OUT = ("multi_select_list", "multi_select_dict")
 #: Functions whose constants are looked for or put between, and are not the answer.
 _LOOKS = ("contains", "starts_with", "ends_with", "join")
 _SHOWN = 40
-_NO_RECORDS = "it is not a selection of records: end it with the filter, such as [?name=='web1']"
+_NO_RECORDS = "the expression does not select records: end the expression with a filter, such as [?name=='web1']"
 
 
 class SelectionError(StackguardError):
@@ -101,7 +101,7 @@ class Selection:
         """Refuse an expression that can answer with a constant, whatever it reads. Raises :class:`SelectionError`."""
         for node in _answers(self.parsed.parsed):
             if node["type"] == "literal":
-                raise self.error(f"the constant {_shown(node)} is read from nothing: name a field only", node)
+                raise self.error(f"the constant {_shown(node)} is not a field: use only names of fields", node)
 
     def search(self, data: t.Any) -> t.Any:
         """Return what it says of plain data. Raises :class:`SelectionError`."""
@@ -126,7 +126,7 @@ def compiled(expression: str) -> Selection:
         tokens = list(jmespath.lexer.Lexer().tokenize(expression))
     except jmespath.exceptions.JMESPathError as error:
         place = getattr(error, "lex_position", None)
-        reason = f"it is not a JMESPath expression: {_reason(error)}"
+        reason = f"this is not a JMESPath expression: {_reason(error)}"
         raise _error(expression, reason, None if place is None else int(place) + 1) from error
     return Selection(expression, parsed, _positions(parsed.parsed, tokens))
 
@@ -236,7 +236,7 @@ class _Checker:
         if isinstance(shape, Listing):
             self._fail(node, f"a list has no field {name!r}: filter it, such as [?{name}=='TEXT'], or use [].{name}")
         if isinstance(shape, Missing):
-            self._fail(node, f"no record has {shape.what}, so that {name!r} selects nothing")
+            self._fail(node, f"no record has {shape.what}, so {name!r} selects nothing")
         if isinstance(shape, Scalar):
             self._fail(node, f"{_words(shape.types)} has no field {name!r}")
         return ANYTHING
@@ -258,7 +258,7 @@ class _Checker:
         if isinstance(shape, Missing):
             self._fail(node, f"no record has {shape.what}")
         if shape != ANYTHING:
-            self._fail(node, f"{_named(shape)} is no list")
+            self._fail(node, f"{_named(shape)} is not a list")
         return ANYTHING
 
     def _index(self, node: Node, shape: Shape) -> Shape:
@@ -288,7 +288,7 @@ class _Checker:
             literal = node["type"] == "literal"
             said = f"the constant {_shown(node)}" if literal else "a constant"
             text = repr(node["value"]) if literal and isinstance(node["value"], str) else "'TEXT'"
-            self._fail(node, f"{said} decides nothing: compare it with a field, such as name=={text}")
+            self._fail(node, f"{said} is always true or always false: compare it with a field, such as name=={text}")
 
     def _flatten(self, node: Node, shape: Shape) -> Shape:
         (child,) = node["children"]
@@ -312,7 +312,7 @@ class _Checker:
         placed = [child for child in _in_order(node) if id(child) in self.selection.positions]
         at = next((child for child in placed if child["type"] != "literal"), placed[0] if placed else node)
         if not any(child["type"] in _READS for child in _in_order(node)):
-            self._fail(at, "both sides are constants, which decides nothing: compare one of them with a field")
+            self._fail(at, "both sides are constants, so the result never changes: compare a field with a constant")
         if node["value"] in _ORDERING:
             for side in (left, right):
                 if side.types and NUMBER not in side.types:
@@ -327,7 +327,7 @@ class _Checker:
     def _choice(self, node: Node, value: str, choices: t.Sequence[str]) -> None:
         if value not in choices:
             near = difflib.get_close_matches(value, choices, 3) or choices[:_SHOWN]
-            self._fail(node, f"{value!r} is none of its values: {', '.join(near)}")
+            self._fail(node, f"{value!r} is not one of the field's values: {', '.join(near)}")
 
     def _or_expression(self, node: Node, shape: Shape) -> Shape:
         return _alike([self.of(child, shape) for child in node["children"]])
@@ -419,7 +419,7 @@ def _alike(shapes: t.Sequence[Shape]) -> Shape:
 def _no_field(name: str, shape: Fields) -> str:
     names = sorted(shape.fields)
     if not names:
-        return f"no record has anything in {shape.what}, so that {name!r} selects nothing"
+        return f"no record has anything in {shape.what}, so {name!r} selects nothing"
     near = difflib.get_close_matches(name, names, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     quotes = f" A text is written in quotes: '{name}'." if name.isupper() else ""

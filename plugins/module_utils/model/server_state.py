@@ -24,35 +24,35 @@ RUNNING, STOPPED = "running", "stopped"
 LOST_TASKS: t.Mapping[str, str] = {
     **dict.fromkeys(
         ("rebooting", "reboot_pending", "reboot_started", "rebooting_hard", "reboot_pending_hard"),
-        "its reboot is not executed; the start on the new host has the same effect",
+        "the server's reboot is not executed; the start on the new host has the same effect",
     ),
-    "reboot_started_hard": "its reboot is not executed; the start on the new host has the same effect",
-    "powering-off": "its owner's stop request is not executed",
-    "powering-on": "its owner's start request is not executed",
-    "pausing": "its owner's pause request is not executed",
-    "unpausing": "its owner's unpause request is not executed",
-    "suspending": "its owner's suspend request is not executed",
-    "resuming": "its owner's resume request is not executed",
-    "rescuing": "its owner's rescue request is not executed",
-    "unrescuing": "its owner's unrescue request is not executed",
-    "updating_password": "its new password is not set",
+    "reboot_started_hard": "the server's reboot is not executed; the start on the new host has the same effect",
+    "powering-off": "the owner's stop request is not executed",
+    "powering-on": "the owner's start request is not executed",
+    "pausing": "the owner's pause request is not executed",
+    "unpausing": "the owner's unpause request is not executed",
+    "suspending": "the owner's suspend request is not executed",
+    "resuming": "the owner's resume request is not executed",
+    "rescuing": "the owner's rescue request is not executed",
+    "unrescuing": "the owner's unrescue request is not executed",
+    "updating_password": "the server's new password is not set",
     **dict.fromkeys(
         ("image_snapshot", "image_snapshot_pending", "image_pending_upload", "image_uploading", "image_backup"),
-        "its image is incomplete: delete it in Glance",
+        "the image of the request is incomplete: delete the image in Glance",
     ),
     **dict.fromkeys(
         ("shelving", "shelving_image_pending_upload", "shelving_image_uploading"),
-        "its shelving is not executed: delete its incomplete image in Glance",
+        "the shelve request is not executed: delete its incomplete image in Glance",
     ),
 }
 
 #: Server status to the option's value that lets it be reset, and what is lost.
 LOST_STATES: t.Mapping[str, t.Tuple[str, str]] = {
-    "PAUSED": ("paused", "its memory: the server was paused, and stays stopped"),
-    "SUSPENDED": ("suspended", "its memory image: the server was suspended, and stays stopped instead of resumed"),
+    "PAUSED": ("paused", "the server's memory: the server was paused, and stays stopped"),
+    "SUSPENDED": ("suspended", "the server's memory image: the server was suspended, and stays stopped"),
     "RESCUE": (
         "rescued",
-        "its rescue: the server boots its own disk again, and UUID_disk.rescue stays in the pool",
+        "the server's rescue system: the server boots its own disk again, and UUID_disk.rescue stays in the pool",
     ),
 }
 
@@ -163,14 +163,18 @@ def losses(server: ApiServer, about: EvacuationFacts, target_state: str = "keep"
     properties = properties_of(server, about)
     if properties.get("hw_firmware_type") == "uefi":
         secure = ", keys of secure boot" if properties.get("os_secure_boot") in ("required", "optional") else ""
-        found.append(f"its UEFI variables (boot entries{secure}): they are on the dead host")
+        found.append(f"the server's UEFI variables (boot entries{secure}): only the dead host has them")
     if power_before(server) == STOPPED or target_state == STOPPED:
         # All releases: spawn always starts it, and stop_instance follows, without a clean shutdown.
-        found.append("it does not stay off: Nova boots it briefly on the new host, then powers it off hard")
+        found.append(
+            "the server does not stay off: Nova boots the server briefly on the new host, then powers it off hard"
+        )
     encrypted = (about.encrypted or {}).get(server.id)
     if encrypted:
         names = ", ".join(sorted(encrypted))
-        found.append(f"it starts only if the user of this run may read the keys of its encrypted volumes: {names}")
+        found.append(
+            f"the server starts only if the user of this run may read the keys of its encrypted volumes: {names}"
+        )
     return found
 
 

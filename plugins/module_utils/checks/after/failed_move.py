@@ -28,7 +28,7 @@ CODE = "SG711"
 #: libvirt's words for a guest that executes.
 EXECUTES = ("running", "blocked")
 #: The state of a QEMU that runs, and that libvirt does not show.
-LOST = "lost by libvirt"
+LOST = "not shown by libvirt"
 #: Ends of a live migration that did not succeed.
 FAILED = ("error", "failed", "cancelled")
 
@@ -81,12 +81,12 @@ def _against(bundle: Bundle, server: ApiServer, was: t.Optional[str]) -> t.Optio
     if server.task_state is not None:
         return f"a task is in progress: {server.task_state}"
     if was != "ACTIVE":
-        return f"its status before the move was {was or 'not recorded'}"
+        return f"the server's status before the move was {was or 'not recorded'}"
     index = Index(bundle)
     if not index.migrations_read:
         return "the migrations were not read: the server may be migrating"
     moving = [row.status for _place, row in index.migrations if row.instance_uuid == server.id and in_progress(row)]
-    return f"one of its migrations is {moving[0]}" if moving else None
+    return f"a migration of the server is {moving[0]}" if moving else None
 
 
 def told(state: FailedServer) -> Finding:
@@ -103,8 +103,12 @@ def told(state: FailedServer) -> Finding:
 
 def restored(uuid: str, name: str, host: t.Optional[str]) -> Finding:
     """SG711 as a warning: it was ERROR, and was made ACTIVE."""
-    evidence = {"Nova said": "ERROR after a failed move", "its QEMU ran on": host, "done": "made ACTIVE again"}
-    remedy = f"The server needs no action. To see why its move failed: openstack server event list {uuid}"
+    evidence = {
+        "Nova said": "ERROR after a failed move",
+        "its QEMU ran on": host,
+        "done": "the run set the server to ACTIVE again",
+    }
+    remedy = f"No action is needed. To see why the move of the server failed: openstack server event list {uuid}"
     return finding(CODE, Subject("instance", uuid, name, host), evidence, remedy, WARNING)
 
 
@@ -129,14 +133,14 @@ def _remedy(state: FailedServer) -> str:
     if LOST in state.runs.values():
         (lost,) = state.runs
         return (
-            f"Do not reboot the server: its QEMU runs on {lost}, but libvirt does not show it. Check on that host: "
-            f"pgrep -af {uuid}"
+            f"Do not reboot the server: its QEMU runs on {lost}, but libvirt does not show the QEMU. Check on that "
+            f"host: pgrep -af {uuid}"
         )
     if not state.at_home:
         (other,) = state.runs
         return (
             f"Shut the server down on {other} (virsh shutdown {uuid}), then run openstack server reboot --hard "
-            f"{uuid}. Nova has the server on {host}, but its QEMU runs on {other}."
+            f"{uuid}. Nova has the server on {host}, but the server's QEMU runs on {other}."
         )
     if state.runs[str(host)] not in EXECUTES:
         return (

@@ -53,12 +53,12 @@ def changed(before: t.Sequence[DisksBefore], facts: HostFacts, boot_id: t.Option
         there = now.pop(str(old["uuid"]), None)
         if there is None:
             subject = Subject("domain", str(old["uuid"]), str(old["name"]), facts.inventory_name)
-            remedy = "Find out how the domain was undefined. Its disks and its database row are untouched."
+            remedy = "Find out who undefined the domain. The domain's disks and database row are unchanged."
             yield _finding(subject, {"before": old["state"], "now": "no such domain"}, remedy, strict)
         else:
             yield from _one(old, there, facts, rebooted, strict)
     for there in now.values():
-        remedy = "Find out who defined the domain: nova-compute did not run at that time."
+        remedy = "Find out who defined the domain: nova-compute was stopped at that time."
         yield _finding(domain_subject(there, facts), {"before": "no such domain", "now": there.state}, remedy, strict)
 
 
@@ -70,7 +70,7 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
         evidence = {"before": old["state"], "now": there.state, **since}
         why = "the host rebooted" if rebooted else "the guest shut down, or a person stopped it on the host"
         remedy = (
-            "Start the guest once nova-compute runs, if its owner wants it running: openstack server start "
+            "Start the guest once nova-compute runs, if the guest's owner wants it to run: openstack server start "
             f"{there.uuid}"
         )
         yield _finding(subject, {**evidence, "why": why}, remedy, strict=False)
@@ -83,7 +83,7 @@ def _one(old: DisksBefore, there: Domain, facts: HostFacts, rebooted: bool, stri
     same_process = (there.pid, there.pid_start) == (old["pid"], old["pid_start"])
     if not same_process:
         evidence = {"process before": old["pid"], "process now": there.pid, **since}
-        remedy = "Find out who started the process: nova-compute did not run at that time."
+        remedy = "Find out who started the process: nova-compute was stopped at that time."
         yield _finding(
             subject,
             evidence,
@@ -109,7 +109,7 @@ def _lost(uuid: str, pid: int, there: t.Optional[Domain], facts: HostFacts) -> t
     evidence = {"libvirt": there.state if there else "no such domain", "QEMU process": pid}
     remedy = (
         f"Find out why libvirt lost QEMU process {pid}. The process still runs and writes the guest's disks; Nova "
-        "would start a second one. End the process only if the guest may be off."
+        "would start a second QEMU. End the process only if the guest may be off."
     )
     return finding(CODE, subject, evidence, remedy, BLOCKER)
 

@@ -40,8 +40,8 @@ def check(away: t.Sequence[AwayGuest], domains: t.Sequence[Domain]) -> t.Iterato
         if states.get(uuid, OFF[0]) not in OFF:
             remedy = (
                 "Find out which of the guest's two domains is the valid one (rbd status, virsh domstate on both "
-                f"hosts): both write the same disk. Destroy the other domain; on this host: virsh destroy {uuid}. "
-                "Then run the same command again."
+                "hosts): both domains write the same disk. Destroy the other domain; on this host: virsh destroy "
+                f"{uuid}. Then run the same command again."
             )
             seen = {"guest lives on": mine[0].host, "domain on this host": states[uuid]}
             yield finding("SG108", Subject("domain", uuid, host=mine[0].host), seen, remedy)

@@ -27,7 +27,7 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
             evidence = {"task_state": guest.task_state, "asked for": _told(asked.get(guest.uuid, ()))}
             remedy = (
                 f"Reset the server's state (openstack server set --state active {guest.uuid}), then run the same "
-                "command again. No nova-compute has this request."
+                "command again. No nova-compute will execute this request."
             )
             yield finding("SG701", _subject(guest), evidence, remedy)
         for entry in asked.get(guest.uuid, ()):
@@ -48,7 +48,7 @@ def unlocked(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
     """SG122: guests that were unlocked while the operation was open, and not by it."""
     for guest in guests:
         evidence = {"locked": guest.locked, "reason": guest.reason}
-        remedy = f"Check what has happened to the server since then: openstack server event list {guest.uuid}"
+        remedy = f"Check the server's requests since the unlock: openstack server event list {guest.uuid}"
         yield finding("SG122", _subject(guest), evidence, remedy)
 
 
@@ -58,7 +58,7 @@ def bare_locks(guests: t.Iterable[GuestState]) -> t.Iterator[Finding]:
         evidence = {"locked": guest.locked, "reason": guest.reason}
         remedy = (
             f"Run openstack server unlock {guest.uuid}, unless the owner locked the server (openstack server event "
-            f"list {guest.uuid}). The run was killed while it locked guests, before it recorded which ones."
+            f"list {guest.uuid}). The run was killed while it locked guests, before it recorded the locked guests."
         )
         yield finding("SG122", _subject(guest), evidence, remedy)
 
@@ -110,7 +110,8 @@ def unnoted(guests: t.Sequence[GuestState], known: t.Optional[t.Mapping[str, t.A
     for guest in guests:
         if known is None or guest.uuid not in known:
             why = (
-                "a request may have been lost: the server's newest action was not recorded before nova-compute stopped"
+                "the run did not record the server's newest action before nova-compute stopped, so a request may "
+                "be lost"
             )
             yield Unchecked("SG121", f"{guest.name} ({guest.uuid})", why)
 
@@ -119,9 +120,9 @@ def queues(names: t.Iterable[str]) -> t.Iterator[Unchecked]:
     """SG307: queues that may hold requests of before; a host that gets the name would execute them."""
     for name in names:
         why = (
-            f"requests may wait for {name}: RabbitMQ was not read, and the next host with that name executes them. "
-            f"List the queues: {look(name)}. Delete each one without consumers: rabbitmqctl delete_queue "
-            f"compute.{name}"
+            f"RabbitMQ was not read: requests may wait for {name}, and the next host with that name would execute "
+            f"these requests. List the queues: {look(name)}. Delete each queue without consumers: rabbitmqctl "
+            f"delete_queue compute.{name}"
         )
         yield Unchecked("SG307", f"compute.{name}", why)
 

@@ -57,7 +57,7 @@ def _chassis(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
         yield finding("SG322", Subject("host", old, host=old), {"chassis of the old hostname": left}, _BACK)
     if (wanted["name"] in params["gateways"]) != (wanted["name"] in (facts.gateways or [])):
         evidence = {"gateway before": wanted["name"] in params["gateways"]}
-        remedy = "Check which routers use this chassis: its gateways were changed during the rename."
+        remedy = "Check which routers use this chassis: the gateways of the chassis changed during the rename."
         yield finding("SG324", Subject("host", new, host=new), evidence, remedy, WARNING)
 
 
@@ -93,5 +93,8 @@ def _bindings(params: Params, facts: OvnFacts) -> t.Iterator[Finding]:
             yield finding("SG322", subject, {**evidence, "expected": mine}, _BACK)
         elif bound != mine or not binding.up:
             # It still asks for this chassis, which claims it as soon as it is plugged.
-            remedy = "Check the port's guest: its interface is not plugged on the host, for example since it stopped."
+            remedy = (
+                "Check the guest of the port: the guest's interface is not plugged on the host, for example because "
+                "the guest stopped."
+            )
             yield finding("SG324", subject, evidence, remedy, WARNING)

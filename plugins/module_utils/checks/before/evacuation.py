@@ -195,7 +195,7 @@ def _options(bundle: Bundle, request: EvacuationRequest, fence: t.Optional[str])
         major, _dot, minor = (offered or "0.0").partition(".")
         if (int(major), int(minor)) < STOPPED:
             evidence = {"microversion": offered, "needed": "2.95"}
-            remedy = "Use evacuate_target_state=keep: this Nova cannot leave servers stopped."
+            remedy = "Use evacuate_target_state=keep: this Nova release cannot leave servers stopped."
             yield finding("SG705", Subject("host", request.host), evidence, remedy)
 
 
@@ -333,7 +333,7 @@ def _only_moving(problems: t.Sequence[Reason]) -> bool:
 
 def _way_out(row: MigrationRow) -> str:
     """What to do about a migration that may never end: nova-compute forgets an evacuation when it is restarted."""
-    leave = "Leave the server out (evacuate_partial=true): it stays on the dead host and can be recovered."
+    leave = "Leave the server out (evacuate_partial=true): the server then stays on the dead host and can be recovered."
     by_name = f"then override this finding: object {row.uuid or row.id} in stackguard_overrides."
     if row.status == "finished":
         return (
@@ -347,11 +347,12 @@ def _way_out(row: MigrationRow) -> str:
             f"{by_name}"
         )
     return (
-        f"Wait until the migration ends. It never ends if nova-compute of {row.dest_compute} has died or restarted "
-        f"since then. In that case fence {row.dest_compute} if it does not answer; if it answers, destroy the "
-        "server's domain there (virsh list --all, virsh destroy). Remove the server's allocation there (openstack "
-        f"resource provider allocation unset --provider UUID_OF_ITS_PROVIDER {row.instance_uuid}). Reset the "
-        f"server's state (openstack server set --state active {row.instance_uuid}), run again and override this "
+        f"Wait until the migration ends. The migration never ends if nova-compute on {row.dest_compute} died or "
+        f"restarted after the migration began. In that case, if {row.dest_compute} does not answer, fence "
+        f"{row.dest_compute}; if {row.dest_compute} answers, destroy the server's domain on it (virsh list --all, "
+        f"virsh destroy). Remove the server's allocation on {row.dest_compute} (openstack resource provider "
+        f"allocation unset --provider PROVIDER_UUID {row.instance_uuid}). Reset the server's state (openstack "
+        f"server set --state active {row.instance_uuid}). Then run the same command again and override this "
         "finding."
     )
 

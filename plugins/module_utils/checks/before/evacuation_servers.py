@@ -30,8 +30,8 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.requests imp
 
 #: Parts of what an evacuation asks the APIs without which somebody could be forgotten, or memory promised twice.
 NEEDED = {
-    "migrations": "other operations may have sent servers to the same hosts: the run could promise memory twice",
-    "transit": "other operations have sent servers of unknown name or size: the run could promise memory twice",
+    "migrations": "other operations may have sent servers to the same hosts: the run could allocate memory twice",
+    "transit": "other operations have sent servers of unknown name or size: the run could allocate memory twice",
     "unlisted": "the server list may be incomplete",
 }
 #: Parts that only say more, to the code that cannot be decided without them.
@@ -86,8 +86,8 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for uuid, said in sorted((about.unlisted or {}).items()):
         remedy = (
             f"Find out which server this is: openstack server show {uuid}; openstack resource provider allocation "
-            f"show {uuid}. Make its cell answer. If no such server exists (nova-manage placement audit), override the "
-            "finding."
+            f"show {uuid}. Make the server's cell answer. If the server does not exist (nova-manage placement "
+            "audit), override the finding."
         )
         evidence = {"placement": "it holds resources of this host", "Nova says": said}
         yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)
@@ -97,8 +97,8 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
     for uuid, name in sorted((about.soft_deleted or {}).items()):
         evidence = {"status": "SOFT_DELETED", "lost": "the server stays on the dead host, with its disks in the pool"}
         remedy = (
-            f"Restore the server first if its owner may want it (openstack server restore {uuid}), or let Nova "
-            "reclaim it."
+            f"Restore the server first if the owner may want to keep it (openstack server restore {uuid}), or let "
+            "Nova delete the server."
         )
         yield finding("SG519", Subject("instance", uuid, name, request.host), evidence, remedy)
 
@@ -163,10 +163,10 @@ def last_resort(leaving: t.Sequence[Guest], assignments: Assignments, host: str)
     for assignment in assignments.assigned:
         guest = guests.get(assignment.uuid)
         if guest is not None and assignment.host in guest.avoided:
-            evidence = {"host": assignment.host, "the scheduler may refuse it": guest.avoided[assignment.host]}
+            evidence = {"host": assignment.host, "the scheduler may refuse this host": guest.avoided[assignment.host]}
             remedy = (
-                "Make room on a host that its aggregates allow. If the scheduler refuses this host, the server "
-                "stays in ERROR until another host takes it."
+                "Free resources on a host whose aggregates allow the server. If the scheduler refuses this host, "
+                "the server stays in ERROR until another host takes it."
             )
             yield finding("SG512", Subject("instance", guest.uuid, guest.name, host), evidence, remedy, WARNING)
 
@@ -187,8 +187,8 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
         yield Unchecked("SG708", request.host, "the service catalogue was not read")
     elif MASAKARI in cloud.catalog:
         remedy = (
-            "Pause Masakari, or it evacuates the same servers: openstack segment host update --on_maintenance true "
-            "SEGMENT HOST. Set it back to false afterwards."
+            "Pause Masakari, or Masakari evacuates the same servers: openstack segment host update "
+            "--on_maintenance true SEGMENT HOST. Afterwards run the same command with --on_maintenance false."
         )
         yield finding("SG708", subject, {"catalogue": MASAKARI}, remedy)
     for target in about.targets or []:
@@ -204,8 +204,8 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
             )
             if ended:
                 remedy = (
-                    "Verify that Masakari does not start another recovery of this host: the last one has ended and "
-                    "left servers behind."
+                    "Verify that Masakari does not start another recovery of this host: its last recovery has "
+                    "ended, and servers are still on the host."
                 )
             evidence = {"disabled_reason": reason}
             yield finding("SG708", subject, evidence, remedy, INFO if ended else BLOCKER)

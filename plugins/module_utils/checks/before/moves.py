@@ -87,14 +87,17 @@ _MAKE_READABLE = "Make the items named above readable, then run the same command
 def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
     partial = f"{request.option('partial')}=true"
     return collections.defaultdict(
-        lambda: "Bring another compute host of its zone up and enable it, or make room there. Nothing was moved.",
+        lambda: (
+            "Start and enable another compute host of the server's zone, or free resources on such a host. Nothing "
+            "was moved."
+        ),
         {
             "SG501": (
                 f"Free memory on a host of the server's zone, add a host, or leave the server where it is ({partial})."
             ),
             "SG503": "Free more huge pages of that size on one NUMA node of a host in the server's zone.",
             "SG709": _MAKE_READABLE,
-            "SG710": "Bring the server into a state in which Nova can move it.",
+            "SG710": "Bring the server into a state in which Nova can move the server.",
         },
     )
 
@@ -373,7 +376,7 @@ def _coming(bundle: Bundle, host: str) -> Items:
             remedy = "Wait until the migration ends. Otherwise the server would arrive while the run empties the host."
             yield finding("SG702", migration_subject(row), migration_evidence(row, place), remedy)
         elif not row.deleted and row.status == "finished" and row.source_compute == host:
-            remedy = "Have the owner confirm or revert the resize. A revert would bring the server back to this host."
+            remedy = "Ask the owner to confirm or revert the resize. A revert would bring the server back to this host."
             yield finding("SG703", migration_subject(row), migration_evidence(row, place), remedy, WARNING)
 
 
@@ -399,8 +402,9 @@ def unlisted(
 def not_listed(uuid: str, host: str) -> Finding:
     """SG709: a cell that does not answer is not "no server"."""
     remedy = (
-        "Make the server's cell answer. If the server no longer exists, an old move left this allocation: check it "
-        f"(openstack resource provider allocation show {uuid}), then override the finding with the server's id."
+        "Make the server's cell answer. If the server no longer exists, an old move left this allocation: check "
+        f"the allocation (openstack resource provider allocation show {uuid}), then override the finding with the "
+        "server's id."
     )
     return finding(
         "SG709", Subject("instance", uuid, host=host), {"placement": f"on {host}", "Nova": "not listed"}, remedy

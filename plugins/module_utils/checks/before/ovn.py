@@ -45,8 +45,8 @@ _READ_EMPTIED = (
     "databases. With an override of this finding nothing verifies it."
 )
 _SETTLE = (
-    "Let the port's migration end, or repair the port first: afterwards its state would look like the rename's doing. "
-    "Then run the same command again."
+    "Wait for the port's migration to end, or repair the port. Then run the same command again. After the rename, "
+    "the run could not distinguish this state of the port from damage by the rename."
 )
 
 
@@ -162,12 +162,16 @@ def _unread(about: OvnHost) -> Items:
             if getattr(ovn, part) is None:
                 yield _gap(about, part, reason)
         if ovn.northd_ms is None:
-            yield _gap(about, "ovn-northd", f"it did not carry out a change: {reason}")
+            yield _gap(about, "ovn-northd", f"ovn-northd did not process a change: {reason}")
         wanted = [name for name in (about.old, about.new) if name not in ovn.scope]
         if wanted:
             yield _gap(about, "scope", f"OVN's databases were not searched for {', '.join(wanted)}")
     if not about.has_neutron_db:
-        yield _gap(about, "neutron's database", "neutron_db_url is not set: the API alone leaves each port DOWN")
+        yield _gap(
+            about,
+            "neutron's database",
+            "neutron_db_url is not set: a rename through the API alone would leave each port DOWN",
+        )
     elif about.rows is None:
         neutron = about.databases.neutron
         reasons = [entry.reason for entry in neutron.unread if entry.part == "bindings"] if neutron else []
@@ -193,15 +197,16 @@ def _chassis(about: OvnHost, ovn: OvnFacts) -> Items:
     if not found and mine:
         evidence = {"hostname of the chassis": mine[0].hostname, "Nova's host": about.old}
         remedy = (
-            "Set external_ids:hostname of Open vSwitch to Nova's name of the host first: neutron binds a port only to "
-            "a chassis whose hostname is Nova's host, letter by letter. A full name is another name."
+            "Set external_ids:hostname of Open vSwitch to Nova's name of the host first: neutron binds a port "
+            "only to a chassis whose hostname is exactly Nova's name of the host. A full name and a short name "
+            "are different names."
         )
         yield finding("SG321", about.subject, evidence, remedy)
         return
     evidence_ = {"chassis of this hostname": [entry.name for entry in found], "system-id": own}
     remedy = (
-        "Find out which chassis is this host's (ovs-vsctl get Open_vSwitch . external_ids, ovn-sbctl list Chassis), "
-        "and remove the other (openstack network agent delete)."
+        "Find out which chassis is this host's (ovs-vsctl get Open_vSwitch . external_ids, ovn-sbctl list "
+        "Chassis), and delete the other chassis (openstack network agent delete NAME)."
     )
     yield finding("SG318", about.subject, evidence_, remedy)
 
@@ -213,7 +218,12 @@ def _new_name(about: OvnHost, chassis: t.Sequence[OvnChassis]) -> Items:
     taken = [entry.name for entry in others if same_name(entry.name, about.new)]
     if taken:
         evidence = {"chassis of this name": taken}
-        yield finding("SG318", about.subject, evidence, "Choose another name: a chassis has this one as its name.")
+        yield finding(
+            "SG318",
+            about.subject,
+            evidence,
+            "Choose another host name: a chassis of another host already has this name.",
+        )
 
 
 def _system_id(about: OvnHost) -> Items:
@@ -222,9 +232,10 @@ def _system_id(about: OvnHost) -> Items:
     if own and any(same_name(own, name) or same_name(own, name.partition(".")[0]) for name in names if name):
         evidence = {"system-id": own, "host": about.old}
         remedy = (
-            "Set the system-id in the deployment tool's variables for this host (kolla-ansible: openvswitch_system_id: "
-            f"{own}, openvswitch_hostname: {about.new}), then override this finding. Otherwise its next run writes "
-            "another system-id, and the chassis is deaf from the next restart of ovn-controller on."
+            "Set the system-id in the deployment tool's variables for this host (kolla-ansible: "
+            f"openvswitch_system_id: {own}, openvswitch_hostname: {about.new}), then override this finding. "
+            "Otherwise the next run of the tool writes another system-id, and the chassis fails after the next "
+            "restart of ovn-controller."
         )
         yield finding("SG319", about.subject, evidence, remedy)
 
@@ -250,8 +261,9 @@ def _recorded(about: OvnHost) -> Items:
         "hostname -f after the rename": canonical or "not known",
     }
     remedy = (
-        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or let hostname -f return {about.new}: Open vSwitch before "
-        "3.2 writes that name over the hostname of the chassis at the next boot, and all ports are released."
+        f"Mask the unit (systemctl mask {RECORD_HOSTNAME}), or make hostname -f return {about.new}. Otherwise Open "
+        "vSwitch before 3.2 overwrites the hostname of the chassis at the next boot, and OVN releases all ports "
+        "of the host."
     )
     yield finding("SG320", about.subject, evidence, remedy)
 
@@ -270,8 +282,8 @@ def _encap(about: OvnHost, chassis: t.Sequence[OvnChassis]) -> Items:
         if shared and other.name != own and other.hostname != about.old:
             evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
             remedy = (
-                f"Delete the other chassis, if its host is gone: openstack network agent delete {other.name}. A tunnel "
-                "address belongs to one chassis."
+                "Verify that the host of the other chassis no longer exists, then delete that chassis: openstack "
+                f"network agent delete {other.name}. A tunnel address belongs to one chassis."
             )
             yield finding("SG323", about.subject, evidence, remedy)
 
@@ -286,9 +298,9 @@ def _rbac(about: OvnHost, ovn: OvnFacts) -> Items:
     if shared:
         evidence = {"ovn_sb_connection": ovn.southbound, "role": roles[shared[0]], "port": shared[0]}
         remedy = (
-            "Set ovn_sb_connection to a port of the southbound database without a role, or to its unix socket: with "
-            "this role neither ovn-controller nor the run may write the hostname of the chassis, and ovn-controller "
-            "then fails at everything."
+            "Set ovn_sb_connection to a port of the southbound database without a role, or to its unix socket. "
+            "With this role neither ovn-controller nor the run may write the hostname of the chassis, and then "
+            "every transaction of ovn-controller fails."
         )
         yield finding("SG325", about.subject, evidence, remedy)
 
@@ -372,8 +384,8 @@ def _differences(about: OvnHost, ovn: OvnFacts) -> Items:
             "requested-chassis": port in asking,
         }
         remedy = (
-            "Run the same command again: the port may have changed while it was read. If it stays, compare "
-            "neutron's database with OVN's (neutron-ovn-db-sync-util --ovn-neutron_sync_mode log)."
+            "Run the same command again: the port may have changed while the run read it. If the finding stays, "
+            "compare neutron's database with OVN's (neutron-ovn-db-sync-util --ovn-neutron_sync_mode log)."
         )
         yield finding("SG324", Subject("port", port, host=about.old), evidence, remedy)
 
@@ -391,5 +403,5 @@ def _not_proven(about: OvnHost, ovn: OvnFacts) -> Items:
     for entry in ovn.switch_ports or []:
         if entry.parent_hostname == about.old:
             evidence = {"virtual port of a guest": entry.name, "vif_details": "keeps the old host's name"}
-            text = "No action is needed: neutron writes its label again when the port moves to another guest."
+            text = "No action is needed: neutron writes the port's label again when the port moves to another guest."
             yield finding("SG327", Subject("port", entry.name, host=about.old), evidence, text, WARNING)

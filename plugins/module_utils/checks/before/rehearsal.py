@@ -56,16 +56,15 @@ def _no_control(host: HostFacts, tried: Rehearsal) -> t.List[str]:
     """The same question of the host as it is must give what libvirt says now: else it is not libvirt's."""
     if host.libvirt is None or tried.now == host.libvirt.hostname:
         return []
-    return [f"libvirt calls the host {host.libvirt.hostname}, but the resolver returns {tried.now}"]
+    return [f"libvirt reports the host name {host.libvirt.hostname}, but the resolver returns {tried.now}"]
 
 
 def _otherwise(case: Case, tried: Rehearsal, undecided: t.List[str]) -> Item:
     planned = case.after.hypervisor_hostname if case.after else None
     evidence = {"planned": planned, "resolver": tried.unresolved or "answered", "undecided": undecided}
     remedy = (
-        f"Set rename_hypervisor_hostname={tried.hostname} if the host is to have that name. Otherwise make "
-        f"{planned} the canonical name of {tried.name}: the first name of its line in /etc/hosts, or its name in "
-        "DNS."
+        f"Set rename_hypervisor_hostname={tried.hostname} if that name is right. Otherwise make {planned} the "
+        f"canonical name of {tried.name}: the first name of its line in /etc/hosts, or its name in DNS."
     )
     return _told(case, tried, evidence, remedy)
 

@@ -333,12 +333,14 @@ def _new_name(case: Case) -> Items:
         remedy = "Choose a host name of letters, digits, hyphens and dots that no other host has."
         yield finding("SG118", subject, {"name": new, "wrong": wrong}, remedy)
     if input_rules.problems({"rename_to": new}, "host"):
-        yield Unchecked("SG310", new, "the APIs were not searched for this name: no host can have it")
+        yield Unchecked(
+            "SG310", new, "the run did not search the APIs for this name, because no host can have an invalid name"
+        )
     if new != new.lower() and not wrong:
         remedy = "Choose a name in lower case: DNS and MySQL ignore case, Nova and placement do not."
         yield finding("SG118", subject, {"name": new, "wrong": ["the name has capital letters"]}, remedy, WARNING)
     if hostnames.never_resolves(new):
-        remedy = "Choose a name that can resolve: names below .invalid and .localhost never do."
+        remedy = "Choose a name that can resolve: names below .invalid and .localhost never resolve."
         yield finding("SG111", subject, {"name": new}, remedy, BLOCKER)
 
 
@@ -456,8 +458,9 @@ def _deployment(case: Case) -> Items:
     if refusal is not None:
         evidence = {"deployment": found.kind, "why": found.why or refusal, "seen": list(found.seen)}
         remedy = (
-            "Set rename_compute_units if you know the unit that starts nova-compute, or rename_stop_command and "
-            f"rename_start_command with the ones for mask and unmask. {refusal} See docs/guides/deployments.md."
+            "Set rename_compute_units to the unit that starts nova-compute. If there is no unit, set "
+            f"rename_stop_command, rename_start_command, rename_mask_command and rename_unmask_command. {refusal} "
+            "See docs/guides/deployments.md."
         )
         yield finding("SG130", case.subject, evidence, remedy)
 
@@ -682,8 +685,8 @@ def _ovn_without_agents(case: Case) -> Items:
         evidence = {"part": "agents", "OVN": signs, f"agents of {case.old}": agents}
         remedy = (
             "Compare openstack network agent list with ovn-sbctl list Chassis: neutron must show an OVN agent of "
-            "Nova's name of the host. If the host has no OVN, remove what is left of it from Open vSwitch's "
-            "external_ids and from the southbound database. Then run the same command again."
+            "Nova's name of the host. If the host no longer uses OVN, remove OVN's keys from external_ids of Open "
+            "vSwitch and the host's chassis from the southbound database. Then run the same command again."
         )
         yield finding("SG317", subject, evidence, remedy)
 
@@ -720,7 +723,12 @@ def _l2_agent(case: Case, agent: ApiAgent) -> Items:
             "ports are bound to the new name"
         )
         yield agent_item(
-            agent, why, "Set neutron_db_url (with grants on agents), or accept that interruption by an override."
+            agent,
+            why,
+            (
+                "Set neutron_db_url (with grants on agents), or accept this interruption of the network with an "
+                "override."
+            ),
         )
         return
     databases = case.bundle.databases
@@ -770,8 +778,8 @@ def _ports(case: Case) -> Items:
         elif case.nodes and port.device_id not in case.index.instance_rows_by_uuid:
             evidence = {"device_owner": port.device_owner, "device": port.device_id, "instance": "not of this host"}
             remedy = (
-                "Find out whether the port's server lives elsewhere. The run binds the port to the new name "
-                "with the others."
+                "Find out whether the port's server is on another host. The run binds this port and the other "
+                "ports to the new name."
             )
             subject = Subject("port", port.id, host=port.binding_host_id)
             yield finding("SG306", subject, evidence, remedy, WARNING)
@@ -952,8 +960,8 @@ def unit_items(case: Case, host: HostFacts) -> Items:
     if not found:
         reason = "no systemd unit of nova-compute was found"
         remedy = (
-            "Set rename_stop_command and rename_start_command, and the commands to mask and unmask nova-compute, "
-            "if it runs in a container for example."
+            "Set rename_stop_command, rename_start_command, rename_mask_command and rename_unmask_command, for "
+            "example if nova-compute runs in a container."
         )
         yield missing(case, "compute unit", reason, remedy)
     for unit in found:

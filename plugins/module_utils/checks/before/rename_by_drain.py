@@ -151,7 +151,7 @@ def _state(server: ApiServer) -> t.Iterator[Finding]:
     subject = Subject("instance", server.id, server.name, server.host)
     evidence = {"status": server.status, "task_state": server.task_state}
     if server.status == "VERIFY_RESIZE":
-        yield finding("SG703", subject, evidence, "Have the server's owner confirm or revert the resize.")
+        yield finding("SG703", subject, evidence, "Ask the server's owner to confirm or revert the resize.")
     elif server.task_state is not None:
         yield finding("SG701", subject, evidence, "Wait until the server's task ends.")
     elif server.status not in placement.METHODS:
@@ -175,9 +175,9 @@ def _room(
     root = next((node.id for node in cloud.hypervisors or [] if node.service_host == old), "")
     _guests, without_room = placement.assign(servers, placement.needs_of(cloud, root), usable)
     if not usable:
-        remedy = f"Bring another compute host of zone {zone} up and enable it, or add one to the zone."
+        remedy = f"Start and enable another compute host of zone {zone}, or add a host to the zone."
     else:
-        remedy = f"Make room in zone {zone}: every other host of the zone is too full."
+        remedy = f"Free resources in zone {zone}: every other host of the zone is too full."
     return [
         finding(
             "SG406",

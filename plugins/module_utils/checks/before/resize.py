@@ -63,8 +63,8 @@ def choose(
         return Choice(
             VERIFY,
             (
-                "you chose it: the run checks the zone after the resize, and reverts the resize if the zone is another "
-                "one"
+                "you chose this strategy: the run checks the zone after the resize, and reverts the resize if the "
+                "zone has changed"
             ),
         )
     if not zone_carried:

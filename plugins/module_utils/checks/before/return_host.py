@@ -585,7 +585,7 @@ def _strangers(facts: HostFacts, found: t.Sequence[forecast.Fate], clearing: Cle
             evidence = {"domain": [fate.domain.name, fate.domain.state], "blocklist": addresses}
             remedy = (
                 f"Find out what this domain is, or run virsh destroy {fate.domain.name}: without the blocklist "
-                "entry it could write again."
+                "entry the domain could write again."
             )
             yield finding("SG110", domain_subject(fate.domain, facts), evidence, remedy)
 
@@ -595,8 +595,11 @@ def _lost(facts: HostFacts, request: ReturnRequest) -> Items:
     shown = {domain.uuid for domain in facts.domains or [] if domain.state in RUNNING}
     for uuid, pid in sorted((facts.qemu_processes or {}).items()):
         if uuid not in shown:
-            evidence = {"process": pid, "libvirt": "the guest does not show that it runs"}
-            remedy = f"Find out what this process is, or end it (kill {pid}): it writes, or could write again."
+            evidence = {"process": pid, "libvirt": "libvirt does not show the guest as running"}
+            remedy = (
+                f"Find out what this process is, or end the process (kill {pid}): it writes to disks, or could write "
+                "again."
+            )
             yield finding("SG110", Subject("domain", uuid, host=request.host), evidence, remedy)
 
 
@@ -611,7 +614,8 @@ def _too_late(facts: HostFacts, clearing: Clearing) -> Items:
         subject = Subject("service", f"{facts.inventory_name}:nova-compute", host=conf_host(facts))
         remedy = (
             "Stop and mask nova-compute, then run return_host again: systemctl mask --now nova-compute. A process "
-            "outside its unit does not stop with the unit: stop its container, or end it (kill PID)."
+            "outside its unit does not stop with the unit: stop the container of the process, or end the process "
+            "(kill PID)."
         )
         yield finding("SG510", subject, {"runs": running}, remedy, BLOCKER)
     elif not _compute_units(facts):
@@ -655,7 +659,7 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:
-            remedy = "Wait until the migration ends. If it never will, end it in Nova."
+            remedy = "Wait until the migration ends. If the migration never ends, end it in Nova."
             yield finding("SG702", subject, evidence, remedy)
 
 
@@ -700,7 +704,7 @@ def _twice(
         if hosts or others:
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
             remedy = (
-                f"virsh destroy {domain.uuid} on the host whose QEMU is not the valid one, or end the other "
+                f"Run virsh destroy {domain.uuid} on the host whose QEMU is not the valid one, or end the other "
                 "client. Then verify that one watcher is left (rbd status POOL/IMAGE), and run return_host again."
             )
             severity = None if hosts or own else WARNING
@@ -738,8 +742,8 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
         if dead:
             evidence = {"domain": [domain.name, domain.state], "watchers": dead}
             remedy = (
-                "Reboot the server hard once nova-compute runs here; its disk does not work until then: openstack "
-                f"server reboot --hard {domain.uuid}"
+                "Run a hard reboot of the server once nova-compute runs on this host: openstack server reboot "
+                f"--hard {domain.uuid}. Until then the server's disk does not work."
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 
@@ -811,7 +815,8 @@ def _ports(bundle: Bundle, request: ReturnRequest) -> Items:
         if port.binding_host_id == request.host and owner.startswith("compute:") and port.device_id not in here:
             evidence = {"server": port.device_id, "status": port.status}
             remedy = (
-                "Bind the port to the server's host in Nova (openstack port set --host), or reboot the server hard."
+                "Bind the port to the server's host in Nova (openstack port set --host), or run a hard reboot of "
+                "the server."
             )
             yield finding("SG511", Subject("port", port.id, host=request.host), evidence, remedy, WARNING)
 
@@ -823,22 +828,26 @@ def _allocations(index: Index, bundle: Bundle, request: ReturnRequest) -> Items:
     here = {server.id for server in (cloud.servers if cloud else None) or [] if server.host == request.host}
     moves = {row.uuid for _place, row in index.migrations_by_host.get(name_key(request.host), [])}
     if not roots:
-        yield Unchecked("SG509", request.host, "its allocations: its compute node was not listed")
+        yield Unchecked(
+            "SG509",
+            request.host,
+            "the allocations on this host are not known: the API did not list the host's compute node",
+        )
     for provider in (cloud.providers if cloud else None) or []:
         if provider.uuid not in roots and provider.root_provider_uuid not in roots:
             continue
         if provider.allocations is None:
-            yield Unchecked("SG509", provider.uuid, "its allocations were not read")
+            yield Unchecked("SG509", provider.uuid, "the allocations of this resource provider were not read")
         for consumer in sorted(set(provider.allocations or {}) - here - moves):
             rows = index.migrations_by_instance.get(consumer, [])
             reaped = any(same_name(row.source_compute, request.host) and row.status == DONE for row in rows)
             evidence = {"provider": provider.name, "allocation": (provider.allocations or {})[consumer]}
             remedy = (
-                "The next start of nova-compute removes it."
+                "No action is needed: nova-compute removes this allocation at its next start."
                 if reaped
                 else (
-                    "Run nova-manage placement audit, which names and removes orphans: no open evacuation "
-                    "explains this allocation."
+                    "Run nova-manage placement audit, which lists and removes orphaned allocations: no open "
+                    "evacuation explains this allocation."
                 )
             )
             subject = Subject("instance", consumer, host=request.host)

@@ -44,7 +44,9 @@ def host_items(index: Index, facts: HostFacts) -> Items:
     if facts.deployment is None:
         reason = next((entry.reason for entry in facts.unread if entry.part == "deployment"), "not read")
         for code in CODES:
-            yield Unchecked(code, facts.inventory_name, f"the deployment of the host: {reason}")
+            yield Unchecked(
+                code, facts.inventory_name, f"the deployment of nova-compute on the host is not known: {reason}"
+            )
         return
     yield from stale_names(facts)
     yield from guests_in_containers(index, facts)
@@ -76,8 +78,8 @@ def _stale(facts: HostFacts, entry: ServiceProcess) -> t.Any:
     }
     remedy = (
         f"Do not recreate the container before the name is right: {entry.program} would start with the name "
-        f"{facts.kernel_hostname}. If that name is wrong, give the host its name {entry.hostname} back (hostnamectl). "
-        "If it is right, see docs/guides/deployments.md."
+        f"{facts.kernel_hostname}. If that name is wrong, restore the host's name {entry.hostname} (hostnamectl). "
+        "If that name is right, see docs/guides/deployments.md."
     )
     subject = Subject("host", f"{facts.inventory_name}:{entry.program}", entry.program, host)
     return finding("SG126", subject, evidence, remedy, _severity(facts, entry))
@@ -108,9 +110,9 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
                 "container": guest.container_id,
             }
             remedy = (
-                "Do not stop, restart or recreate the container of libvirt: the guest ends at once. Migrate the guest "
-                "to another host first. Give the container the control groups of the host (--cgroupns host and "
-                "/sys/fs/cgroup): libvirt then creates a group of its own for each guest."
+                "Do not stop, restart or recreate the container of libvirt: the guest would end at once. Migrate "
+                "the guest to another host first. Give the container the control groups of the host (--cgroupns "
+                "host and /sys/fs/cgroup): libvirt then creates a separate group for each guest."
             )
             subject = Subject("domain", guest.uuid, names.get(guest.uuid), host)
             if own is None or uuid_key(guest.uuid) in own:
@@ -118,8 +120,8 @@ def guests_in_containers(index: Index, facts: HostFacts) -> Items:
             else:
                 evidence["guest"] = "no domain of the host's libvirt, and no instance of the host"
                 remedy = (
-                    "Find out whose this QEMU is: it ends with its container. Nova and the libvirt of this host do not "
-                    "know it."
+                    "Find out who started this QEMU: neither Nova nor the libvirt of this host knows the guest. "
+                    "The QEMU ends when its container stops."
                 )
                 yield finding("SG127", subject, evidence, remedy, WARNING)
 
@@ -143,12 +145,16 @@ def restart_pending(facts: HostFacts) -> Items:
         return
     if found.pending is None:
         reason = found.pending_unread or "not read"
-        yield Unchecked("SG128", facts.inventory_name, f"whether nova-compute has read its files: {reason}")
+        yield Unchecked(
+            "SG128",
+            facts.inventory_name,
+            f"the check could not find out whether nova-compute has read its files: {reason}",
+        )
     elif found.pending:
         evidence = {entry.path: entry.reason for entry in found.pending}
         remedy = (
-            "Find out what changed in the file, and restart nova-compute if the change is right. Until then the "
-            "collection reads the values of its next start, not those that it runs with."
+            "Find out what changed in the file, and restart nova-compute if the change is right. Until the "
+            "restart, nova-compute runs with the old values, and the collection reads the new values."
         )
         yield finding("SG128", host_subject(facts), evidence, remedy)
 

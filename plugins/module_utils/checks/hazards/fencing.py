@@ -106,7 +106,7 @@ def addresses(
         why = dict(own)
         like = clients.like_peers(bundle, about, request, fsid)
         if like is not None and like not in known.others:
-            why.setdefault(like, "the host_ip of this host: the other hosts reach this cluster from their host_ip")
+            why.setdefault(like, "this host's host_ip in Nova: the other hosts reach this cluster from their host_ip")
         listed[fsid] = why
     # A daemon of a cluster is not shut out of any cluster: the same machine would lose both.
     daemons = {address: fsid for fsid, found in known.services.items() for address in found or ()}
@@ -291,7 +291,11 @@ def _not_covered(
         if not own.get(entry.fsid):
             lacking = f"no listed address belongs to a client of this host in cluster {entry.fsid}"
             seen = candidates(known, entry.fsid)
-            return f"{lacking}; addresses seen: {', '.join(seen)}; name the one that is the host's" if seen else lacking
+            return (
+                f"{lacking}; addresses seen: {', '.join(seen)}; name the address that belongs to the host"
+                if seen
+                else lacking
+            )
         if entry.image.watchers is None or entry.image.locks is None:
             return "the clients that have the disk open were not read"
         for client in clients.of_image(entry, guest.uuid):
@@ -373,7 +377,7 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
 def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
     remedy = f"Find out what the client is and end it: rbd status {client.pool}/{client.image}."
     if whose is None:
-        remedy += " If it is the dead host itself, name its address: evacuate_blocklist_addresses=[...]."
+        remedy += " If the client is the dead host itself, name its address: evacuate_blocklist_addresses=[...]."
     return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy)
 
 

@@ -184,7 +184,10 @@ def restart(index: Index, facts: HostFacts) -> Items:
     except UnreadError as error:
         evidence = {"reason": str(error)}
         yield finding(
-            "SG709", Subject("host", facts.inventory_name, host=host), evidence, f"{_STOPPED} Make it readable."
+            "SG709",
+            Subject("host", facts.inventory_name, host=host),
+            evidence,
+            f"{_STOPPED} Make the missing facts readable.",
         )
         return
     for fate in found:
@@ -207,17 +210,18 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         return
     if fate.exists and same_name(fate.lives, host):
         if fate.action != LEFT:
-            remedy = f"{_STOPPED} Complete the evacuation record first: the instance lives here."
+            remedy = f"{_STOPPED} Complete the evacuation record first: the instance is on this host."
             yield finding("SG113", subject, evidence, remedy)
         return
     if fate.domain.state in RUNNING and fate.exists:
         remedy = (
-            f"{_STOPPED} Then destroy the domain here: Nova has this guest on {fate.lives}, and its disks stay in Ceph."
+            f"{_STOPPED} Then destroy the domain on this host: Nova has the guest on {fate.lives}. The guest's "
+            "disks stay in Ceph."
         )
         # SG509 where a start would end it: it is still a second writer until then.
         yield finding("SG108", subject, evidence, remedy)
     elif fate.exists:
-        remedy = "Undefine the domain (virsh undefine): it has no process, and its guest lives elsewhere."
+        remedy = "Undefine the domain (virsh undefine): the domain has no process, and its guest is on another host."
         yield finding("SG509", subject, evidence, remedy, WARNING)
     elif fate.action in (DESTROYED, DESTROYED_WITH_DISKS):
         remedy = (
@@ -228,7 +232,10 @@ def _judged(fate: Fate, facts: HostFacts, host: str) -> Items:
         yield Unchecked(
             "SG110",
             fate.domain.uuid,
-            "no action is needed: no database row has this domain, so a start of nova-compute does not touch it",
+            (
+                "no action is needed: Nova's databases do not have this domain, so a start of nova-compute does not "
+                "change it"
+            ),
         )
 
 
@@ -256,7 +263,7 @@ DUPLICATE = "_init_compute_node"
 CREATED = "created"
 UNDELETED = "undeleted"
 ORPHANED = "destroyed with all its allocations"
-WARNED = "left, with a warning in the log"
+WARNED = "kept, with a warning in the log"
 KEPT = "kept"
 
 STARTS, REFUSES, UNKNOWN = "starts", "refuses", "unknown"

@@ -242,7 +242,7 @@ def duplicates(index: Index) -> Items:
         for kind, value in _identities(facts):
             keys[kind, value].append(facts)
         for what in _unread_identities(facts):
-            yield Unchecked("SG107", name, f"{what}: another host may have the same one")
+            yield Unchecked("SG107", name, f"{what}, so another host may have the same value")
     for name in sorted(index.bundle.unreachable):
         yield Unchecked("SG107", name, f"not compared with the other hosts: {index.bundle.unreachable[name]}")
     for (kind, value), owners in sorted(keys.items(), key=lambda item: item[0]):
@@ -384,7 +384,7 @@ def provider(index: Index, facts: HostFacts) -> Items:
 def _services_without_node(index: Index) -> Items:
     """SG116: the scheduler and the hypervisors API skip such a host."""
     if not index.cells_read("compute_nodes") or not index.cells_read("services"):
-        yield Unchecked("SG116", "all", "not every cell's services and compute nodes were read")
+        yield Unchecked("SG116", "all", "the services and compute nodes were not read in every cell")
         return
     for cell, row in index.services:
         if not index.node_rows_by_host.get(row.host):
@@ -397,8 +397,8 @@ def service_without_node(cell: CellFacts, row: ServiceRow) -> Item:
         "SG116",
         Subject("service", row.uuid or str(row.id), host=row.host),
         {"read from": f"cell {cell.name}", "service id": row.id, "host": row.host},
-        "Look for a compute node that has another host's name (an unfinished rename). If there is none, start "
-        "nova-compute on this service's host.",
+        "Look for a compute node with another name of this host (an unfinished rename). If no such node exists, "
+        "start nova-compute on this service's host.",
     )
 
 
@@ -457,7 +457,7 @@ def domains(index: Index, facts: HostFacts) -> Items:
         if row.uuid not in here:
             yield from _missing_domain(index, cell, row, host)
     if not index.cells_read("instances"):
-        yield Unchecked("SG109", facts.inventory_name, "not every cell's instances were read")
+        yield Unchecked("SG109", facts.inventory_name, "the instances were not read in every cell")
 
 
 def _instances_known(index: Index) -> bool:
@@ -490,7 +490,9 @@ def _domain(index: Index, facts: HostFacts, host: str, domain: Domain) -> Items:
 
 def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, deleted: bool) -> Items:
     if not deleted and not (index.cells_read("instances") and index.in_scope(host)):
-        yield Unchecked("SG110", domain.uuid, f"not every cell's instances were read, or those of {host} were left out")
+        yield Unchecked(
+            "SG110", domain.uuid, f"the instances were not read in every cell, or the instances of {host} were left out"
+        )
         return
     if deleted:
         why = (
@@ -510,7 +512,10 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
         "SG110",
         subject,
         {"why": why, "made": made, "state": domain.state, "name": domain.name},
-        "Find out who owns the domain, then move it away or undefine it. Nova neither counts nor manages this domain.",
+        (
+            "Find out who owns the domain, then move the domain to another machine or undefine it. Nova neither "
+            "counts nor manages this domain."
+        ),
     )
 
 
@@ -555,7 +560,7 @@ def forecast(index: Index, facts: HostFacts) -> Items:
                     "statuses": list(UNREAPED),
                     "domain": [domain.name, domain.state, domain.pid],
                 },
-                f"{_LEAVE_STOPPED} If the instance lives here, complete its evacuation record first.",
+                f"{_LEAVE_STOPPED} If the instance is on this host, complete its evacuation record first.",
             )
     yield from _half_deleted(index, facts, host, local)
     yield from _orphaned_node(index, facts, host)

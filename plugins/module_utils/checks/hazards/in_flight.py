@@ -140,7 +140,7 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
 
 
 def _resized(subject: Subject, evidence: t.Mapping[str, t.Any], severity: str) -> Item:
-    remedy = "Have the owner confirm or revert the resize: both actions use the names in the migration record."
+    remedy = "Ask the owner to confirm or revert the resize: both actions use the names in the migration record."
     return finding("SG703", subject, evidence, remedy, severity)
 
 
@@ -212,8 +212,8 @@ def release(index: Index) -> Items:
                 "SG705",
                 Subject("service", place),
                 {"found": sign, "releases known": list(releases.KNOWN)},
-                "Use a version of this collection that knows this release before you change anything. Until then it "
-                "only reads.",
+                "Use a version of this collection that knows this release before you change anything. This "
+                "version only reads from such a Nova.",
             )
     yield from _contradiction(signs)
 

@@ -392,12 +392,14 @@ class Links:
     def _held(self, cell: CellLinks, host: t.Optional[str]) -> t.Optional[Verdict]:
         for service in self.compute_services.get((id(cell), host), []):
             if (service.disabled_reason or "").startswith(OURS):
-                return uncertain(f"operation {service.disabled_reason} holds {host}: end the operation first")
+                return uncertain(
+                    f"operation {service.disabled_reason} has disabled the service of {host}: end the operation first"
+                )
         return None
 
     def _shared(self, cell: CellLinks, node: ComputeNodeRow) -> t.Optional[Verdict]:
         if self.groups.get((id(cell), node.id)):
-            return uncertain("another node has the same name (SG205): resolve that first")
+            return uncertain("another compute node has the same name (SG205): repair SG205 first")
         return None
 
     def _service_by_name(self, wrong: Wrong) -> Verdict:
@@ -417,15 +419,16 @@ class Links:
         holders = self.hosts_by_file.get(uuid_key(row.uuid), []) if row.uuid else []
         if len(holders) != 1:
             return uncertain(
-                f"the owner of the node is not proven: {len(holders)} hosts have its uuid in their compute_id files"
+                f"the host of the node is not proven: {len(holders)} hosts have the node's uuid in their "
+                "compute_id files"
             )
         host = holders[0]
         own = conf_host(host)
         if own is None:
             name = host.inventory_name
-            return uncertain(f"its uuid is in the compute_id file of {name}, whose nova.conf was not read")
+            return uncertain(f"the node's uuid is in the compute_id file of {name}, whose nova.conf was not read")
         if own != row.host:
-            return uncertain(f"its uuid is in the compute_id file of {own}, not of {row.host}")
+            return uncertain(f"the node's uuid is in the compute_id file of {own}, not of {row.host}")
         if host.libvirt is None or host.libvirt.hostname != row.hypervisor_hostname:
             return uncertain(f"libvirt of {row.host} does not report the name {row.hypervisor_hostname}")
         verdict = self._service_by_name(wrong)
@@ -438,11 +441,12 @@ class Links:
             return self._no_host(wrong)
         if row.vm_state == SHELVED:
             return uncertain(
-                "the instance is offloaded but still has a host (SG217): find out first which of the two is true"
+                "the instance is offloaded but still has a host (SG217): find out first whether the instance is "
+                "still on that host"
             )
         node = self.node_of(cell, row.host, row.node)
         if node is None:
-            return uncertain("its host and node name no live compute node (SG216)")
+            return uncertain("no live compute node has the instance's host and node names (SG216)")
         refused = self._held(cell, row.host) or self._shared(cell, node) or self._runs_elsewhere(row, node)
         if refused:
             return refused
@@ -453,7 +457,9 @@ class Links:
         """A domain seen running on another host than the names say contradicts them (SG108)."""
         others = [host for host in self.running_on(row.uuid) if host is not self.witness(node)]
         if others:
-            return uncertain(f"its domain runs on {', '.join(host.inventory_name for host in others)} (SG108)")
+            return uncertain(
+                f"the instance's domain runs on {', '.join(host.inventory_name for host in others)} (SG108)"
+            )
         return None
 
     def _node_by_domain(self, wrong: Wrong) -> Verdict:
@@ -462,7 +468,7 @@ class Links:
         linked = self.nodes.get((id(cell), row.compute_id))
         named = self.node_of(cell, row.host, row.node)
         if linked is None or named is None:
-            return uncertain("its host and node name no live compute node (SG216)")
+            return uncertain("no live compute node has the instance's host and node names (SG216)")
         for node in (linked, named):
             refused = self._held(cell, node.host) or self._shared(cell, node)
             if refused:
@@ -479,15 +485,18 @@ class Links:
         return self._by_place(row, linked, named, places[0])
 
     def _by_place(self, row: LinkInstance, linked: ComputeNodeRow, named: ComputeNodeRow, place: HostFacts) -> Verdict:
-        seen = f"its domain runs on {place.inventory_name}, not on"
+        seen = f"the instance's domain runs on {place.inventory_name}, not on"
         if place is self.witness(named):
-            why = f"{seen} {linked.host}: host and node are right, the id is wrong"
+            why = f"{seen} {linked.host}: the host and node names are right, and the id is wrong"
             return Verdict({"compute_id": named.id}, why, _node_premise(named))
         if place is self.witness(linked):
-            why = f"{seen} {named.host}: the id is right, host and node are wrong"
+            why = f"{seen} {named.host}: the id is right, and the host and node names are wrong"
             after = {"host": linked.host, "node": linked.hypervisor_hostname}
             return Verdict(after, why, _node_premise(linked))
-        return uncertain(f"its domain runs on {place.inventory_name}: neither the id nor host and node name this host")
+        return uncertain(
+            f"the instance's domain runs on {place.inventory_name}, but neither the id nor the host and node names "
+            "lead to this host"
+        )
 
     def _no_host(self, wrong: Wrong) -> Verdict:
         row = wrong.row
@@ -504,10 +513,10 @@ class Links:
         if row.status != FINISHED:
             return uncertain(f"the migration is in progress ({row.status})")
         if row.task_state is not None:
-            return uncertain(f"task {row.task_state} of its instance is in progress")
+            return uncertain(f"task {row.task_state} of the migration's instance is in progress")
         node = self.node_of(cell, row.dest_compute, row.dest_node)
         if node is None:
-            return uncertain("its destination names no live compute node of this cell")
+            return uncertain("the migration's destination is no live compute node of this cell")
         refused = self._held(cell, row.dest_compute) or self._shared(cell, node)
         if refused:
             return refused

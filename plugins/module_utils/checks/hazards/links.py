@@ -49,22 +49,22 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.wording impo
 
 #: Whether Nova mends it by itself (compute/resource_tracker.py, 28 to 34: _init_compute_node for service_id,
 #: _ensure_compute_id_for_instances for compute_id).
-_SERVICE_HEALS = "at the second periodic pass of a running nova-compute of this host (28 and newer); otherwise never"
-_ID_HEALS = "at the next periodic pass of a running nova-compute of its host (28 and newer); otherwise never"
+_SERVICE_HEALS = "at the second periodic pass of nova-compute on this host (Nova 28 and later); otherwise never"
+_ID_HEALS = "at the next periodic pass of nova-compute on the instance's host (Nova 28 and later); otherwise never"
 HEALS: t.Mapping[str, str] = {
     "SG201": _SERVICE_HEALS,
     "SG202": _SERVICE_HEALS,
-    "SG203": _SERVICE_HEALS + ". Until then, deleting that service deletes this node",
+    "SG203": _SERVICE_HEALS + ". Until then, a deletion of the other host's service also deletes this node",
     "SG204": "when nova-compute starts on this host; otherwise never",
     "SG205": "never",
-    "SG206": "at the next periodic pass of a running nova-compute, if the provider is missing; other differences never",
-    "SG207": "when the instances that link to this node are healed (SG213)",
+    "SG206": "at the next periodic pass of nova-compute if the provider is missing; never for other differences",
+    "SG207": "when the links of the instances to this node are repaired (SG213)",
     "SG211": _ID_HEALS,
     "SG212": _ID_HEALS,
-    "SG213": _ID_HEALS + ", and only if a live node has its host and node names",
+    "SG213": _ID_HEALS + ", and only if a live node has the instance's host and node names",
     "SG214": (
-        "nova-compute of the host in the names overwrites the id at its next pass, even if the names are "
-        "wrong; it logs 'Correcting compute_id'"
+        "nova-compute on the host that instances.host names overwrites the id at its next periodic pass, even if "
+        "that name is wrong, and logs 'Correcting compute_id'"
     ),
     "SG215": "never",
     "SG216": "never",
@@ -76,35 +76,42 @@ REMEDIES: t.Mapping[str, str] = {
     "SG201": "Start nova-compute on the node's host and wait for two periodic passes, or repair the link.",
     "SG202": "Start nova-compute on the node's host and wait for two periodic passes, or repair the link.",
     "SG203": (
-        "Delete neither service. Repair the link: the host's compute_id file proves which host the node belongs to."
+        "Do not delete the compute service of either host. Repair the link: the host's compute_id file proves "
+        "which host the node belongs to."
     ),
-    "SG204": "Start nova-compute on this host, or find out under which name it now runs (rename_host).",
+    "SG204": (
+        "Start nova-compute on this host, or find the name under which nova-compute of this host now runs "
+        "(rename_host)."
+    ),
     "SG205": (
         "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "
         "devices from the other node to it; then delete the other node."
     ),
     "SG206": "Follow SG102 for the file and SG112 for the provider.",
     "SG207": "Repair the instances that link to this node (SG213).",
-    "SG211": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
-    "SG212": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
-    "SG213": "Start nova-compute on its host and wait for a periodic pass, or repair the link.",
+    "SG211": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
+    "SG212": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
+    "SG213": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
     "SG214": (
-        "Find out where the instance's domain runs. Keep nova-compute of the other host stopped until the link "
-        "is repaired."
+        "Find out where the instance's domain runs. Keep nova-compute on the host that instances.host names "
+        "stopped until the link is repaired."
     ),
     "SG215": "Repair the link: an instance without a host belongs to no node.",
     "SG216": (
-        "Find out where the instance's domain runs (SG301): a rename did not finish, or the node was deleted "
-        "under its instances."
+        "Find out where the instance's domain runs (SG301): a rename did not finish, or someone deleted the "
+        "compute node of the instance."
     ),
     "SG217": (
-        "Look for the instance's domain on that host. If there is no domain, remove the host from the row. If "
-        "there is one, the instance was not offloaded."
+        "Look for the instance's domain on the host that its row names. If there is no domain, remove the host "
+        "from the row. If there is a domain, the instance was not offloaded."
     ),
     "SG221": "Wait until the migration ends, or confirm or revert it. Then repair the link.",
-    "SG231": "Find the device among those of the host's live node. Free it there before you archive the deleted node.",
+    "SG231": (
+        "Find the same device on the host's live compute node, and free it on that node before you archive the "
+        "deleted node."
+    ),
 }
-RUN = "Run repair_links with repair_codes=[{}] to repair it."
+RUN = "Run repair_links with repair_codes=[{}] to repair the link."
 
 
 def check(bundle: Bundle, at_most: t.Optional[int] = None) -> Checked:

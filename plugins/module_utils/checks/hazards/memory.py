@@ -34,9 +34,9 @@ SHOWN = 10
 
 _REMEDIES = {
     "SG501": (
-        "Free memory on a host of the server's zone or add a host, evacuate other servers first "
-        "(evacuate_order), or leave this one out (evacuate_partial=true): it stays on the dead host and can be "
-        "recovered."
+        "Free memory on a host of the server's zone or add a host, evacuate this server before other servers "
+        "(evacuate_order), or leave this server out (evacuate_partial=true): the server then stays on the dead "
+        "host and can be recovered."
     ),
     "SG503": (
         "Free more huge pages of that size on one NUMA node of a host in the server's zone, or leave the "
@@ -47,10 +47,10 @@ _REMEDIES = {
         "failed spawn deletes every image of the server."
     ),
     "SG505": "Give the destination the pool and the Ceph configuration that the source has.",
-    "SG512": "Bring another compute host of its zone up and enable it, or make room there.",
+    "SG512": "Start and enable another compute host of the server's zone, or free resources on such a host.",
     "SG513": (
-        "Bring the host back: the server's disk is on it, or was lost with it. With an override Nova rebuilds "
-        "the server from its image, and all its data is lost."
+        "Start the dead host again: the server's disk is on that host, or was lost with it. With an override Nova "
+        "rebuilds the server from its image, and all its data is lost."
     ),
     "SG701": (
         "Set evacuate_reset_states=[task]: the run then resets such tasks once the host is proven dead. On a "
@@ -60,8 +60,8 @@ _REMEDIES = {
     "SG709": "Make the items named above readable, then run the same command again.",
     "SG702": "See docs/codes/SG702.md for the remedy: a migration of the server is open.",
     "SG703": (
-        "Bring the host back to revert the resize. Until the owner reverts or confirms it, the server stays on the "
-        "dead host."
+        "Bring the host back to revert the resize. Until the owner reverts or confirms the resize, the server "
+        "stays on the dead host."
     ),
     "SG710": (
         "Nova evacuates ACTIVE, SHUTOFF and ERROR servers. Set evacuate_reset_states for PAUSED, SUSPENDED and "
@@ -160,8 +160,8 @@ def _overcommitted(
     if running + coming + request.headroom_mib <= facts.memory.total_mib and request.overcommit <= 1.0:
         return None
     remedy = (
-        "Spread the guests afterwards: the host may swap, or the OOM killer may strike, once guests use their full "
-        "memory."
+        "Spread the guests afterwards: the host may swap, or the OOM killer may end guests, once the guests use "
+        "their full memory."
     )
     return finding("SG502", Subject("host", host), evidence, remedy)
 

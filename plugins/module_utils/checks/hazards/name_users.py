@@ -67,7 +67,7 @@ CONSEQUENCES = {
     "galera": Consequence(
         BLOCKER,
         "a member has the host's name unless wsrep_node_name is set. Donors and the cluster's address list use "
-        "that name. If they do not find it, the next start copies the whole database or fails",
+        "that name. If the cluster does not find the name, the next start copies the whole database or fails",
         "Set wsrep_node_name and name members by address, or take the member out of the cluster first.",
     ),
     "pacemaker": Consequence(
@@ -78,8 +78,8 @@ CONSEQUENCES = {
     ),
     "cinder-volume": Consequence(
         BLOCKER,
-        "volumes belong to HOST@BACKEND: under another name the service is a new one, and no service manages the "
-        "volumes",
+        "volumes belong to HOST@BACKEND: under another name a new service registers, and no service manages the "
+        "existing volumes",
         "Set backend_host to the old name and override this finding, or run cinder-manage volume update_host.",
     ),
     "cinder-backup": Consequence(

@@ -99,7 +99,8 @@ def _chassis(index: Index, ovn: OvnFacts) -> Items:
         if compute is not None and entry.hostname not in index.compute_hosts:
             evidence = {"chassis": entry.name, "hostname": entry.hostname, "compute service": compute}
             remedy = (
-                f"Set external_ids:hostname of Open vSwitch to {compute}: ports bind only to Nova's name of a host."
+                f"Set external_ids:hostname of Open vSwitch to {compute}: neutron binds ports only to Nova's name "
+                "of a host."
             )
             yield finding("SG321", Subject("host", entry.hostname, host=compute), evidence, remedy)
 
@@ -169,7 +170,7 @@ def half_renames(ovn: OvnFacts) -> Items:
         if words and binding.requested is None and not known & set(words):
             evidence = {"requested-chassis": binding.option, "chassis": binding.chassis, "up": binding.up}
             remedy = (
-                "Run rename_host with rename_action=status on the host: a rename may be unfinished. Without one, bind "
-                "the port to a host that has a chassis."
+                "Run rename_host with rename_action=status for the host: a rename may be unfinished. If no rename "
+                "is open, bind the port to a host that has a chassis."
             )
             yield finding("SG322", Subject("port", binding.logical_port, host=words[0]), evidence, remedy)

@@ -102,5 +102,8 @@ def left(name: str, why: str) -> Finding:
 
 def undecided(name: str, why: str) -> Unchecked:
     """SG307 undecided: a queue that could not be looked into is left as it is."""
-    told = f"{why}. The run left the queue unchanged. Delete it if it has no consumers: rabbitmqctl delete_queue {name}"
+    told = (
+        f"{why}. The run left the queue unchanged. Delete the queue if it has no consumers: rabbitmqctl delete_queue "
+        f"{name}"
+    )
     return Unchecked("SG307", name, told)

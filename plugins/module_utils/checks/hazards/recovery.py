@@ -38,8 +38,8 @@ STARTED_AND_OFF = "started, and powered off again"
 REBOOTED = "rebooted hard"
 REBOOTED_SOFTLY = "rebooted"
 UNPAUSED = "unpaused"
-REVERTED = "rolled back to before its unfinished resize"
-ABORTED = "kept here, and its live migration aborted"
+REVERTED = "rolled back to its state before the unfinished resize"
+ABORTED = "kept on this host, and its live migration aborted"
 LEFT = "left as it is"
 
 REDRIVEN = "_init_instance"
@@ -145,7 +145,9 @@ def reaping(
     if action == POWERED_OFF and (vain or state in _OFF):
         action = LEFT
     seconds = (conf.running_deleted_instance_timeout if conf else None) or 0
-    note = f"once it has been deleted for {seconds} s (running_deleted_instance_timeout)" if seconds > 0 else None
+    note = (
+        f"once the server has been deleted for {seconds} s (running_deleted_instance_timeout)" if seconds > 0 else None
+    )
     return action, None if action == LEFT else note
 
 

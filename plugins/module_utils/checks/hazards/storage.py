@@ -156,7 +156,7 @@ def _off(
             NO_PROOF if requested else "reason": refused,
         }
         remedy = (
-            "Run the same command again: the run then creates the fence, or reads the fence back again."
+            "Run the same command again: the run then creates the fence, or reads the state of the fence again."
             if requested
             else _FENCE
         )
@@ -544,8 +544,8 @@ def unchanged(
         if ids != [identity]:
             evidence = {"image": name, "id before": identity, "ids now": ids}
             remedy = (
-                "Look for the image (rbd trash ls, guard snapshots): it is gone, or was created again. Do not send "
-                "the server anywhere."
+                "Look for the image (rbd trash ls, guard snapshots): the image is missing, or was created again. "
+                "Do not move the server to any host."
             )
             yield finding("SG504", Subject("instance", before.uuid), evidence, remedy)
 

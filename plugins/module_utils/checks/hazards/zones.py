@@ -158,7 +158,7 @@ def state(server: ApiServer, statuses: t.Sequence[str], does: str) -> Items:
     if server.task_state is not None:
         yield finding("SG701", subject, {"task_state": server.task_state}, "Wait until the server's task ends.")
     if server.status == "VERIFY_RESIZE":
-        yield finding("SG703", subject, {"status": server.status}, "Have the owner confirm or revert the resize.")
+        yield finding("SG703", subject, {"status": server.status}, "Ask the owner to confirm or revert the resize.")
     elif server.status not in statuses:
         remedy = f"Bring the server into another state: Nova {does} only servers that are {' or '.join(statuses)}."
         yield finding("SG710", subject, {"status": server.status}, remedy)
@@ -183,7 +183,7 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
         )
         yield finding("SG401", subject_of(server), evidence, remedy)
     elif pin not in places.carried:
-        remedy = "Give the zone an aggregate again, or pin the server to the zone that it is in (server_zone_pin)."
+        remedy = "Create an aggregate for the zone again, or pin the server to its current zone (server_zone_pin)."
         yield finding("SG402", subject_of(server), evidence, remedy)
     elif server.host is not None and pin not in places.by_host.get(server.host, []):
         remedy = (
@@ -212,8 +212,8 @@ def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = No
     }
     if apart and zone is not None:
         remedy = (
-            "Bring volume and server into one zone: with [cinder] cross_az_attach=false Nova refuses to attach these "
-            "volumes."
+            "Move the volume or the server, so that both are in one zone: with [cinder] cross_az_attach=false "
+            "Nova refuses to attach these volumes."
         )
         yield finding("SG405", subject_of(server), {"zone of its host": zone, "volumes": apart}, remedy)
 
@@ -263,7 +263,7 @@ def room(facts: ZoneFacts, server: ApiServer, zone: str, same_host: bool = False
         yield finding("SG709", subject_of(server), evidence, "Make the APIs answer, then run the same command again.")
     elif not any(not reasons for reasons in found.values()):
         shown = dict(list(found.items())[:SHOWN])
-        remedy = "Make room on a host of the server's zone, or add a host. Nothing was moved."
+        remedy = "Free resources on a host of the server's zone, or add a host. Nothing was moved."
         yield finding("SG406", subject_of(server), {"zone": zone, "hosts": shown}, remedy)
 
 

@@ -14,7 +14,7 @@ class Attested(FenceKind):
 
     name = "attested"
     text = FenceText(
-        "none: a person states by name, with a reason, that the host is dead",
+        "none: a person states that the host is dead, with a name and a reason",
         "what the person states",
         "the machine is in your hands: unplugged, burnt or scrapped",
     )
