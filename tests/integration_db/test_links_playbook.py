@@ -193,7 +193,7 @@ def test_with_the_hosts_word(playbook: Playbook) -> None:
     assert done.rc == 0, done.output
     assert ids(playbook.world) == [None, 1, 2]
     (row,) = done.repairs or []
-    assert "its domain runs on compute1, not on compute2" in row["why"]
+    assert "the instance's domain runs on compute1, not on compute2" in row["why"]
 
 
 def test_a_host_that_does_not_answer_proves_nothing_and_forbids_nothing(playbook: Playbook) -> None:

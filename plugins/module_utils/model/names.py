@@ -112,7 +112,7 @@ def rename(
     old_host = conf_host(facts)
     if old_host is None:
         why = refused_host(facts)
-        unread = "nova.conf, or the host name in nova-compute's container, was not read"
+        unread = "nova.conf was not read, or the host name in nova-compute's container was not read"
         raise NamesError(f"nova-compute refuses its configured host name: {why}" if why else unread)
     old_os = facts.static_hostname or facts.kernel_hostname
     new_os = _new_os_name(old_os, old_host, new_host)

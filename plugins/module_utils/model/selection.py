@@ -126,7 +126,7 @@ def compiled(expression: str) -> Selection:
         tokens = list(jmespath.lexer.Lexer().tokenize(expression))
     except jmespath.exceptions.JMESPathError as error:
         place = getattr(error, "lex_position", None)
-        reason = f"this is not a JMESPath expression: {_reason(error)}"
+        reason = f"it is not a JMESPath expression: {_reason(error)}"
         raise _error(expression, reason, None if place is None else int(place) + 1) from error
     return Selection(expression, parsed, _positions(parsed.parsed, tokens))
 

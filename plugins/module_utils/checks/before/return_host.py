@@ -742,8 +742,8 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
         if dead:
             evidence = {"domain": [domain.name, domain.state], "watchers": dead}
             remedy = (
-                "Run a hard reboot of the server once nova-compute runs on this host: openstack server reboot "
-                f"--hard {domain.uuid}. Until then the server's disk does not work."
+                "Run a hard reboot of the server once nova-compute runs on this host. Until then the server's "
+                f"disk does not work. Command: openstack server reboot --hard {domain.uuid}"
             )
             yield finding("SG517", domain_subject(domain, facts), evidence, remedy)
 

@@ -263,7 +263,7 @@ DUPLICATE = "_init_compute_node"
 CREATED = "created"
 UNDELETED = "undeleted"
 ORPHANED = "destroyed with all its allocations"
-WARNED = "kept, with a warning in the log"
+WARNED = "left, with a warning in the log"
 KEPT = "kept"
 
 STARTS, REFUSES, UNKNOWN = "starts", "refuses", "unknown"

@@ -173,7 +173,7 @@ def test_what_a_server_loses_is_said_before_the_host_is_fenced():
         )
     )
     lost = {item.object.id: " ".join(item.evidence["lost"]) for item in told(some, "SG519")}
-    assert "boots it briefly" in lost[ONE]
+    assert "boots the server briefly" in lost[ONE]
     assert "volume-1" in lost[ONE]
     assert "secure boot" in lost[TWO]
     assert blockers(some) == []

@@ -650,7 +650,7 @@ def test_a_guest_whose_failed_spawn_left_a_qemu_on_another_host_is_refused_and_n
     (item,) = [item for item in judged(spawned).checked.findings if item.code == "SG507"]
     assert (item.object.id, item.absolute) == (ONE, True)
     assert item.evidence["clients"] == {f"vms/{ONE}_disk": [f"{address(3)}:0/77"]}
-    assert item.remedy.startswith(f"virsh destroy {ONE}")
+    assert item.remedy.startswith(f"Run virsh destroy {ONE}")
     # libvirt there shows it, or only its process does: where Ceph shows nothing, that counts.
     domain = at_home().bundle.hosts["compute1"].domains[0]
     for there in ({"domains": [domain]}, {"domains": [], "qemu_processes": {ONE: 4711}}):

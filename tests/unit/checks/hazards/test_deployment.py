@@ -61,7 +61,7 @@ def test_evidence_of_an_earlier_version_decides_none_of_it():
     cloud = healthy().host(deployment=None)
     for code in deployment.CODES:
         (reason,) = undecided(cloud, code)
-        assert reason == "the deployment of the host: not read"
+        assert reason == "the deployment of nova-compute on the host is not known: not read"
         assert found(cloud, code) == []
     some = fleet()
     assert refusals(some.cloud.host(deployment=None), some.request) == {"SG709"}
@@ -209,7 +209,7 @@ def test_a_configuration_that_waits_for_a_restart_is_a_warning():
 
 def test_where_it_is_not_known_what_was_read_that_is_said():
     cloud = deployed(pending=None, pending_unread="/etc/x: Permission denied")
-    assert undecided(cloud, "SG128") == ["whether nova-compute has read its files: /etc/x: Permission denied"]
+    assert undecided(cloud, "SG128") == ["the check could not find out whether nova-compute has read its files: /etc/x: Permission denied"]
     some = fleet()
     checked = preflight_rename(
         some.cloud.host(deployment=cloud.bundle.hosts["compute1"].deployment).bundle, some.request

@@ -140,7 +140,7 @@ def test_one_running_server_proves_no_address_and_the_operator_sees_the_candidat
     answer = decided(some)
     assert (answer.refused, list(answer.uncovered)) == ([], [ONE])
     candidate = f"{elsewhere(1)} (lock of vms/{DISK})"
-    assert f"addresses seen: {candidate}; name the one that is the host's" in answer.uncovered[ONE]
+    assert f"addresses seen: {candidate}; name the address that belongs to the host" in answer.uncovered[ONE]
     (item,) = answer.problems
     assert (item.code, item.evidence["seen in fsid"]) == ("SG506", [candidate])
     assert "evacuate_blocklist_addresses" in item.remedy
@@ -193,7 +193,7 @@ def test_locks_that_do_not_agree_prove_no_address(spoil):
 def test_host_ip_may_be_on_the_list_and_covers_no_disk():
     """A management address proves nothing about Ceph, even where all other hosts use theirs."""
     answer = decided(scene())
-    assert answer.why == {OWN: "the host_ip of this host: the other hosts reach this cluster from their host_ip"}
+    assert answer.why == {OWN: "this host's host_ip in Nova: the other hosts reach this cluster from their host_ip"}
     assert answer.proven == {}
     assert set(answer.uncovered) == {ONE, TWO}
     assert sorted(item.object.id for item in stands(scene())) == sorted([ONE, TWO])
