@@ -103,10 +103,10 @@ def _rights(part: str, probes: t.Sequence[RightsProbe], cloud: CloudState) -> Re
             fix = "check that the API answers at its endpoint in the catalogue: openstack catalog list"
         return Result("api", "cloud", part, FAILED, "; ".join(probe.reason for probe in failed), fix)
     if part == "network_api" and not any(probe.found for probe in probes):
-        seen = "neutron shows no agent. This proves nothing: neutron hides them from users that are no administrators"
+        seen = "neutron shows no agent, but neutron hides agents from users that are not administrators"
         return Result("api", "cloud", part, NOT_CHECKED, seen, "openstack network agent list")
     if part == "compute_api" and not probes[0].found:
-        fix = "run nova-compute on a host, and map it: nova-manage cell_v2 discover_hosts"
+        fix = "run nova-compute on a host, and map the host: nova-manage cell_v2 discover_hosts"
         return Result("api", "cloud", part, FAILED, "Nova has no nova-compute service", fix)
     return Result("api", "cloud", part, OK, "an administrator: " + ", ".join(probe.request for probe in probes))
 
@@ -254,7 +254,7 @@ def _lock(asked: Asked, read: DatabasesState) -> Result:
         )
     seen = f"the database has no such lock (SG712): {read.lock.reason or 'no reason was given'}"
     if "repair_links" not in asked.operations:
-        return result(OK, f"{seen}. The requested operations do not need it")
+        return result(OK, f"{seen}. The requested operations do not need the lock")
     return result(FAILED, seen, "during a repair of links only: SET GLOBAL pxc_strict_mode = 'PERMISSIVE';")
 
 
@@ -264,7 +264,10 @@ def _neutron(cloud: t.Optional[CloudState]) -> Result:
 
     kinds = cloud.agents if cloud else None
     if kinds is None:
-        seen = "neutron_db_url is not set. A rename needs it where hosts have an L2 agent, and the agents were not read"
+        seen = (
+            "neutron_db_url is not set, and the agents were not read. A rename of a host with an L2 agent needs "
+            "neutron_db_url"
+        )
         return result(NOT_CHECKED, seen)
     wired = sorted(set(kinds) & {*L2_AGENTS, *OVN_AGENTS})
     if not wired:
@@ -380,7 +383,7 @@ def _caps(result: t.Callable[..., Result], asked: Asked, state: HostState) -> Re
         lacking = " and ".join(action for action in wanted if may[action] is False)
         return result("ceph_caps", FAILED, f"{seen} may not {lacking} entries of the OSD blocklist", _caps_fix(state))
     if any(may[action] is None for action in wanted):
-        return result("ceph_caps", NOT_CHECKED, f"{seen} cannot be parsed: what it allows is not known")
+        return result("ceph_caps", NOT_CHECKED, f"{seen} cannot be parsed, so the user's rights are not known")
     return result("ceph_caps", OK, f"{seen} may {' and '.join(wanted)} entries of the OSD blocklist")
 
 

@@ -126,7 +126,7 @@ class Rules:
         tenants = self._tenants.get(host)
         if not tenants or server.project_id in tenants:
             return ""
-        return "its aggregate is reserved for other projects (filter_tenant_id)"
+        return "the host's aggregate is reserved for other projects (filter_tenant_id)"
 
 
 def _tenants(metadata: Metadata) -> t.FrozenSet[str]:
@@ -139,14 +139,18 @@ def _has(metadata: Metadata, key: str, wanted: str) -> bool:
 
 def _lacking(metadata: Metadata, wanted: t.Mapping[str, str]) -> str:
     missing = [f"{key} {value}" for key, value in sorted(wanted.items()) if not _has(metadata, key, value)]
-    return f"none of its aggregates has what the flavor requires: {', '.join(missing)}" if missing else ""
+    return (
+        f"none of the host's aggregates has the properties that the flavor requires: {', '.join(missing)}"
+        if missing
+        else ""
+    )
 
 
 def _image(metadata: Metadata, properties: t.Mapping[str, str]) -> t.Iterator[str]:
     """AggregateImagePropertiesIsolation: only a property that both have can differ."""
     for key in sorted(set(metadata) & set(properties)):
         if properties[key] and properties[key] not in metadata[key]:
-            yield f"its aggregate requires images with {key} {', '.join(sorted(metadata[key]))}"
+            yield f"the host's aggregate requires images with {key} {', '.join(sorted(metadata[key]))}"
 
 
 def _isolated(metadata: Metadata, specs: t.Mapping[str, str], properties: t.Mapping[str, str]) -> t.Iterator[str]:
@@ -154,4 +158,4 @@ def _isolated(metadata: Metadata, specs: t.Mapping[str, str], properties: t.Mapp
     for key in sorted(metadata):
         kept = key.startswith(TRAIT) and "required" in metadata[key]
         if kept and "required" not in (specs.get(key), properties.get(key)):
-            yield f"its aggregate is reserved for servers that require {key}"
+            yield f"the host's aggregate is reserved for servers that require {key}"

@@ -352,7 +352,7 @@ class _Checker:
         name, children = str(node["value"]), node["children"]
         table = jmespath.functions.Functions.FUNCTION_TABLE
         if name not in table:
-            self._fail(node, f"there is no function {name}: there are {', '.join(sorted(table))}")
+            self._fail(node, f"there is no function {name}: the functions are {', '.join(sorted(table))}")
         signature = table[name]["signature"]
         variadic = bool(signature[-1].get("variadic"))
         if len(children) < len(signature) or (len(children) > len(signature) and not variadic):

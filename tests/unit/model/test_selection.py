@@ -107,7 +107,7 @@ def test_an_expression_selects_what_it_says(expression, uuids):
         ("[?'web1'=='web1']", 3, "both sides are constants"),
         ("[?name=='a' || `1` > `0`]", 16, "both sides are constants"),
         # Functions.
-        ("[?matches(name, 'x')]", 3, "there is no function matches: there are abs"),
+        ("[?matches(name, 'x')]", 3, "there is no function matches: the functions are abs"),
         ("[?contains(name)]", 3, "contains takes 2 arguments, not 1"),
         ("[?starts_with(power_state, 'x')]", 3, "starts_with takes a text, not a number"),
         ("sort_by(@, name)", 12, "a list has no field 'name'"),

@@ -34,8 +34,9 @@ def lost(guests: t.Sequence[GuestState], asked: t.Mapping[str, t.Sequence[GuestA
             if not entry.ended and guest.task_state is None:
                 evidence = {"action": entry.action, "started": entry.started, "request": entry.request_id}
                 remedy = (
-                    "Ask its owner to send the request again. Delete an image that stays queued (openstack image "
-                    f"delete). To see the request: openstack server event show {guest.uuid} {entry.request_id}"
+                    "Ask the server's owner to send the request again. Delete an image that stays queued "
+                    f"(openstack image delete). To see the request: openstack server event show {guest.uuid} "
+                    f"{entry.request_id}"
                 )
                 yield finding("SG121", _subject(guest), evidence, remedy)
 

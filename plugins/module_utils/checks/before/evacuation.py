@@ -322,7 +322,7 @@ def _moving(bundle: Bundle, leaving: t.Sequence[Guest], overrides: t.Sequence[Ov
             continue
         words = (row.uuid, str(row.id), uuid, names[uuid])
         if not any(entry.code == code and entry.object in words for entry in overrides):
-            text = f"its migration {row.uuid or row.id} ({row.migration_type}) is {row.status}"
+            text = f"the server's migration {row.uuid or row.id} ({row.migration_type}) is {row.status}"
             found.setdefault(uuid, Reason(code, text))
     return found
 

@@ -89,7 +89,7 @@ def accounted(about: EvacuationFacts, request: EvacuationRequest) -> Items:
             f"show {uuid}. Make the server's cell answer. If the server does not exist (nova-manage placement "
             "audit), override the finding."
         )
-        evidence = {"placement": "it holds resources of this host", "Nova says": said}
+        evidence = {"placement": "the server has allocations on this host", "Nova says": said}
         yield finding("SG709", Subject("instance", uuid, None, request.host), evidence, remedy)
     if request.host in (about.cells_down or ()):
         remedy = "Make the database and message queue of the server's cell answer, then run the same command again."
@@ -151,8 +151,8 @@ def _service(server: ApiServer) -> Items:
         evidence = {"made by": "Octavia", "project": server.project_id}
         remedy = (
             "Leave the amphora out (evacuate_servers): Octavia's health manager replaces it. To check: openstack "
-            f"loadbalancer amphora list --compute-id {server.id}. To replace it now: openstack loadbalancer amphora "
-            "failover ID."
+            f"loadbalancer amphora list --compute-id {server.id}. To replace the amphora now: openstack "
+            "loadbalancer amphora failover ID."
         )
         yield finding("SG520", Subject("instance", server.id, server.name, server.host), evidence, remedy)
 
@@ -199,8 +199,8 @@ def automation(bundle: Bundle, about: EvacuationFacts, request: EvacuationReques
         if any(word in words for word in AUTOMATION):
             ended = any(word in words for word in ENDED) and "detected" not in words
             remedy = (
-                "Wait until Masakari has finished with this host, or stop it for this host; then run the same "
-                "command again."
+                "Wait until Masakari has finished with this host, or stop Masakari for this host. Then run the "
+                "same command again."
             )
             if ended:
                 remedy = (

@@ -222,7 +222,7 @@ def _evidence(case: Case) -> Items:
             "SG114",
             case.subject,
             {"reason": reason},
-            "Make the host reachable for Ansible: a rename reads and changes files on it.",
+            "Make the host reachable for Ansible: a rename reads and changes files on the host.",
         )
     for part, reason in [*_host_gaps(case), *_database_gaps(case), *_cloud_gaps(case)]:
         yield missing(case, part, reason)
@@ -532,7 +532,7 @@ def _home(case: Case) -> Items:
 
 
 def _too_many(case: Case) -> Items:
-    remedy = "Keep the node that the host's compute_id file names. Remove the others before the rename."
+    remedy = "Keep the node that the host's compute_id file names. Remove the other nodes before the rename."
     if len(case.nodes) > 1 or len(case.services) > 1:
         evidence = {
             "compute nodes": [[cell.name, row.uuid, row.hypervisor_hostname] for cell, row in case.nodes],
@@ -557,8 +557,8 @@ def _other_services(case: Case) -> Items:
         seen.add(uuid)
         evidence = {"read from": place, "binary": binary, "host": host}
         remedy = (
-            f"A rename covers nova-compute only. Move {binary} to another host, then delete its service here: "
-            f"openstack compute service delete {uuid}"
+            f"Move {binary} to another host, because a rename covers nova-compute only. Then delete the {binary} "
+            f"service of this host: openstack compute service delete {uuid}"
         )
         yield finding("SG301", Subject("service", str(uuid), binary, host), evidence, remedy)
 
@@ -616,7 +616,7 @@ def _links(case: Case) -> Items:
         other = [row.host for entry, row in case.index.services if entry is cell and row.id == node.service_id]
         subject = Subject("compute_node", str(node.uuid), node.hypervisor_hostname, node.host)
         evidence = {"service_id": node.service_id, "its own service": service.id, "service of that id": other}
-        remedy = "Repair the link first (repair_links): deleting the other service would delete this node too."
+        remedy = "Repair the link first (repair_links): a deletion of the other service would also delete this node."
         # Narrowed, another host's service was not read: what may be another's is taken for it.
         yield finding("SG203" if other or case.index.narrowed else "SG202", subject, evidence, remedy)
     for _cell, row in case.index.instances_by_host.get(case.old, []):
@@ -704,7 +704,7 @@ DISTRIBUTED = (
 )
 DRAIN_DISTRIBUTED = (
     "Empty the host first (playbook drain_host), stop its L3 agent and delete the agent's record. Then use "
-    "rename_strategy=drain, and start the agent afterwards: it registers under the new name."
+    "rename_strategy=drain, and start the agent afterwards: the agent then registers under the new name."
 )
 
 
@@ -735,7 +735,7 @@ def _l2_agent(case: Case, agent: ApiAgent) -> Items:
     rows = databases.neutron.agents if databases and databases.neutron else None
     if rows is not None and not any(row.id == agent.id and row.host == case.old for row in rows):
         remedy = "Check that neutron_db_url and the network API belong to the same cloud."
-        yield agent_item(agent, "neutron's database has no such agent under the old name", remedy)
+        yield agent_item(agent, "neutron's database does not have this agent under the old name", remedy)
 
 
 def agent_on_host(case: Case, host: HostFacts) -> Items:

@@ -72,7 +72,7 @@ def _agents(case: rename.Case) -> Items:
     """SG305, SG306: agents and ports that a drain does not take along would keep the old name in neutron."""
     for agent in case.agents:
         if agent.agent_type not in L2_AGENTS and agent.agent_type not in OVN_AGENTS:
-            why = "this is an agent of a network node: it would keep running under the old name"
+            why = "this is an agent of a network node: the agent would keep running under the old name"
             remedy = "Move the agent's networks and routers away, then stop the agent and delete its record."
             if rename.is_distributed(agent):
                 why, remedy = rename.DISTRIBUTED, rename.DRAIN_DISTRIBUTED
@@ -136,7 +136,9 @@ def can_drain(
     found += _zones(cloud, host)
     found += _return(cloud, host, servers, options)
     if others:
-        remedy = "Repair the links first (playbook repair_links): deleting this service would delete these nodes too."
+        remedy = (
+            "Repair the links first (playbook repair_links): a deletion of this service would also delete these nodes."
+        )
         found.append(
             finding("SG203", Subject("service", _service_id(cloud, host), host=host), {"nodes": list(others)}, remedy)
         )

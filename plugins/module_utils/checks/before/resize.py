@@ -77,7 +77,7 @@ def choose(
     problems = {BY_API: _not_by_api(offered, pin), BY_DB: None if has_database else "nova_api_db_url is not set"}
     if strategy in problems:
         problem = problems[strategy]
-        return Choice(None, problem) if problem else Choice(strategy, "you chose it")
+        return Choice(None, problem) if problem else Choice(strategy, "you chose this strategy")
     if problems[BY_API] is None:
         return Choice(BY_API, f"this Nova can pin by API (microversion {offered})")
     if problems[BY_DB] is None:

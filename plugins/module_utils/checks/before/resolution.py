@@ -104,7 +104,7 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
         yield _finding(host, new, {**evidence, "old name": "does not resolve either"}, remedy, WARNING)
     else:
         address = (host.addresses or ["ADDRESS"])[0]
-        remedy = f"Add {new} to DNS, or to /etc/hosts here and on every other host: {address} {new}"
+        remedy = f"Add {new} to DNS, or to /etc/hosts on this host and on every other host: {address} {new}"
         yield _finding(host, new, evidence, remedy)
 
 

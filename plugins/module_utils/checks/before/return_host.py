@@ -289,9 +289,9 @@ def _another_machine(index: Index, facts: HostFacts, request: ReturnRequest) -> 
             "SG102",
             host_subject(facts),
             {"files": sorted(files.values()), "node of this host": sorted(nodes.values()), "host": request.host},
-            "Keep nova-compute stopped. Verify that this machine is the host that was evacuated. If it is, write the "
-            "uuid of the host's compute node into its compute_id file. If it is another machine, correct the "
-            "inventory.",
+            "Keep nova-compute stopped. Verify that this machine is the host that was evacuated. If this machine "
+            "is the host, write the uuid of the host's compute node into the compute_id file. If this machine is "
+            "another one, correct the inventory.",
         )
 
 
@@ -471,8 +471,8 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                     "operation": record.operation_id,
                 }
                 remedy = (
-                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}: the entry "
-                    "fences that host and stays on the list."
+                    f"Run return_host -e return_host={record.host}, or end the evacuation of {record.host}: the "
+                    "entry fences that host and stays on the blocklist."
                 )
                 severity = BLOCKER if address in own else WARNING
                 yield finding("SG515", Subject("host", address, host=record.host), evidence, remedy, severity)
@@ -483,8 +483,8 @@ def _refused_still(bundle: Bundle, facts: HostFacts, request: ReturnRequest) -> 
                 evidence = {"cluster": fsid, "entry": entry.address, "addresses": covered, "until": entry.until}
                 command = blocklists.removal(entry, view.rbd.blocklist_word)
                 remedy = (
-                    "Check with the administrator who made the entry, then remove it: this host cannot write "
-                    f"while it exists. {command}"
+                    "Ask the administrator who made the entry, then remove the entry: this host cannot write "
+                    f"while the entry exists. {command}"
                 )
                 yield finding("SG515", Subject("host", str(span), host=request.host), evidence, remedy, BLOCKER)
 
@@ -562,7 +562,10 @@ def _services(bundle: Bundle, request: ReturnRequest) -> Items:
             "SG704",
             subject,
             seen,
-            ("No action is needed: no evacuation of this collection did this, and return_host leaves it unchanged."),
+            (
+                "No action is needed: no evacuation of this collection changed the service, and return_host does not "
+                "change the service."
+            ),
             WARNING,
         )
 
@@ -653,9 +656,9 @@ def _under_way(index: Index, request: ReturnRequest) -> Items:
         subject, evidence = migration_subject(row), migration_evidence(row, place)
         if same_name(row.source_compute, request.host) and _has_arrived(index, row):
             remedy = (
-                "No action is needed: the server has arrived, and runs or is stopped at the destination. The request "
-                "was lost and sent again, or nova-compute restarted there. This host's nova-compute ends the record "
-                "when it starts."
+                "No action is needed: the server runs or is stopped on the destination. The evacuation request "
+                "was lost and sent again, or nova-compute restarted on the destination. nova-compute of this host "
+                "closes the record when it starts."
             )
             yield finding("SG702", subject, evidence, remedy, WARNING)
         else:
@@ -785,7 +788,7 @@ def _look(
     view = views.get(place) if place is not None else None
     if view is not None and pool == view.rbd.pool and name.startswith(f"{domain.uuid}_"):
         if view.rbd.instances and domain.uuid not in view.rbd.instances:
-            return None, "the run did not read its images"
+            return None, "the run did not read the images of this domain"
         return next((image for image in view.rbd.images or [] if image.name == name), None), None
     seen: t.Dict[t.Optional[str], t.List[RbdImage]] = {}
     for other in views.values():
@@ -794,7 +797,7 @@ def _look(
                 # Readers of several pools of Nova's look at one pool of volumes: it is one image.
                 seen.setdefault(other.rbd.fsid, []).append(volume.image)
     if len(seen) > 1:
-        return None, f"it is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
+        return None, f"the image is in several Ceph clusters: {', '.join(sorted(map(str, seen)))}"
     for images in seen.values():
         return next((image for image in images if image.watchers is not None), images[0]), None
     return None, "no host read the image: it is not in Nova's pool"

@@ -58,7 +58,7 @@ def host_items(bundle: Bundle, facts: HostFacts) -> Items:
     if facts.definitions is None:
         if any(entry.part == "definitions" for entry in facts.unread):
             for code in CODES:
-                yield Unchecked(code, facts.inventory_name, "the definitions of its guests were not read")
+                yield Unchecked(code, facts.inventory_name, "the definitions of the host's guests were not read")
         return
     if bundle.recorded is None:
         for code in ("SG601", "SG602", "SG604", "SG605", "SG607"):
@@ -124,8 +124,8 @@ def since(before: GuestDefinition, guest: GuestDefinition, subject: Subject) -> 
         yield finding("SG604", subject, {**times, "machine type": [old.machine_type, now.machine_type]}, _KNOW)
     if old.cpu != now.cpu:
         remedy = (
-            "Set cpu_models to one that all hosts of the zone have. Software bound to the processor may notice "
-            "the change."
+            "Set cpu_models to a CPU model that all hosts of the zone support. Software that is bound to the "
+            "processor may notice the change."
         )
         yield finding("SG605", subject, {**times, "cpu": [old.cpu, now.cpu]}, remedy)
 

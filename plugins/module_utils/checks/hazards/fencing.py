@@ -300,11 +300,16 @@ def _not_covered(
             return "the clients that have the disk open were not read"
         for client in clients.of_image(entry, guest.uuid):
             if known.is_own(client) and client.ip not in own[entry.fsid]:
-                return f"its {client.kind} at {client.address} belongs to this host, but the address is not listed"
+                return (
+                    f"the disk's {client.kind} at {client.address} belongs to this host, but the address is not listed"
+                )
             # A running server's lock is its QEMU's: the host may reach Ceph from an address that is not known.
             writes = client.kind == clients.WATCHER or guest.status != "SHUTOFF"
             if writes and known.whose(client) is None and not known.is_own(client):
-                return f"its {client.kind} belongs to an unknown client: {client.address or 'a client without address'}"
+                return (
+                    f"the disk's {client.kind} belongs to an unknown client: "
+                    f"{client.address or 'a client without address'}"
+                )
     return None
 
 
@@ -375,7 +380,7 @@ def _evidence(client: Client, whose: t.Optional[str]) -> t.Dict[str, t.Any]:
 
 
 def _stranger(client: Client, name: str, whose: t.Optional[str]) -> Finding:
-    remedy = f"Find out what the client is and end it: rbd status {client.pool}/{client.image}."
+    remedy = f"Find out what the client is, and end the client: rbd status {client.pool}/{client.image}."
     if whose is None:
         remedy += " If the client is the dead host itself, name its address: evacuate_blocklist_addresses=[...]."
     return finding("SG507", Subject("instance", client.uuid, name), _evidence(client, whose), remedy)

@@ -611,7 +611,7 @@ class _Case:
         try:
             found = fates(self._index, self._facts)
         except UnreadError as error:
-            return (), (f"its guests: {error}",)
+            return (), (f"the guests of the host: {error}",)
         self._serves = reaps
         local = {fate.domain.uuid for fate in found}
         found = [self._recovered(fate) for fate in found] + self._absent(local)

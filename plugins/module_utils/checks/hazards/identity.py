@@ -168,7 +168,7 @@ def compute_id_files(index: Index, facts: HostFacts) -> Items:
             "SG103",
             subject,
             {"uuids": uuids},
-            "Find the uuid of the compute node (compute_nodes.uuid), and correct the other copies.",
+            "Find the uuid of the compute node (compute_nodes.uuid), and correct the copies that have another uuid.",
         )
     if not uuid_files(facts):
         yield from _missing_file(index, facts)
@@ -259,13 +259,13 @@ def duplicates(index: Index) -> Items:
 def _unread_identities(facts: HostFacts) -> t.Iterator[str]:
     """What of a host could not be compared with the others."""
     if facts.compute_id_files is None:
-        yield "its compute_id files were not read"
+        yield "the host's compute_id files were not read"
     if facts.machine_id is None:
-        yield "its machine-id was not read"
+        yield "the host's machine-id was not read"
     if facts.libvirt is None or not facts.libvirt.host_uuid:
         yield "libvirt's host uuid was not read"
     if conf_host(facts) is None:
-        yield "its CONF.host was not read"
+        yield "the host's CONF.host was not read"
 
 
 def _identities(facts: HostFacts) -> t.Iterator[t.Tuple[str, str]]:
@@ -349,8 +349,8 @@ def _unknown_host(index: Index, facts: HostFacts, host: str, node: t.Optional[Co
         "SG119",
         host_subject(facts),
         {"CONF.host": host, "domains": running},
-        f"{_LEAVE_STOPPED} Find out whether the host was renamed or its service was deleted: the host has guests "
-        "but no service."
+        f"{_LEAVE_STOPPED} Find out whether someone renamed the host or deleted its compute service: the host has "
+        "guests but no compute service."
         if running
         else "Start nova-compute and map the host, or remove the host from the inventory group.",
         BLOCKER if running else WARNING,
@@ -496,7 +496,7 @@ def _unknown_domain(index: Index, host: str, subject: Subject, domain: Domain, d
         return
     if deleted:
         why = (
-            "its row is deleted: nova-compute would destroy the domain with its disks "
+            "the instance's row is deleted: nova-compute would destroy the domain with its disks "
             "(_cleanup_running_deleted_instances)"
         )
     elif index.narrowed:

@@ -111,7 +111,9 @@ def instance_task(row: InstanceRow, severity: str) -> Items:
         yield finding("SG701", instance_subject(row), evidence, _WAIT, severity)
 
 
-_WAIT = "Wait until the task ends (openstack server event list), or reset the state if the task will never end."
+_WAIT = (
+    "Wait until the task ends (openstack server event list), or reset the server's state if the task will never end."
+)
 
 
 def _server_task(server: ApiServer, severity: str) -> Items:
@@ -128,13 +130,13 @@ def migration_items(place: str, row: MigrationRow, severity: str) -> Items:
     if open_evacuation(row):
         remedy = (
             f"Verify that no evacuated instance was moved back to {row.source_compute}, then start nova-compute "
-            "there once under that name. nova-compute then destroys the domains of evacuated instances and "
+            "once on that host under this name. nova-compute then destroys the domains of evacuated instances and "
             "completes the record."
         )
         # A record that waits for its source is a trap whoever looks; the evacuation itself is in progress.
         yield finding("SG509", subject, evidence, remedy, BLOCKER if severity == BLOCKER else WARNING)
     elif in_progress(row):
-        yield finding("SG702", subject, evidence, "Wait until the migration ends, or abort it.", severity)
+        yield finding("SG702", subject, evidence, "Wait until the migration ends, or abort the migration.", severity)
     elif row.status == FINISHED:
         yield _resized(subject, evidence, severity)
 
@@ -246,7 +248,8 @@ def host_release(index: Index, facts: HostFacts, severity: str) -> Items:
             yield _unknown(facts, seen)
         elif package is not None and package not in running:
             remedy = (
-                "Restart nova-compute first, so that it runs the installed release (or install the release that runs)."
+                "Restart nova-compute first, so that nova-compute runs the installed release (or install the "
+                "release that runs)."
             )
             yield finding("SG705", host_subject(facts), seen, remedy, severity)
         if schema is not None and package is not None and package > max(schema):
@@ -271,7 +274,7 @@ def ha_automation(index: Index, facts: HostFacts) -> Items:
     elif MASAKARI in cloud.catalog:
         remedy = (
             "Pause Masakari for this host: openstack segment host update --on_maintenance true SEGMENT HOST. "
-            "Set it back to false afterwards."
+            "Afterwards run the same command with --on_maintenance false."
         )
         yield finding("SG708", host_subject(facts), {"catalogue": MASAKARI}, remedy)
     remedy = (

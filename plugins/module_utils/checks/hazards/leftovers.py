@@ -88,7 +88,7 @@ def blocklist(index: Index) -> Items:
     if not views:
         yield Unchecked("SG515", "all", "Ceph was not read on any host")
     for fsid in sorted({rbd.fsid or "a Ceph cluster without a known fsid" for rbd in views} - set(read)):
-        yield Unchecked("SG515", fsid, "its OSD blocklist was not read")
+        yield Unchecked("SG515", fsid, "the OSD blocklist of this cluster was not read")
     for record in index.bundle.operations or []:
         for fsid in sorted(set(record.blocklisted) - set(read)) if views else ():
             yield Unchecked(
@@ -132,8 +132,8 @@ def _way_out(
 ) -> str:
     if living:
         return (
-            f"Find out who made the entry, then remove it: {living[0]} is alive, and Ceph refuses its writes. To "
-            f"remove the entry: {command}"
+            f"Find out who made the entry, then remove the entry: {living[0]} is alive, and Ceph refuses its "
+            f"writes. Command: {command}"
         )
     hosts = sorted({record.host for record in journals if record.host} or set(owners))
     if hosts:
@@ -142,8 +142,8 @@ def _way_out(
             f"entry: {command}"
         )
     return (
-        "Find out who made the entry. Keep the entry if no machine may write from that address any more. Otherwise "
-        f"remove it: {command}"
+        "Find out who made the entry. Keep the entry if no machine may write from that address any more. "
+        f"Otherwise remove the entry: {command}"
     )
 
 
@@ -204,8 +204,8 @@ def holds(index: Index) -> Items:
             f"find the service: openstack compute service list --host {host}"
             if kind == EVACUATE
             else (
-                "Verify that no run of this operation is active elsewhere, then: openstack compute service set "
-                f"--enable {host} nova-compute"
+                "Verify that no run of this operation is active on another controller, then run openstack compute "
+                f"service set --enable {host} nova-compute"
             )
         )
         yield finding("SG516", Subject("host", host), evidence, remedy)

@@ -476,8 +476,8 @@ class Links:
             witness = self.witness(node)
             if witness is None or witness.domains is None:
                 return uncertain(
-                    f"not proven: the domains of {node.host} were not read, or libvirt there reports another name "
-                    "than the node's"
+                    f"not proven: the domains of {node.host} were not read, or libvirt on that host reports "
+                    "another name than the node's name"
                 )
         places = self.running_on(row.uuid)
         if len(places) != 1:

@@ -85,10 +85,10 @@ REMEDIES: t.Mapping[str, str] = {
     ),
     "SG205": (
         "Keep the node whose uuid is in the host's compute_id file. Move allocations, then instances, then PCI "
-        "devices from the other node to it; then delete the other node."
+        "devices from the other node to this node; then delete the other node."
     ),
     "SG206": "Follow SG102 for the file and SG112 for the provider.",
-    "SG207": "Repair the instances that link to this node (SG213).",
+    "SG207": "Repair the links of the instances that name this node (SG213).",
     "SG211": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
     "SG212": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
     "SG213": "Start nova-compute on the instance's host and wait for a periodic pass, or repair the link.",
@@ -105,7 +105,7 @@ REMEDIES: t.Mapping[str, str] = {
         "Look for the instance's domain on the host that its row names. If there is no domain, remove the host "
         "from the row. If there is a domain, the instance was not offloaded."
     ),
-    "SG221": "Wait until the migration ends, or confirm or revert it. Then repair the link.",
+    "SG221": "Wait until the migration ends, or confirm or revert the migration. Then repair the link.",
     "SG231": (
         "Find the same device on the host's live compute node, and free it on that node before you archive the "
         "deleted node."
@@ -347,7 +347,5 @@ def _revisions(links: Links) -> Items:
         if links.release(cell) is not None or cell.compute_nodes is None:
             continue
         evidence = {"schema revision": cell.revision, "unread": [entry.reason for entry in cell.unread]}
-        remedy = (
-            "Use a version of this collection that knows this Nova. Until then no run repairs anything in this cell."
-        )
+        remedy = "Use a version of this collection that knows this Nova. This version repairs nothing in this cell."
         yield finding("SG705", Subject("host", f"cell:{cell.name}", cell.name), evidence, remedy)

@@ -43,8 +43,8 @@ _REMEDIES = {
         "server out (evacuate_partial=true)."
     ),
     "SG504": (
-        "Find the missing image first (another pool, or the trash: rbd trash ls). Without the image, one "
-        "failed spawn deletes every image of the server."
+        "Find the missing image first (another pool, or the trash: rbd trash ls). Without this image, one failed "
+        "start of the server deletes all images of the server."
     ),
     "SG505": "Give the destination the pool and the Ceph configuration that the source has.",
     "SG512": "Start and enable another compute host of the server's zone, or free resources on such a host.",
@@ -60,8 +60,8 @@ _REMEDIES = {
     "SG709": "Make the items named above readable, then run the same command again.",
     "SG702": "See docs/codes/SG702.md for the remedy: a migration of the server is open.",
     "SG703": (
-        "Bring the host back to revert the resize. Until the owner reverts or confirms the resize, the server "
-        "stays on the dead host."
+        "Start the dead host again to revert the resize. Until the owner reverts or confirms the resize, the "
+        "server stays on the dead host."
     ),
     "SG710": (
         "Nova evacuates ACTIVE, SHUTOFF and ERROR servers. Set evacuate_reset_states for PAUSED, SUSPENDED and "
@@ -145,7 +145,7 @@ def _overcommitted(
 ) -> t.Optional[Item]:
     facts = hosts.get(host)
     if facts is None or facts.memory is None or facts.domains is None:
-        return Unchecked("SG502", host, "its memory or its domains were not read")
+        return Unchecked("SG502", host, "the host's memory or domains were not read")
     running = sum(
         domain.memory_mib for domain in facts.domains if domain.state in RUNNING and domain.hugepage_kib is None
     )
@@ -172,7 +172,7 @@ def _overcommitted(
 def crowded(name: str, facts: HostFacts) -> Items:
     """SG502: the running guests of a host may together take more than the host has. Huge pages are counted apart."""
     if facts.memory is None or facts.domains is None:
-        yield Unchecked("SG502", name, "its memory or its domains were not read")
+        yield Unchecked("SG502", name, "the host's memory or domains were not read")
         return
     guests = [domain for domain in facts.domains if domain.state in RUNNING and domain.hugepage_kib is None]
     promised = sum(domain.memory_mib for domain in guests)
@@ -185,8 +185,13 @@ def crowded(name: str, facts: HostFacts) -> Items:
         "available MiB": facts.memory.available_mib,
     }
     if promised > facts.memory.total_mib - pages:
-        remedy = "Move guests away (openstack server migrate --live-migration), or risk swapping and the OOM "
-        yield finding("SG502", host_subject(facts), evidence, remedy + "killer once guests use their full memory.")
+        remedy = "Move guests away (openstack server migrate --live-migration), or the host may swap and the OOM "
+        yield finding(
+            "SG502",
+            host_subject(facts),
+            evidence,
+            remedy + "killer may end guests once the guests use their full memory.",
+        )
 
 
 def _whole(pages: t.Sequence[HugePages]) -> t.List[HugePages]:

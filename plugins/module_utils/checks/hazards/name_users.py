@@ -41,39 +41,39 @@ CONSEQUENCES = {
     "ceph-osd": Consequence(
         BLOCKER,
         "at its next start each OSD moves to a CRUSH bucket of the new name, outside the failure domains of the "
-        "old bucket: data moves through the whole cluster. cephadm no longer manages a host of another name",
-        "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket in the same window (ceph osd "
-        "crush rename-bucket); with cephadm, take the host out and add it under the new name.",
+        "old bucket: data moves through the whole cluster. cephadm no longer manages the host under another name",
+        "Move the OSDs away, or set osd_crush_update_on_start=false and rename the bucket during the rename (ceph "
+        "osd crush rename-bucket). With cephadm, remove the host and add the host under the new name.",
     ),
     "ceph-mon": Consequence(
         BLOCKER,
         "a monitor's name is the host's name: under another name the monitor does not start, or it joins as a new "
         "member",
-        "Remove the monitor first, and create one under the new name afterwards.",
+        "Remove the monitor first, and create a monitor under the new name afterwards.",
     ),
     "ceph": Consequence(
         WARNING,
-        "the names of Ceph daemons contain the host's name, and cephadm no longer manages a host of another name",
-        "Remove the daemons first, and create them again after the rename; with cephadm, add the host under the "
-        "new name.",
+        "the names of Ceph daemons contain the host's name, and cephadm no longer manages the host under another name",
+        "Remove the daemons first, and create the daemons again after the rename. With cephadm, add the host "
+        "under the new name.",
     ),
     "rabbitmq": Consequence(
         BLOCKER,
-        "a node is called rabbit@HOST and keeps its data under that name: under another name the node starts "
-        "empty, and the cluster waits for the old node",
+        "a RabbitMQ node is called rabbit@HOST and keeps its data under that name: under another name the node "
+        "starts empty, and the cluster waits for the old node",
         "Take the node out of its cluster first (rabbitmqctl forget_cluster_node), or keep the old name as NODENAME in "
         "rabbitmq-env.conf.",
     ),
     "galera": Consequence(
         BLOCKER,
-        "a member has the host's name unless wsrep_node_name is set. Donors and the cluster's address list use "
-        "that name. If the cluster does not find the name, the next start copies the whole database or fails",
+        "a Galera member has the host's name unless wsrep_node_name is set. Donors and the cluster's address list "
+        "use that name. If the cluster does not find the name, the next start copies the whole database or fails",
         "Set wsrep_node_name and name members by address, or take the member out of the cluster first.",
     ),
     "pacemaker": Consequence(
         BLOCKER,
         "the cluster identifies members, constraints and fence devices by host name: under another name the host "
-        "is unknown, and the cluster may fence what the host ran",
+        "is unknown, and the cluster may fence the host",
         "Take the host out of the cluster first (pcs cluster node remove), and add it under the new name afterwards.",
     ),
     "cinder-volume": Consequence(
@@ -89,36 +89,42 @@ CONSEQUENCES = {
     ),
     "masakari": Consequence(
         WARNING,
-        "its monitors send the host's name: Masakari rejects notifications of a name that no failover segment has",
-        "Stop the monitors before the rename. Rename the host in its segment, then start them.",
+        (
+            "the monitors of Masakari send the host's name: Masakari rejects notifications with a name that is in no "
+            "failover segment"
+        ),
+        "Stop the monitors before the rename. Rename the host in its segment, then start the monitors.",
     ),
     "ceilometer": Consequence(
         WARNING,
-        "the agent asks Nova for the instances of its own host name: until the agent restarts, it finds none",
+        "the agent asks Nova for the instances of its own host name: until the agent restarts, the agent finds none",
         "Restart the service after the rename; correct host= if its configuration sets it.",
     ),
     "cyborg": Consequence(
         WARNING,
-        "Cyborg identifies devices and their resource providers by the host's name: after the rename it creates "
-        "new ones beside the old ones",
+        "Cyborg identifies devices and their resource providers by the host's name: after the rename Cyborg "
+        "creates new devices and providers beside the old ones",
         "Unbind the accelerators first, and delete the devices of the old name afterwards.",
     ),
     "freeipa": Consequence(
         WARNING,
         "the machine's principal, keytab and tracked certificates have the host's name: certmonger renews "
         "certificates for the old name",
-        "Enroll the host under its new name (ipa-client-install), and track its certificates again.",
+        "Enroll the host under its new name (ipa-client-install), and track the host's certificates again.",
     ),
     "puppet": Consequence(
         WARNING,
         "the certificate has the host's name unless certname is set: the Puppet server does not know the new name. "
         "An agent that runs during the rename may restore the old names",
-        "Stop the agent during the rename. Set certname, or have a certificate signed for the new name.",
+        (
+            "Stop the agent during the rename. Set certname, or let the Puppet server sign a certificate for the new "
+            "name."
+        ),
     ),
     "salt": Consequence(
         WARNING,
         "a minion that runs during the rename may restore the old names; its id remains the one in /etc/salt/minion_id",
-        "Stop the minion during the rename. Correct its pillar and id before you start it.",
+        "Stop the minion during the rename. Correct the minion's pillar and id before you start the minion.",
     ),
 }
 
@@ -197,7 +203,7 @@ def _certificate(subject: Subject, certificate: Certificate, told: t.Optional[Pa
             "without the new name": stale,
             "consequence": "TLS connections to the new name fail: live migration, consoles, disk copies",
         }
-        remedy = f"Have the certificate issued again with {after.host} beside the old name, before the rename."
+        remedy = f"Before the rename, request a new certificate that has {after.host} in addition to the old name."
         about = Subject("host", f"{subject.id}:{certificate.path}", certificate.path, subject.host)
         yield finding("SG314", about, evidence, remedy)
 

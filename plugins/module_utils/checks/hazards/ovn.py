@@ -42,7 +42,9 @@ def check(index: Index) -> Items:
     if ovn is None:
         why = _why_it_matters(index)
         for code in AUDITED if why is not None else ():
-            yield Unchecked(code, "all", f"OVN's databases were not read (ovn_nb_connection, ovn_sb_connection): {why}")
+            yield Unchecked(
+                code, "all", f"OVN's databases were not read (ovn_nb_connection and ovn_sb_connection): {why}"
+            )
         return
     if ovn.chassis is None:
         reason = "; ".join(entry.reason for entry in ovn.unread) or "not read"
@@ -90,7 +92,7 @@ def _chassis(index: Index, ovn: OvnFacts) -> Items:
     by_name = collections.Counter(entry.hostname for entry in ovn.chassis or [])
     for name in sorted(name for name, number in by_name.items() if number > 1):
         evidence: t.Dict[str, t.Any] = {"chassis": [row.name for row in ovn.chassis or [] if row.hostname == name]}
-        remedy = "Delete the chassis whose host is gone: openstack network agent delete NAME."
+        remedy = "Delete the chassis whose host no longer exists: openstack network agent delete NAME."
         yield finding("SG318", Subject("host", name, host=name), evidence, remedy)
     yield from _addresses(ovn)
     short = {name.partition(".")[0].casefold(): name for name in index.compute_hosts}
@@ -114,7 +116,7 @@ def _addresses(ovn: OvnFacts) -> Items:
     for address, names in sorted(holders.items()):
         if len(names) > 1:
             evidence: t.Dict[str, t.Any] = {"address": address, "chassis": sorted(names)}
-            remedy = "Delete the chassis whose host is gone: openstack network agent delete NAME."
+            remedy = "Delete the chassis whose host no longer exists: openstack network agent delete NAME."
             yield finding("SG323", Subject("host", address), evidence, remedy)
 
 
@@ -138,11 +140,15 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
     mine = [entry for entry in ovn.chassis or [] if entry.name == own]
     if not mine:
         evidence: t.Dict[str, t.Any] = {"system-id": own, "chassis": "none of this name"}
-        remedy = "Look into the log of ovn-controller on this host: it has not registered under its system-id."
+        remedy = (
+            "Read the log of ovn-controller on this host: ovn-controller has not registered under the host's system-id."
+        )
         yield finding("SG318", subject, evidence, remedy)
     elif host is not None and mine[0].hostname != host:
         evidence = {"chassis": own, "hostname": mine[0].hostname, "CONF.host": host}
-        remedy = f"Set external_ids:hostname of Open vSwitch to {host}: ports bind only to Nova's name of a host."
+        remedy = (
+            f"Set external_ids:hostname of Open vSwitch to {host}: neutron binds ports only to Nova's name of a host."
+        )
         yield finding("SG321", subject, evidence, remedy)
     if any(same_name(own, entry) for entry in (facts.kernel_hostname, facts.fqdn, host) if entry):
         remedy = "Before a rename of this host, set its system-id in the deployment tool's variables."
@@ -153,7 +159,10 @@ def host_items(name: str, facts: HostFacts, ovn: OvnFacts) -> Items:
         # A chassis of another name with the host's own hostname is the record of the machine that it replaces.
         if shared and other.name != own:
             evidence = {"chassis": other.name, "hostname": other.hostname, "address": shared}
-            remedy = f"If its host is gone, delete the other chassis: openstack network agent delete {other.name}."
+            remedy = (
+                "Verify that the host of the other chassis no longer exists, then delete that chassis: openstack "
+                f"network agent delete {other.name}."
+            )
             yield finding("SG323", subject, evidence, remedy)
 
 

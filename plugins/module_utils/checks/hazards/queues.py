@@ -50,7 +50,10 @@ def _counts(queue: Queue) -> t.Dict[str, t.Any]:
 
 def _remedy(queue: Queue) -> str:
     if queue.consumers:
-        return "Find the nova-compute that already answers under the new name and stop it, or choose another name."
+        return (
+            "Find the nova-compute that already answers under the new name and stop that nova-compute, or choose "
+            "another name."
+        )
     return (
         f"Run rabbitmqctl delete_queue {queue.name} to delete the queue with its messages. The messages are "
         "requests for an earlier host of that name, and nova-compute would execute them at its first start."

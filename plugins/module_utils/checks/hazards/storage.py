@@ -361,13 +361,17 @@ def watched_twice(index: Index) -> Items:
         for entry in places:
             subject = Subject("image", f"{entry.pool}/{name}")
             if entry.image.watchers is None:
-                yield Unchecked("SG507", subject.id, "its watchers were not read")
+                yield Unchecked("SG507", subject.id, "the watchers of the image were not read")
                 continue
             addresses = sorted({str(address_of(watcher.address)) for watcher in entry.image.watchers})
             if len(addresses) < 2:
                 continue
             if not index.migrations_read or index.migrations_by_instance.get(uuid):
-                yield Unchecked("SG507", subject.id, f"a migration may explain why {', '.join(addresses)} have it open")
+                yield Unchecked(
+                    "SG507",
+                    subject.id,
+                    f"a migration may explain why clients at {', '.join(addresses)} have the image open",
+                )
                 continue
             hosts = [owner(index.bundle, watcher.address) or watcher.address for watcher in entry.image.watchers]
             yield _double(subject, {"watchers": addresses, "hosts": sorted(hosts), "seen by": list(entry.by)})
@@ -460,7 +464,7 @@ def _unguarded(places: t.Sequence[SeenImage], identity: str, home: t.Optional[Ho
     if image is None:
         return f"was not found in pool {home[1]} of cluster {home[0]}"
     if image.id is None or image.snapshots is None:
-        return "was listed but not opened: its id or its snapshots were not read"
+        return "was listed but not opened: its id or the snapshots of the image were not read"
     if image.id != identity:
         return f"is not the guarded disk: the guarded id was {identity}, this id is {image.id}"
     if snapshot not in {entry.name for entry in image.snapshots}:
@@ -484,7 +488,7 @@ def leaks(
         for entry in places:
             image = Subject("image", f"{entry.pool}/{name}")
             if entry.image.snapshots is None:
-                yield Unchecked("SG508", image.id, "its snapshots were not read")
+                yield Unchecked("SG508", image.id, "the snapshots of the image were not read")
             for snapshot in entry.image.snapshots or []:
                 if not snapshot.name.startswith(GUARD):
                     continue

@@ -118,7 +118,9 @@ def _copies(facts: ZoneFacts, aggregate: ApiAggregate) -> Items:
     there = set(facts.members[aggregate.uuid])
     for host in sorted(set(aggregate.hosts) - set(nodes)):
         yield Unchecked(
-            "SG408", host, "its compute node was not read: the API hides nodes without a service or a host mapping"
+            "SG408",
+            host,
+            "the host's compute node was not read: the API hides nodes without a service or a host mapping",
         )
     lacking = sorted(host for host in aggregate.hosts if any(node not in there for node in nodes.get(host, [])))
     strange = sorted(
