@@ -222,5 +222,5 @@ def _clusters(bundle: Bundle) -> Items:
             yield finding("SG709", Subject("service", f"{CEPH}:{fsid}:{pool}"), {"reason": reason}, _REMEDY)
     with_ceph = [facts for facts in bundle.hosts.values() if facts.nova_conf and facts.nova_conf.images_type == "rbd"]
     if with_ceph and not views:
-        reason = f"{len(with_ceph)} hosts have disks in Ceph, but Ceph was read on none of them"
+        reason = f"{len(with_ceph)} hosts have disks in Ceph, but Ceph was not read on any of these hosts"
         yield finding("SG709", Subject("service", CEPH), {"reason": reason}, _REMEDY)

@@ -105,7 +105,7 @@ PRESETS: t.Dict[str, Preset] = {
         refusal="The snap writes nova.conf itself: its option node.fqdn is the host's name (snap set).",
     ),
     PODS: Preset(
-        refusal="The name of a Kubernetes node cannot change: the node has to join again.",
+        refusal="The name of a Kubernetes node cannot change: the node must join the cluster again under the new name.",
     ),
     UNKNOWN: Preset(refusal="The deployment of nova-compute on this host is not known."),
 }
@@ -149,7 +149,7 @@ def _doubt(found: Deployment, kind: str, traced: t.Sequence[str]) -> t.Optional[
     if kind not in (SNAP, PODS) or not found.compute:
         names = _UNITS.get(kind, _PACKAGED_UNITS)
         if not any(entry.name in names for entry in found.units):
-            return "no unit starts the nova-compute that runs here" if found.compute else "only files were found"
+            return "no unit starts the nova-compute process of this host" if found.compute else "only files were found"
     return None
 
 

@@ -98,8 +98,8 @@ def _unresolved(host: HostFacts, old: str, new: str, entry: Resolution) -> Items
         yield _finding(host, new, evidence, remedy, WARNING)
     elif not (_of(host, old) or entry).addresses:
         remedy = (
-            f"Give the host an address of its own for live migration. {old} does not resolve either, so the "
-            "rename changes nothing here."
+            f"Give the host an address of its own for live migration. {old} does not resolve either, so the rename "
+            "changes nothing on this point."
         )
         yield _finding(host, new, {**evidence, "old name": "does not resolve either"}, remedy, WARNING)
     else:
@@ -141,7 +141,7 @@ def _on_peers(bundle: Bundle, host: HostFacts, old: str, new: str) -> Items:
     if unresolved:
         remedy = (
             f"Make {new} resolve on these hosts if they use live migration by name. Neither {old} nor {new} "
-            "resolves there, so the rename changes nothing."
+            "resolves on these hosts, so the rename changes nothing on this point."
         )
         yield _peers(host, new, {"not resolved on": unresolved}, remedy, WARNING)
     if unasked:

@@ -521,7 +521,7 @@ def open_evacuations(request: ReturnRequest) -> t.Iterator[Finding]:
         if record.open:
             evidence = {"operation": record.operation_id, "state": record.state, "started": record.started_at}
             remedy = (
-                "Finish the evacuation, and keep nova-compute stopped here until then: evacuate_host -e "
+                "Finish the evacuation, and keep nova-compute stopped on this host until then: evacuate_host -e "
                 f"evacuate_host={request.host} -e evacuate_action=resume (or abort)"
             )
             yield finding("SG706", Subject("host", request.host), evidence, remedy)
@@ -708,7 +708,8 @@ def _twice(
             evidence = {"domain": [domain.name, domain.state], "runs on": hosts, "clients": others}
             remedy = (
                 f"Run virsh destroy {domain.uuid} on the host whose QEMU is not the valid one, or end the other "
-                "client. Then verify that one watcher is left (rbd status POOL/IMAGE), and run return_host again."
+                "client. Then verify that only one watcher remains (rbd status POOL/IMAGE), and run return_host "
+                "again."
             )
             severity = None if hosts or own else WARNING
             yield finding("SG507", domain_subject(domain, facts), evidence, remedy, severity)
@@ -737,7 +738,7 @@ def _disks(facts: HostFacts, place: t.Optional[Home], views: t.Mapping[Home, _Vi
             if doubt is not None:
                 yield _disk_unread(source, domain, [doubt])
             elif image is None:
-                dead[source] = ["the image is not there"]
+                dead[source] = ["the pool does not have the image"]
             elif image.watchers is None:
                 yield _disk_unread(source, domain, sorted({one.reason for one in image.unread}) or ["not read"])
             elif not any(_client(facts, watcher.address) for watcher in image.watchers):

@@ -168,8 +168,9 @@ def immutable(index: Index, facts: HostFacts) -> Items:
         right = uuid is not None and node is not None and uuid_key(uuid) == uuid_key(str(node.uuid))
         evidence = {"path": path, "uuid": uuid, "compute node": node.uuid if node else None}
         remedy = (
-            f"Run chattr -i {path} before you change or remove the file. kolla's container cannot start while its "
-            "own copy is immutable. No action is needed if the uuid is right and a deployment tool protects the file."
+            f"Run chattr -i {path} before you change or remove the file. The kolla container cannot start while "
+            "the copy in the container is immutable. No action is needed if the uuid is right and a deployment "
+            "tool protects the file."
         )
         subject = Subject("host", f"{facts.inventory_name}:{path}", path, conf_host(facts) or facts.inventory_name)
         yield finding("SG129", subject, evidence, remedy, INFO if right else WARNING)

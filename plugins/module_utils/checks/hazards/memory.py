@@ -114,9 +114,9 @@ def _remedy(entry: Unassigned, guest: Guest, hosts: t.Sequence[Destination]) -> 
     if entry.code == "SG512" and alone:
         return (
             f"Add a host to zone {guest.zone}, or decide to unpin the server. The zone has no other host: Nova would "
-            "accept the request and set the server to ERROR. To unpin it, use the API from release 34 on "
-            f'(microversion 2.104, PUT /servers/ID {{"server": {{"pinned_availability_zone": null}}}}), and its '
-            "request spec before that."
+            "accept the request and set the server to ERROR. To unpin the server, use the API in Nova 34 and later "
+            f'(microversion 2.104, PUT /servers/ID {{"server": {{"pinned_availability_zone": null}}}}), or the '
+            "server's request spec in earlier releases."
         )
     return _REMEDIES.get(entry.code, _REMEDIES["SG512"])
 

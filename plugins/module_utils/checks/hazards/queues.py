@@ -34,7 +34,7 @@ def preflight(old: str, new: str, found: t.Mapping[str, t.Optional[Queue]]) -> t
         evidence = {"queue": main, "exists": own is not None, "consumers": own.consumers if own else 0}
         remedy = (
             "Set rename_rabbit_url to the transport_url of the host's own cell, start nova-compute, or leave "
-            "rename_rabbit_url out. This RabbitMQ or virtual host does not belong to the host's nova-compute, or "
+            "rename_rabbit_url out. The host's nova-compute uses another RabbitMQ or virtual host, or "
             "nova-compute does not run."
         )
         yield finding("SG316", Subject("host", old), evidence, remedy)

@@ -235,7 +235,7 @@ def live_domains(bundle: Bundle, request: EvacuationRequest, guests: t.Sequence[
     return [
         *(f"domain {domain.name} ({domain.uuid}) is {domain.state} on the host" for domain in running),
         *(
-            f"a QEMU of {uuid} runs on the host (process {pid}), and libvirt does not show it"
+            f"a QEMU of {uuid} runs on the host (process {pid}), and libvirt does not show this process"
             for uuid, pid in lost.items()
         ),
     ]
@@ -349,7 +349,8 @@ def _leftover_domains(bundle: Bundle, uuids: t.Container[str], source: str) -> I
 
 def _double(subject: Subject, evidence: t.Mapping[str, t.Any]) -> Finding:
     remedy = (
-        "Find out which QEMU is the valid one, stop the other (virsh destroy), and verify that one watcher is left."
+        "Find out which QEMU is the valid one, stop the other QEMU (virsh destroy), and verify that only one "
+        "watcher remains."
     )
     return finding("SG507", subject, evidence, remedy)
 
@@ -389,7 +390,10 @@ def pools(bundle: Bundle, guests: t.Sequence[Guest], hosts: t.Container[str], re
         found |= {entry.home for entry in at if entry.home is not None}
         if len(at) > 1:
             evidence = {"seen in": [[entry.fsid, entry.pool, list(entry.by)] for entry in at]}
-            remedy = "Find out which image is the server's disk. Never evacuate the server while two images look alike."
+            remedy = (
+                "Find out which image is the server's disk. Never evacuate the server while two images have the same "
+                "name."
+            )
             yield finding("SG505", Subject("image", name), evidence, remedy)
         elif not at:
             by = sorted({host for entry in places for host in entry.by})
@@ -464,7 +468,7 @@ def _unguarded(places: t.Sequence[SeenImage], identity: str, home: t.Optional[Ho
     if image is None:
         return f"was not found in pool {home[1]} of cluster {home[0]}"
     if image.id is None or image.snapshots is None:
-        return "was listed but not opened: its id or the snapshots of the image were not read"
+        return "was listed but not opened: the id or the snapshots of the image were not read"
     if image.id != identity:
         return f"is not the guarded disk: the guarded id was {identity}, this id is {image.id}"
     if snapshot not in {entry.name for entry in image.snapshots}:
@@ -539,8 +543,8 @@ def unchanged(
                 "image": name,
             }
             remedy = (
-                "Bring a host that reaches this cluster and pool back, then run the same command again. The "
-                "run does not send the server."
+                "Start a host that reaches this cluster and pool, then run the same command again. The run does "
+                "not send the server."
             )
             yield finding("SG709", Subject("instance", before.uuid), unread, remedy)
             continue
@@ -570,7 +574,7 @@ def landed(bundle: Bundle, before: DisksBefore, host: str, running: bool) -> Ite
         yield finding(
             "SG709",
             subject,
-            {"not read": "its disks and domains on the destination"},
+            {"not read": "the server's disks and domains on the destination"},
             "Make the destination readable, then run the same command again.",
         )
         return

@@ -173,7 +173,7 @@ def pinned(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = Non
     """SG401: no pin. SG402: a pin that holds it nowhere. SG404: it is not where its pin says."""
     places = places or Places(facts)
     if places.by_host is None or facts.pins is None or server.id not in facts.pins:
-        missing = "the aggregates were" if places.by_host is None else "its request spec was"
+        missing = "the aggregates were" if places.by_host is None else "the server's request spec was"
         for code in ("SG401", "SG402", "SG404"):
             yield Unchecked(code, server.id, f"{missing} not read")
         return
@@ -200,7 +200,7 @@ def volumes(facts: ZoneFacts, server: ApiServer, places: t.Optional[Places] = No
     if not server.volumes:
         return
     if facts.volumes is None or facts.aggregates is None:
-        yield Unchecked("SG405", server.id, "the zones of its volumes, or the aggregates, were not read")
+        yield Unchecked("SG405", server.id, "the zones of the server's volumes, or the aggregates, were not read")
         return
     unread = sorted(volume for volume in server.volumes if volume not in facts.volumes)
     if unread:
@@ -249,9 +249,9 @@ def _reasons(
     if service.host == server.host and not same_host:
         yield "the server is on this host: Nova resizes to another host, unless allow_resize_to_same_host is set"
     if service.state != "up" or service.forced_down:
-        yield "its compute service is down"
+        yield "the host's compute service is down"
     if service.status != "enabled":
-        yield f"its compute service is disabled ({service.disabled_reason or 'no reason given'})"
+        yield f"the host's compute service is disabled ({service.disabled_reason or 'no reason given'})"
     if not any(node in offered for node in nodes):
         yield "placement does not offer this host for the resources that the server needs"
 

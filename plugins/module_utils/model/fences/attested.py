@@ -15,7 +15,7 @@ class Attested(FenceKind):
     name = "attested"
     text = FenceText(
         "none: a person states that the host is dead, with a name and a reason",
-        "what the person states",
+        "everything, if the person is right",
         "the machine is in your hands: unplugged, burnt or scrapped",
     )
     covers = MACHINE

@@ -169,7 +169,7 @@ def test_a_container_that_no_known_tool_has_made_is_unknown(tmp_path):
 
 def test_a_process_that_no_unit_starts_is_unknown(tmp_path):
     tree = deployed.Tree(tmp_path).process(900, "nova-compute", cgroup="0::/user.slice/session-3.scope")
-    assert classified(tree).why == "no unit starts the nova-compute that runs here"
+    assert classified(tree).why == "no unit starts the nova-compute process of this host"
     other = deployed.Tree(tmp_path / "b").process(900, "nova-compute", cgroup="0::/system.slice/mine.service")
     assert classified(other).kind == "unknown"
 
