@@ -33,7 +33,10 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.names import
 #: What an audit can be asked to read.
 SOURCES = HOSTS, API, DATABASES, CEPH = "hosts", "api", "databases", "ceph"
 _OF_SOURCE = {HOSTS: "SG709", API: "SG709", DATABASES: "SG311", CEPH: "SG709"}
-_REMEDY = "Fix the cause shown, then run the audit again. To skip a source on purpose, remove it from audit_sources."
+_REMEDY = (
+    "Fix the cause that the evidence shows, then run the audit again. To skip a source on purpose, remove it from "
+    "audit_sources."
+)
 _NO_REASON = "not read, without a recorded reason"
 #: Reasons of parts that were left out on purpose.
 ON_PURPOSE = (NOT_ASKED_FOR, NOT_OPENED, ONLY_NAMED_CELLS)

@@ -81,7 +81,7 @@ NO_SERVER = "SG710"
 #: Hosts that a reason names.
 SHOWN = 10
 
-_MAKE_READABLE = "Make the items named above readable, then run the same command again."
+_MAKE_READABLE = "Make the unread items of the evidence readable, then run the same command again."
 
 
 def _remedies(request: MigrationRequest) -> t.Mapping[str, str]:
@@ -488,7 +488,7 @@ def why_not(entry: Unassigned) -> str:
 def stayed(uuid: str, name: str, host: t.Optional[str], why: str) -> Finding:
     """SG512: a server that is still where it was when all had ended."""
     remedy = (
-        "Repair the cause named above, then run the same command again. To see the server's events: openstack "
-        f"server event list {uuid}"
+        "Repair the cause that the evidence shows, then run the same command again. To see the server's events: "
+        f"openstack server event list {uuid}"
     )
     return finding("SG512", Subject("instance", uuid, name, host), {"stays because": why}, remedy)

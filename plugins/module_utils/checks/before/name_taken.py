@@ -75,5 +75,5 @@ def _deleted(index: Index, request: WantedName) -> Items:
 
 
 def _harmless(subject: Subject, cell: str) -> Item:
-    remedy = "No action is needed: this row is soft-deleted. Old evacuation records of that name are reported as SG113."
+    remedy = "No action is needed: this row is soft-deleted. SG113 reports old evacuation records of that name."
     return finding("SG310", subject, {"read from": f"cell {cell}", "soft-deleted": True}, remedy, INFO)

@@ -39,10 +39,13 @@ WITH_UNIT = (2, 15)
 #: The port of a connection that names none.
 _OVSDB_PORT = "6640"
 TRUNK_OWNER = "trunk:subport"
-_READ = "Fix the cause shown, then run the same command again. The run needs both OVN databases and neutron's database."
+_READ = (
+    "Fix the cause that the evidence shows, then run the same command again. The run needs both OVN databases and "
+    "neutron's database."
+)
 _READ_EMPTIED = (
-    "Fix the cause shown, then run the same command again: after the drain the run verifies the chassis in OVN's "
-    "databases. With an override of this finding nothing verifies it."
+    "Fix the cause that the evidence shows, then run the same command again. After the drain the run verifies the "
+    "chassis in OVN's databases. With an override of this finding, nothing verifies the chassis."
 )
 _SETTLE = (
     "Wait for the port's migration to end, or repair the port. Then run the same command again. After the rename, "

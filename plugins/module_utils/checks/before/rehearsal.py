@@ -33,8 +33,8 @@ def _check(case: Case, host: HostFacts) -> Items:
     if tried is None or tried.hostname is None or tried.name != (after.os or host.kernel_hostname):
         reason = "the name was not tested" if tried is None else tried.reason or f"{tried.name} was tested instead"
         remedy = (
-            "Fix the cause shown above, then run the same command again. The test needs root on the host, and a "
-            "kernel with UTS and mount namespaces."
+            "Fix the cause that the evidence shows, then run the same command again. The test needs root on the "
+            "host, and a kernel with UTS and mount namespaces."
         )
         yield missing(case, "rehearsal", f"the name that libvirt would use for the host is not known: {reason}", remedy)
         return

@@ -229,7 +229,10 @@ def _evidence(case: Case) -> Items:
 
 
 def missing(
-    case: Case, part: str, reason: str, remedy: str = "Fix the cause shown, then run the same command again."
+    case: Case,
+    part: str,
+    reason: str,
+    remedy: str = "Fix the cause that the evidence shows, then run the same command again.",
 ) -> Item:
     subject = Subject("host", f"{case.request.inventory_name}:{part}", part, case.old)
     return finding("SG709", subject, {"part": part, "reason": reason}, remedy)
@@ -397,7 +400,10 @@ def _host_itself(case: Case) -> Items:
     own = conf_host(case.host)
     if own is not None and own != case.old:
         evidence = {"CONF.host": own, "rename_from": case.old, "differ only in case": same_name(own, case.old)}
-        remedy = "Set rename_from to the name that nova-compute on this host uses, or name the right inventory host."
+        remedy = (
+            "Set rename_from to the name that nova-compute on this host uses, or run the rename for the right "
+            "inventory host."
+        )
         yield finding("SG106", case.subject, evidence, remedy)
     for item in identity.duplicates(case.index):
         # Where another host was not read, or not wholly, it is not known whether it is this one's double.

@@ -105,7 +105,12 @@ def host_items(index: Index, facts: HostFacts) -> Items:
 def _unreachable(bundle: Bundle) -> Items:
     for name in sorted(bundle.unreachable):
         evidence = {"reason": bundle.unreachable[name]}
-        yield finding("SG114", Subject("host", name), evidence, f"Make {name} reachable for Ansible, then run again.")
+        yield finding(
+            "SG114",
+            Subject("host", name),
+            evidence,
+            f"Make {name} reachable for Ansible, then run the same command again.",
+        )
 
 
 def unread_parts(facts: HostFacts, elsewhere: t.Container[str] = ()) -> Items:
@@ -117,7 +122,10 @@ def unread_parts(facts: HostFacts, elsewhere: t.Container[str] = ()) -> Items:
             "SG114",
             host_subject(facts),
             {"unread": missing},
-            "Fix the causes shown (rights, python3-libvirt, paths), then run again.",
+            (
+                "Fix the causes that the evidence shows (rights, python3-libvirt, paths), then run the same command "
+                "again."
+            ),
         )
     # An audit asks each host which Ceph it sees; one with local disks sees none.
     local = facts.nova_conf is not None and facts.nova_conf.images_type != "rbd"

@@ -57,7 +57,7 @@ _REMEDIES = {
         "dead host most tasks never end. The run never resets the task of an evacuation, migration or "
         "deletion: see SG702."
     ),
-    "SG709": "Make the items named above readable, then run the same command again.",
+    "SG709": "Make the unread items of the evidence readable, then run the same command again.",
     "SG702": "See docs/codes/SG702.md for the remedy: a migration of the server is open.",
     "SG703": (
         "Start the dead host again to revert the resize. Until the owner reverts or confirms the resize, the "

@@ -62,7 +62,9 @@ def _remedy(queue: Queue) -> str:
 
 def not_asked(old: str, reason: str) -> Finding:
     """SG316: the broker was to be asked, and was not."""
-    remedy = "Fix the cause shown, or leave rename_rabbit_url out: the run then does not read the queues."
+    remedy = (
+        "Fix the cause that the evidence shows, or leave rename_rabbit_url out: the run then does not read the queues."
+    )
     return finding("SG316", Subject("host", old), {"reason": reason}, remedy)
 
 
