@@ -96,7 +96,11 @@ def test_an_expression_selects_what_it_says(expression, uuids):
         ("[?name > 'a']", 3, "a text has no order"),
         ("[?metadata=='gold']", 3, "metadata never equals a text"),
         # A constant decides for every server.
-        ("[?name=='web1' || 'web2']", 19, "the constant 'web2' is always true or always false: compare it with a field"),
+        (
+            "[?name=='web1' || 'web2']",
+            19,
+            "the constant 'web2' is always true or always false: compare it with a field",
+        ),
         ("[?'web2']", 3, "such as name=='web2'"),
         ("[?`1`]", 3, "the constant `1` is always true or always false"),
         ("[?locked && `null`]", 13, "the constant `null` is always true or always false"),
