@@ -108,7 +108,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Judge the evidence
+- name: Check the evidence and write the report
   stackguard.nova.audit:
     evidence_dir: /run/stackguard-evidence
     inventory_hosts: "{{ groups['compute'] }}"

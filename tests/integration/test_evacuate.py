@@ -245,18 +245,18 @@ def the_host_returns(lab, playbooks, uuid):
 TASKS = (
     # Nothing is open yet.
     (OPERATION, 3),
-    ("Work on the blocklist of each cluster", 1),
+    ("Fence with the OSD blocklist of each cluster, or read the blocklist", 1),
     # Fenced, and not noted; held down.
     (OPERATION, 4),
     (OPERATION, 5),
-    ("Guard the images of each pool", 1),
+    ("Protect the images of each pool with guard snapshots", 1),
     # Guarded, and not noted.
-    (OPERATION, "Guard the images of each pool"),
+    (OPERATION, "Protect the images of each pool with guard snapshots"),
     # In the middle of a wave: its server is in transit.
     (OPERATION, 7),
-    ("Remove the guards of each pool", 1),
+    ("Remove the guard snapshots of each pool", 1),
     # Guards were removed, and it was not noted.
-    (OPERATION, "Remove the guards of each pool"),
+    (OPERATION, "Remove the guard snapshots of each pool"),
 )
 
 

@@ -68,7 +68,7 @@ def test_a_drain_has_every_variable_of_a_migration_under_its_own_name():
         (
             "migrate_server",
             {"migrate_servers": ["web1"], "drain_action": "rollback"},
-            "drain_action: only drain_host reads these. Did you mean migrate_action?",
+            "drain_action: only drain_host reads these variables. Did you mean migrate_action?",
         ),
     ],
 )

@@ -148,8 +148,8 @@ def test_without_tags_nothing_is_refused_for_them(run):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("evacuate_host", ("--start-at-task", "Read the failed host and its servers")),
-        ("migrate_server", ("--start-at-task", "Set the count of rounds to zero")),
+        ("evacuate_host", ("--start-at-task", "Find the dead host and read its servers")),
+        ("migrate_server", ("--start-at-task", "Set the number of rounds to zero")),
         ("audit", ("--start-at-task", "Publish the outcome to the workflow")),
         ("drain_host", ("--step",)),
         ("awx.configure", ("--start-at-task", "no such task")),

@@ -35,7 +35,7 @@ ENTRY = Entry(
         ),
         "no fence": Refusal(
             NAME,
-            "evacuate_fence=command needs evacuate_fence_command and evacuate_fence_confirm_command too",
+            "evacuate_fence=command also needs evacuate_fence_command and evacuate_fence_confirm_command",
             {**GIVEN, "evacuate_fence": "command"},
         ),
         "no number": Refusal(NAME, NO_NUMBER, GIVEN, {"evacuate_server_timeout": "soon"}),
