@@ -27,7 +27,7 @@ options:
       object:
         type: str
         required: true
-        description: The finding's object, by id or name.
+        description: Id or name of the object that the finding is about.
       reason:
         type: str
         required: true

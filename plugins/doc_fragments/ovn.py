@@ -18,7 +18,7 @@ options:
       - Where OVN's northbound database is, as C(ovn_nb_connection) in neutron's C([ovn]) section, such as
         C(tcp:192.0.2.11:6641), C(ssl:192.0.2.11:6641) or C(unix:/run/ovn/ovnnb_db.sock). The members of a clustered
         database are divided by commas; the module uses the leader.
-      - Required to rename a host whose network agents are OVN's; after a drain the run verifies the chassis there.
+      - Required to rename a host with network agents of OVN. After a drain the run verifies the chassis with this connection.
     version_added: 0.2.0
   ovn_sb_connection:
     type: str
@@ -30,7 +30,7 @@ options:
     version_added: 0.2.0
   ovn_certificate:
     type: path
-    description: File on the controller with the certificate of that key.
+    description: Path on the controller of the certificate that belongs to the private key.
     version_added: 0.2.0
   ovn_ca_cert:
     type: path

@@ -139,11 +139,11 @@ options:
   rbd_user:
     type: str
     description:
-      - Ceph user, without C(client.), instead of nova.conf's.
+      - Name of the Ceph user without the prefix C(client.). By default the user in nova.conf.
   rbd_conf:
     type: path
     description:
-      - Ceph configuration file, instead of the one that nova.conf names.
+      - Path of the Ceph configuration file. By default the file that nova.conf names.
   ceph_command:
     type: list
     elements: str

@@ -139,7 +139,8 @@ options:
   nova_conf_files:
     type: list
     elements: str
-    description: The nova.conf files of nova-compute, if its command line does not name them.
+    description: Configuration files of nova-compute. Set this option if the command line of nova-compute does not name
+      the files.
   stop_timeout:
     type: int
     default: 400
@@ -153,7 +154,7 @@ options:
   agent_timeout:
     type: int
     default: 180
-    description: Seconds to wait for the L2 agent to be alive.
+    description: Number of seconds to wait until neutron shows the L2 agent as alive.
   settle_timeout:
     type: int
     default: 300

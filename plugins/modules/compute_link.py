@@ -66,7 +66,7 @@ options:
     type: int
     aliases: [limit]
     default: 1000
-    description: Refuse if the repair would change more rows than this.
+    description: Maximum number of rows to change. The run refuses if the repair would change more rows.
   operation_id:
     type: str
     aliases: [operation]

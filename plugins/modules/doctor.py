@@ -54,11 +54,11 @@ options:
   clock_tolerance:
     type: float
     default: 10
-    description: Seconds that a clock may differ from the controller's.
+    description: Maximum difference between a clock and the controller's clock, in seconds.
   free_mb:
     type: int
     default: 100
-    description: MiB that must be free in the directories of journals.
+    description: Minimum free space in each directory of journals, in MiB.
   hosts:
     type: list
     elements: str

@@ -64,7 +64,7 @@ options:
     description: Ceph user that reads the caps. By default the user itself, which usually may not.
   ceph_conf:
     type: path
-    description: Ceph configuration file, instead of the one that nova.conf names.
+    description: Path of the Ceph configuration file. By default the file that nova.conf names.
   ceph_command:
     type: list
     elements: str

@@ -53,7 +53,7 @@ options:
     type: str
     default: table
     choices: [table, json]
-    description: How to print findings. A result that is no list of findings is printed as JSON.
+    description: Format of the printed findings. A result that is not a list of findings is always printed as JSON.
   fail_if:
     type: str
     default: never
@@ -68,7 +68,8 @@ options:
   max_age_minutes:
     type: int
     default: 0
-    description: Fail if the evidence of the report is older than this. V(0) takes a report of any age.
+    description: Maximum age of the report's evidence in minutes. The run fails if the evidence is older. V(0) accepts a
+      report of any age.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.explain

@@ -101,12 +101,12 @@ options:
   power_off:
     type: str
     description:
-      - Regular expression that matches the whole power state of a machine that is off. By default C(Off).
+      - Regular expression that must match the whole power state of a machine that is off. By default C(Off).
       - If the result has no power state (a command's output), the expression must match exactly once in its C(stdout).
   refence:
     type: bool
     default: false
-    description: Fence the host again if a resumed run finds that it is no longer fenced.
+    description: Whether a resumed run fences the host again if the host is no longer fenced.
   also_blocklist:
     type: bool
     default: false
@@ -127,15 +127,16 @@ options:
     default: []
     description:
       - Addresses of the dead host in Ceph's public network, in addition to those that watchers and locks show.
-      - Required if neither watchers nor locks show an address. The address in Nova (C(host_ip)) alone proves nothing
-        about Ceph.
+      - Required if neither watchers nor locks show an address of the host. The address in Nova (C(host_ip)) does not
+        prove which address the host uses for Ceph.
   ceph_infrastructure:
     type: list
     elements: str
     default: []
     description:
-      - Addresses of Ceph's managers and MDS, if the Ceph user may not read them. The run never puts them on the
-        blocklist. Required only for an address that neither Nova nor the facts of the host show as the host's own.
+      - Addresses of Ceph's managers and MDS daemons, if the Ceph user may not read these addresses. The run never puts
+        these addresses on the blocklist. Required only if the run fences an address that neither Nova nor the facts of
+        the host show as an address of the host.
   never_blocklist:
     type: list
     elements: str
@@ -168,11 +169,11 @@ options:
   guest_overhead_mb:
     type: int
     default: 128
-    description: Memory that QEMU needs in addition to the memory of a guest, MiB.
+    description: Memory that each QEMU needs in addition to the memory of its guest, in MiB.
   overcommit:
     type: float
     default: 1.0
-    description: Guest memory allowed for one MiB of measured memory.
+    description: Maximum guest memory for each MiB of measured memory on a destination, in MiB.
   target_state:
     type: str
     default: keep
@@ -182,7 +183,7 @@ options:
     type: bool
     default: false
     description:
-      - Whether to evacuate the servers that find a destination if others do not. Without it one server without a
+      - Whether to evacuate some servers even if other servers have no destination. Without it one server without a
         destination makes the run refuse.
   remove_chassis:
     type: bool
@@ -195,7 +196,7 @@ options:
   max_hosts:
     type: int
     default: 1
-    description: How many hosts of the zone may be down.
+    description: Maximum number of hosts of the zone that may be down. The run refuses if more hosts are down.
   max_share:
     type: float
     default: 0.1

@@ -72,7 +72,8 @@ options:
   live:
     type: bool
     default: true
-    description: Whether to migrate running servers live. With V(false) the run stops them and migrates them cold.
+    description: Whether to migrate running servers live. With V(false) the run stops running servers and migrates them
+      cold.
   cold:
     type: str
     default: stopped
@@ -83,11 +84,13 @@ options:
   partial:
     type: bool
     default: false
-    description: Whether to move the servers that can be moved if others cannot. The run fails in any case.
+    description: Whether to move some servers even if other servers cannot be moved. The run fails if any server cannot
+      be moved.
   enable_after:
     type: bool
     default: false
-    description: Whether to enable the host once it is empty. A host that was disabled before stays disabled.
+    description: Whether to enable the host after the last server has left. A host that was disabled before the drain
+      stays disabled.
   max_parallel:
     type: int
     default: 8
@@ -105,15 +108,15 @@ options:
   memory_headroom_mb:
     type: int
     default: 512
-    description: Measured memory to keep free on each destination, MiB.
+    description: Measured memory that must stay free on each destination, in MiB.
   guest_overhead_mb:
     type: int
     default: 128
-    description: Memory that QEMU needs in addition to the memory of a guest, MiB.
+    description: Memory that each QEMU needs in addition to the memory of its guest, in MiB.
   overcommit:
     type: float
     default: 1.0
-    description: Guest memory allowed for one MiB of measured memory.
+    description: Maximum guest memory for each MiB of measured memory on a destination, in MiB.
   measured_for:
     type: int
     default: 300
@@ -152,7 +155,8 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Seconds to wait for one server. The module does not abort its migration after that.
+    description: Number of seconds to wait for the evacuation of one server. The module does not abort its migration
+      after that.
   nova_api_db_url:
     type: str
     description: URL of Nova's API database. Needed to read pins before release 29; without it they stay unchecked.

@@ -70,7 +70,7 @@ options:
   keep_pin:
     type: bool
     default: false
-    description: Leave the server pinned to its zone.
+    description: Whether the server stays pinned to its zone after the resize.
   same_host:
     type: bool
     default: false
@@ -80,7 +80,8 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Seconds to wait for each of resize, confirmation and revert.
+    description: Number of seconds to wait for the resize. The run waits just as long for the confirmation, and for a
+      revert.
   nova_api_db_url:
     type: str
     description:

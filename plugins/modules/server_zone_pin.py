@@ -82,7 +82,8 @@ options:
     type: bool
     default: false
     description:
-      - Take over an operation of another controller. Set it only if you know that the run there has ended.
+      - Whether to take over an open operation that was begun on another controller. Set this option only if the run on
+        that controller has ended.
   state_dir:
     type: path
     default: /var/lib/stackguard

@@ -31,7 +31,7 @@ ENTRY = Entry(
             NAME, "must have the Nova name nobody; found: no host", {"return_host": "nobody"}, more={"return_host": "nobody"}
         ),
         "no action": Refusal(
-            NAME, "return_action is one of apply, resume, status, abort", GIVEN, {"return_action": "start"}
+            NAME, "return_action must be one of apply, resume, status, abort", GIVEN, {"return_action": "start"}
         ),
         "no dictionary": Refusal(NAME, "nova_cell_db_urls", GIVEN, {"nova_cell_db_urls": "cell1"}),
         "override": Refusal(NAME, NO_CODE, {**GIVEN, "stackguard_awx_overrides": UNKNOWN}),
