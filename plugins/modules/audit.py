@@ -7,15 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: audit
-short_description: Judge the evidence of a whole cloud, and write the report
+short_description: Check the evidence of a whole cloud, and write the report
 version_added: 0.1.0
 description:
-  - Decides every finding of this collection that applies to a whole cloud from the evidence that
-    M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote, or from
-    saved evidence. Reads nothing else, and changes only the report's files.
+  - Runs all checks of this collection that apply to a whole cloud. The module checks the evidence that
+    M(stackguard.nova.compute_host_info), M(stackguard.nova.cell_info) and M(stackguard.nova.cloud_info) wrote, or saved
+    evidence. The module reads nothing else, and writes only the files of the report.
   - Writes C(report.json), C(report.html), C(report.csv), C(report.junit.xml), C(report.prom), C(forecast.json),
-    C(changes.json) and C(evidence.json). The same evidence gives the same bytes; the comparison with earlier audits
-    depends on O(history_dir).
+    C(changes.json) and C(evidence.json). The same evidence always gives identical files. Only the comparison with
+    earlier audits depends on O(history_dir).
   - Shows a short table on the terminal. Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -28,79 +28,85 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory with the evidence of this run. One of O(evidence_dir) and O(evidence) is required.
+      - Directory with the evidence of this run. Either O(evidence_dir) or O(evidence) is required.
   evidence:
     type: list
     elements: path
     default: []
     description:
-      - Saved evidence instead, files C(evidence.json) or directories. The module combines several, such as those of the
-        slices of one job; if two read the same object, the later reading counts. O(evidence_dir) is then ignored.
+      - Saved evidence that the module checks instead of O(evidence_dir). Each entry is a file C(evidence.json) or a
+        directory. The module combines several entries, such as the evidence of the slices of one AWX job. If two
+        entries contain the same object, the module uses the facts that were read later.
   inventory_hosts:
     type: list
     elements: str
     default: []
     description:
-      - Requested hosts. A host without any evidence in O(evidence_dir) or O(evidence) is reported as not read.
+      - Inventory names of the requested hosts. The module reports a host without evidence as not read.
   sources:
     type: list
     elements: str
     choices: [hosts, api, databases, ceph]
     default: []
     description:
-      - Requested sources, kept with the evidence. A source with neither evidence nor a reason is a blocker.
+      - Requested sources. The evidence keeps this list. The module reports a blocker for a source that has no evidence
+        and no reason in O(failures).
   failures:
     type: dict
     default: {}
     description:
-      - Why a source (V(api), V(databases), V(operations)) could not be read. The reason is kept with the evidence, and
-        is a blocker.
+      - Reasons why a source (V(api), V(databases), V(operations)) could not be read. The evidence keeps each reason,
+        and the module reports it as a blocker.
   journals:
     type: dict
     description:
-      - The journals of the journal directory, C(open) and C(closed), each a list. Their operations are kept with the
-        evidence. Without this option the journals count as not read, and what an open operation needs is undecided.
+      - The journals in the journal directory, as the lists C(open) and C(closed). The evidence keeps the operations of
+        these journals. Without this option the journals count as not read. The module then cannot decide what an open
+        operation still needs.
   report_dir:
     type: path
     required: true
-    description: Directory for the report's files. The module creates it, readable by its owner only.
+    description: Directory for the files of the report. The module creates this directory, and only its owner can read
+      it.
   definitions_dir:
     type: path
     description:
-      - Lasting directory with the last record of the guests' definitions, to compare with; outside check mode the
-        current definitions are recorded there afterwards. Without it, nothing is compared or recorded.
+      - Directory with the last recorded definitions of the guests. The directory must persist between runs. The module
+        compares the current definitions with the last recorded definitions. Outside check mode the module then records
+        the current definitions. Without this option the module neither compares nor records definitions.
   fail_on:
     type: str
     default: blocker
     choices: [never, new_blocker, blocker, warning]
     description:
-      - V(blocker) fails on the verdict C(block), V(warning) on every verdict except C(pass). An undecided check
-        prevents a C(pass).
-      - V(new_blocker) fails only on blockers that the last audit of the same scope did not have. It means V(blocker) if
-        O(history_dir) has no such audit, if one of the two did not read everything, or if a report there is damaged.
+      - V(blocker) fails on the verdict C(block). V(warning) fails on every verdict except C(pass). The verdict is never
+        C(pass) if a check is undecided.
+      - V(new_blocker) fails only on blockers that the last audit of the same scope did not report. V(new_blocker) acts
+        like V(blocker) if O(history_dir) has no audit of the same scope, if one of the two audits did not read
+        everything, or if a report in O(history_dir) is damaged.
   history:
     type: int
     default: 0
-    description: Number of earlier reports to keep in O(history_dir). With V(0) the module keeps none and compares
+    description: Number of earlier reports to keep in O(history_dir). With V(0) the module keeps no report and compares
       nothing.
   history_dir:
     type: path
     description:
-      - Lasting directory of earlier reports. By default C(history) in O(report_dir). In check mode the module adds
-        nothing.
+      - Directory of earlier reports. The directory must persist between runs. By default C(history) in O(report_dir).
+        In check mode the module adds no report.
   cloud_name:
     type: str
     default: ""
-    description: Name of the cloud in the report. The evidence keeps it.
+    description: Name of the cloud in the report. The evidence keeps this name.
   region:
     type: str
     default: ""
-    description: Region of the cloud. The evidence keeps it.
+    description: Region of the cloud. The evidence keeps this name.
   links_listed:
     type: int
     default: 1000
-    description: Number of wrong links of one code to list one by one. The module counts the others and reports them as
-      undecided.
+    description: Maximum number of wrong links that the report lists for each code. The module counts further wrong
+      links and reports them as undecided.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -114,13 +120,13 @@ EXAMPLES = r"""
     inventory_hosts: "{{ groups['compute'] }}"
     report_dir: ./stackguard-reports
 
-- name: Repeat an audit, months later and anywhere
+- name: Repeat an audit with saved evidence
   stackguard.nova.audit:
     evidence: [stackguard-reports/evidence.json]
     report_dir: ./again
     fail_on: never
 
-- name: Put the evidence of an AWX job's slices together
+- name: Combine the evidence of the slices of an AWX job
   stackguard.nova.audit:
     evidence:
       - /var/lib/stackguard/slices/1/evidence.json
@@ -143,8 +149,8 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the verdict is below O(fail_on).
-    - With C(failed_when=false), a later task can fail on this value, with only the summary as message.
+    - Whether the verdict does not make the task fail, according to O(fail_on).
+    - Use this value with C(failed_when=false). A later task can then fail with only the summary as its message.
   returned: always
   type: bool
   sample: true
@@ -154,34 +160,34 @@ verdict:
   type: str
   sample: warn
 counts:
-  description: Number of findings by severity, of undecided checks, and of overridden findings.
+  description: Number of findings of each severity, of undecided checks, and of overridden findings.
   returned: when the evidence could be read
   type: dict
   contains:
     blocker:
-      description: Findings that block.
+      description: Number of blockers.
       type: int
     warning:
-      description: Findings to look at.
+      description: Number of warnings.
       type: int
     info:
-      description: Findings that are normal activity.
+      description: Number of findings that show normal activity.
       type: int
     unchecked:
-      description: Checks that could not be decided.
+      description: Number of undecided checks.
       type: int
     overridden:
-      description: Findings that are overridden.
+      description: Number of overridden findings.
       type: int
   sample: {blocker: 0, warning: 2, info: 1, unchecked: 0, overridden: 0}
 codes:
-  description: Codes that were found.
+  description: Codes of the findings.
   returned: when the evidence could be read
   type: list
   elements: str
   sample: [SG502, SG704]
 hosts:
-  description: Compute hosts, read or not.
+  description: Number of compute hosts, including hosts that could not be read.
   returned: when the evidence could be read
   type: int
   sample: 3
@@ -191,33 +197,33 @@ servers:
   type: int
   sample: 7
 generated_at:
-  description: When the evidence was collected.
+  description: Time at which the evidence was collected.
   returned: when the evidence could be read
   type: str
   sample: "2026-11-21T02:10:44+00:00"
 changes:
-  description: What is new, gone and known since the last audit.
+  description: Changes of the findings since the last audit.
   returned: when the evidence could be read
   type: dict
   contains:
     since:
-      description: When the evidence of that audit was collected; V(null) without an earlier audit.
+      description: Time at which the evidence of the last audit was collected; V(null) if there is no earlier audit.
       type: str
     comparable:
       description: Whether both audits have the same scope and both read everything.
       type: bool
     new:
-      description: Findings that the last audit did not have.
+      description: Number of findings that the last audit did not report.
       type: int
     gone:
-      description: Findings of the last audit that this one does not have. If the two are not comparable, this audit may
-        not have read them.
+      description: Number of findings of the last audit that this audit does not report. If the audits are not
+        comparable, this audit may not have read the objects of these findings.
       type: int
     known:
-      description: Findings that both audits have.
+      description: Number of findings that both audits report.
       type: int
     new_blockers:
-      description: Blockers that the last audit did not have; V(null) if there is no audit to compare with.
+      description: Number of blockers that the last audit did not report; V(null) if there is no audit to compare with.
       type: int
   sample: {since: "2026-11-20T02:10:44+00:00", comparable: true, new: 1, gone: 0, known: 3, new_blockers: 0}
 summary:
@@ -227,7 +233,7 @@ summary:
   elements: str
   sample: ["SG704 service-disabled: 1"]
 report_dir:
-  description: Paths of the files.
+  description: Directory of the files of the report.
   returned: when the evidence could be read
   type: str
   sample: /home/operator/stackguard-reports

@@ -10,11 +10,12 @@ module: cell_info
 short_description: Read hosts, nodes, instances and migrations from Nova's databases
 version_added: 0.1.0
 description:
-  - Reads compute hosts, services, nodes, instances and unfinished migrations from Nova's API database and the databases
-    of all cells, and neutron's agents. Each database is read in one read-only transaction, each table by one statement.
-    Nothing is changed.
-  - A database that cannot be read does not fail the module. RV(unread) names it, and RV(complete) is V(false).
-  - Runs on the controller, or wherever the databases can be reached.
+  - Reads compute hosts, services, nodes, instances and unfinished migrations from Nova's API database and from the
+    databases of all cells. Reads network agents from neutron's database. The module reads each database in one
+    read-only transaction, and each table with one statement. The module changes nothing.
+  - If a database cannot be read, the module does not fail. RV(unread) then names the database, and RV(complete) is
+    V(false).
+  - Runs on the controller, or on another host that can reach the databases.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -29,37 +30,39 @@ options:
     elements: str
     default: []
     description:
-      - Names of compute hosts to narrow down to. The module reads rows with one of these names as host or node, case
-        variants included. Empty means all.
+      - Names of the compute hosts to read. The module reads rows whose host or node has one of these names, in any
+        combination of upper and lower case. An empty list means all hosts.
   instance_uuids:
     type: list
     elements: str
     default: []
-    description: Instances to read as well, on any host, deleted ones included.
+    description: Uuids of further instances to read, on any host, including deleted instances.
   evidence_instances:
     type: bool
     default: false
     description:
-      - Also read, as O(instance_uuids), the instances of every domain and disk image that the hosts in O(evidence_dir)
-        have.
+      - Whether to read the instances of all domains and disk images that the facts of hosts in O(evidence_dir) contain.
+        The module treats these instances like O(instance_uuids).
   probe_rename:
     type: bool
     default: false
     description:
-      - Also find out whether the users of O(nova_api_db_url), O(neutron_db_url) and of the cells may do what
-        M(stackguard.nova.compute_host_rename) does. The module runs the same statements on no row, and rolls back.
-      - The module takes a lock in the API database and releases it. C(lock) in RV(databases) shows which runs such a
-        lock excludes.
+      - Whether to test that the database users have the rights for M(stackguard.nova.compute_host_rename). The module
+        tests the users of O(nova_api_db_url), of O(neutron_db_url) and of the cells. The module runs the statements of
+        a rename on no row, and rolls them back.
+      - For the test the module also takes a lock in the API database and releases the lock. C(lock) in RV(databases)
+        shows which other runs such a lock excludes.
   links:
     type: bool
     default: false
     description:
-      - Also check the ids that link services, nodes, instances and migrations, and write wrong ones to C(links.json) in
-        O(evidence_dir).
+      - Whether to check the ids that link services, nodes, instances and migrations. The module writes wrong links to
+        C(links.json) in O(evidence_dir).
   evidence_dir:
     type: path
     description:
-      - Directory to write C(databases.json) to, for later modules. Then RV(databases) is not returned.
+      - Directory in which the module writes C(databases.json) for later modules. With this option the module does not
+        return RV(databases).
 seealso:
   - module: stackguard.nova.compute_link
   - module: stackguard.nova.audit
@@ -74,7 +77,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Look at one host, and whether it could be renamed with these database users
+- name: Read one host, and test whether the database users have the rights for its rename
   stackguard.nova.cell_info:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     neutron_db_url: "{{ vault_neutron_db_url }}"
@@ -83,7 +86,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   register: databases
 
-- name: Reach a cell by another address than Nova does
+- name: Read a cell with another database URL than Nova uses
   stackguard.nova.cell_info:
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     nova_cell_db_urls:
@@ -98,20 +101,20 @@ complete:
   type: bool
   sample: true
 unread:
-  description: Parts that could not be read, with the reasons. Passwords are removed.
+  description: Parts that could not be read, with the reasons. The reasons contain no passwords.
   returned: always
   type: list
   elements: dict
   contains:
     part:
-      description: The part, as a dotted name.
+      description: Name of the part, with its levels separated by dots.
       type: str
     reason:
-      description: Why it could not be read.
+      description: Why the part could not be read.
       type: str
   sample: [{part: cells.cell2.services, reason: "Can't connect to MySQL server on 'db2' (timed out)"}]
 counts:
-  description: Number of rows read, over all cells.
+  description: Number of rows that the module read in all cells.
   returned: always
   type: dict
   contains:
@@ -131,7 +134,7 @@ counts:
       description: Unfinished migrations.
       type: int
     host_mappings:
-      description: Hosts that are mapped to a cell.
+      description: Number of hosts that are mapped to a cell.
       type: int
     aggregate_hosts:
       description: Hosts of aggregates.
@@ -142,7 +145,7 @@ counts:
   sample: {cells: 1, services: 3, compute_nodes: 3, instances: 12, migrations: 0, host_mappings: 3,
     aggregate_hosts: 3, agents: 3}
 refused:
-  description: Rights that a rename would need and that the database user does not have.
+  description: Rights that a rename needs but the database user does not have.
   returned: with O(probe_rename=true)
   type: list
   elements: dict
@@ -161,15 +164,15 @@ refused:
       description: V(select) or V(update).
       type: str
     allowed:
-      description: Whether the database user may do it.
+      description: Whether the database user has this right.
       type: bool
     error:
-      description: The database's answer if the user may not.
+      description: Answer of the database if the user does not have the right.
       type: str
   sample: [{database: "cell:cell1", table: services, columns: [host], action: update, allowed: false,
     error: "UPDATE command denied to user 'reader'@'10.0.0.1' for table `nova`.`services` (1142)"}]
 digest:
-  description: SHA-256 of the result, without the time of reading.
+  description: SHA-256 of the result. The time of reading is not included.
   returned: always
   type: str
   sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a
@@ -179,29 +182,30 @@ path:
   type: str
   sample: /run/stackguard-evidence/databases.json
 databases:
-  description: The result, with the content of C(databases.json).
+  description: All facts of the databases, as in C(databases.json).
   returned: without O(evidence_dir)
   type: dict
   contains:
     read_at:
-      description: When it was read.
+      description: Time at which the module read the facts.
       type: str
     api:
-      description: The content of the API database, such as host mappings and hosts of aggregates. It has C(location),
-        C(revision), C(scope), C(host_mappings), C(aggregate_hosts), C(unread) and C(name_rows).
+      description: Facts from the API database, such as host mappings and hosts of aggregates, with the keys
+        C(location), C(revision), C(scope), C(host_mappings), C(aggregate_hosts), C(unread) and C(name_rows).
       type: dict
     cells:
-      description: The content of each cell, such as services, compute nodes, instances and migrations. Each has
-        C(name), C(uuid), C(location), C(revision), C(has_compute_id), C(scope), C(services), C(compute_nodes),
-        C(instances), C(migrations), C(unread), C(dialect), C(collations) and C(name_rows).
+      description: Facts from each cell, such as services, compute nodes, instances and migrations, each with C(name),
+        C(uuid), C(location), C(revision), C(has_compute_id), C(scope), C(services), C(compute_nodes), C(instances),
+        C(migrations), C(unread), C(dialect), C(collations) and C(name_rows).
       type: list
       elements: dict
     neutron:
-      description: The agents in neutron's database, and with O(ovn_nb_connection) and O(hosts) the rows of their port
-        bindings. It has C(location), C(scope), C(agents), C(unread) and C(bindings).
+      description: Facts from neutron's database. These are the agents, and with O(ovn_nb_connection) and O(hosts) the
+        port bindings of the hosts. The keys are C(location), C(scope), C(agents), C(unread) and C(bindings).
       type: dict
     grants:
-      description: With O(probe_rename=true), each right that a rename needs, and whether the user has it.
+      description: With O(probe_rename=true), each right that a rename needs, and whether the database user has this
+        right.
       type: list
       elements: dict
       contains:
@@ -219,10 +223,10 @@ databases:
           description: V(select) or V(update).
           type: str
         allowed:
-          description: Whether the database user may do it.
+          description: Whether the database user has this right.
           type: bool
         error:
-          description: The database's answer if the user may not.
+          description: Answer of the database if the user does not have the right.
           type: str
     unread:
       description: Parts that could not be read.
@@ -230,18 +234,19 @@ databases:
       elements: dict
       contains:
         part:
-          description: The part, as a dotted name.
+          description: Name of the part, with its levels separated by dots.
           type: str
         reason:
-          description: Why it could not be read.
+          description: Why the part could not be read.
           type: str
     lock:
-      description: With O(probe_rename=true), the runs that a database lock excludes. Keys are C(scope), C(reason).
+      description: With O(probe_rename=true), which other runs a database lock excludes, with the keys C(scope) and
+        C(reason).
       type: dict
     ovn:
-      description: With O(ovn_nb_connection), what OVN's databases hold of O(hosts), or of the whole cloud. It has
-        C(read_at), C(scope), C(chassis), C(port_bindings), C(switch_ports), C(gateways), C(connections), C(northd_ms),
-        C(southbound) and C(unread).
+      description: With O(ovn_nb_connection), the facts from OVN's databases about O(hosts), or about the whole cloud,
+        with the keys C(read_at), C(scope), C(chassis), C(port_bindings), C(switch_ports), C(gateways), C(connections),
+        C(northd_ms), C(southbound) and C(unread).
       type: dict
   sample: {read_at: "2026-11-21T07:29:47+00:00", api: {}, cells: [], neutron: null, grants: null, unread: []}
 """

@@ -11,9 +11,9 @@ short_description: Choose the hosts that read Ceph, one for each cluster and poo
 version_added: 0.1.0
 description:
   - Internal, no stability promise. The roles of this collection call it.
-  - Decides from the evidence directory which hosts read Ceph. M(stackguard.nova.compute_host_info) with
-    O(stackguard.nova.compute_host_info#module:rbd) wrote there which cluster (fsid) and pool each host reaches. The
-    module never chooses a host by its name, since the first host that answers may use another cluster.
+  - Chooses the hosts that read Ceph, from the evidence of M(stackguard.nova.compute_host_info) with
+    O(stackguard.nova.compute_host_info#module:rbd). That evidence shows which cluster (fsid) and pool each host uses.
+    The module never chooses a host by its name, because the first host that answers may use another cluster.
   - Runs on the controller. Changes nothing.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -45,7 +45,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 readers:
-  description: The hosts by cluster and pool. A host that could not list its pool is not included.
+  description: The chosen hosts, one for each Ceph cluster and pool. The module never chooses a host that could not list
+    its pool.
   returned: success
   type: list
   elements: dict
@@ -54,17 +55,17 @@ readers:
       description: Inventory name of the host.
       type: str
     fsid:
-      description: The Ceph cluster that it reaches.
+      description: Id of the host's Ceph cluster.
       type: str
     pool:
-      description: The pool that it reads.
+      description: Pool that the host reads.
       type: str
   sample:
     - name: compute2
       fsid: 1c0b1b8e-6a43-4c8e-9d8c-4f7a53a0f4ab
       pool: vms
 names:
-  description: Inventory names of these hosts.
+  description: Inventory names of the chosen hosts.
   returned: success
   type: list
   elements: str

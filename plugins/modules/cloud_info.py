@@ -11,10 +11,11 @@ short_description: Read compute hosts and their servers through the OpenStack AP
 version_added: 0.1.0
 description:
   - Reads compute services, hypervisors, servers, aggregates, unfinished migrations, resource providers, network agents
-    and ports in bulk, page by page, with a fixed microversion for each request. Nothing is changed.
-  - A part that cannot be read does not fail the module. RV(unread) names it, and RV(complete) is V(false). The module
-    fails on an unknown cloud or on refused credentials.
-  - Runs on the controller, or wherever the APIs can be reached.
+    and ports. The module reads in bulk, page by page, with a fixed microversion for each request. The module changes
+    nothing.
+  - If a part cannot be read, the module does not fail. RV(unread) then names the part, and RV(complete) is V(false).
+    The module fails if the cloud is unknown, or if the cloud refuses the credentials.
+  - Runs on the controller, or on another host that can reach the APIs.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -29,18 +30,18 @@ options:
     elements: str
     default: []
     description:
-      - Names of compute hosts to narrow down to. Empty means all hosts, without the allocations of resource providers,
-        which need one request each.
+      - Names of the compute hosts to read. An empty list means all hosts. The module then does not read the allocations
+        of resource providers, because each provider needs its own request.
   nodes:
     type: list
     elements: str
     default: []
-    description: Further names of compute nodes whose resource providers to read.
+    description: Names of further compute nodes whose resource providers the module reads.
   node_uuids:
     type: list
     elements: str
     default: []
-    description: Further uuids of compute nodes whose resource providers to read.
+    description: Uuids of further compute nodes whose resource providers the module reads.
   parts:
     type: list
     elements: str
@@ -50,7 +51,8 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory to write C(cloud.json) to, for later modules. Then RV(cloud) is not returned.
+      - Directory in which the module writes C(cloud.json) for later modules. With this option the module does not
+        return RV(cloud).
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.cell_info
@@ -64,14 +66,14 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Look at one host
+- name: Read one host
   stackguard.nova.cloud_info:
     cloud: production
     hosts: [compute1]
   delegate_to: localhost
   register: compute1
 
-- name: Read services and aggregates alone
+- name: Read only services and aggregates
   stackguard.nova.cloud_info:
     cloud: production
     parts: [services, aggregates]
@@ -90,16 +92,16 @@ complete:
   type: bool
   sample: true
 unread:
-  description: Parts that could not be read, or were not requested, with the reasons.
+  description: Parts that were not read, each with the reason. A part that was not requested is included.
   returned: always
   type: list
   elements: dict
   contains:
     part:
-      description: The part, as a dotted name.
+      description: Name of the part, with its levels separated by dots.
       type: str
     reason:
-      description: Why it could not be read.
+      description: Why the part could not be read.
       type: str
   sample: [{part: agents, reason: "network: no endpoint in the catalogue"}]
 counts:
@@ -114,7 +116,7 @@ counts:
       description: Hypervisors.
       type: int
     servers:
-      description: Servers.
+      description: Number of servers.
       type: int
     aggregates:
       description: Aggregates.
@@ -133,7 +135,7 @@ counts:
       type: int
   sample: {services: 3, hypervisors: 3, servers: 12, aggregates: 2, providers: 3, migrations: 0, agents: 3, ports: 12}
 digest:
-  description: SHA-256 of the result, without the time of reading.
+  description: SHA-256 of the result. The time of reading is not included.
   returned: always
   type: str
   sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a
@@ -143,15 +145,15 @@ path:
   type: str
   sample: /run/stackguard-evidence/cloud.json
 cloud:
-  description: The result, with the content of C(cloud.json).
+  description: All facts of the cloud, as in C(cloud.json).
   returned: without O(evidence_dir)
   type: dict
   contains:
     read_at:
-      description: When it was read.
+      description: Time at which the module read the facts.
       type: str
     scope:
-      description: The host names in O(hosts). Empty if everything was read.
+      description: Host names from O(hosts). Empty if the module read all hosts.
       type: list
       elements: str
     compute_max_microversion:
@@ -165,59 +167,59 @@ cloud:
       type: list
       elements: str
     services:
-      description: Compute services. Each has C(id), C(host), C(binary), C(state), C(status), C(forced_down),
+      description: Compute services, each with C(id), C(host), C(binary), C(state), C(status), C(forced_down),
         C(disabled_reason), C(zone) and C(updated_at).
       type: list
       elements: dict
     hypervisors:
-      description: Hypervisors. Each has C(id), C(hypervisor_hostname), C(service_host), C(hypervisor_type), C(state),
+      description: Hypervisors, each with C(id), C(hypervisor_hostname), C(service_host), C(hypervisor_type), C(state),
         C(status) and C(host_ip).
       type: list
       elements: dict
     servers:
-      description: Servers. Each has C(id), C(name), C(project_id), C(status), C(host), C(hypervisor_hostname),
+      description: Servers, each with C(id), C(name), C(project_id), C(status), C(host), C(hypervisor_hostname),
         C(task_state), C(vm_state), C(power_state), C(availability_zone), C(locked), C(pinned_availability_zone),
         C(volumes), C(flavor), C(image), C(config_drive) and C(metadata).
       type: list
       elements: dict
     aggregates:
-      description: Aggregates with their hosts and metadata. Each has C(id), C(uuid), C(name), C(availability_zone),
+      description: Aggregates with their hosts and metadata, each with C(id), C(uuid), C(name), C(availability_zone),
         C(hosts) and C(metadata).
       type: list
       elements: dict
     providers:
-      description: Resource providers. Each has C(uuid), C(name), C(generation), C(root_provider_uuid),
+      description: Resource providers, each with C(uuid), C(name), C(generation), C(root_provider_uuid),
         C(parent_provider_uuid), C(allocations) and C(aggregates).
       type: list
       elements: dict
     migrations:
-      description: Unfinished migrations. Each has C(id), C(uuid), C(migration_type), C(status), C(instance_uuid),
+      description: Unfinished migrations, each with C(id), C(uuid), C(migration_type), C(status), C(instance_uuid),
         C(source_compute), C(source_node), C(dest_compute) and C(dest_node).
       type: list
       elements: dict
     agents:
-      description: Network agents. Each has C(id), C(agent_type), C(binary), C(host), C(alive), C(admin_state_up),
+      description: Network agents, each with C(id), C(agent_type), C(binary), C(host), C(alive), C(admin_state_up),
         C(heartbeat_timestamp), C(mode) and C(distributed).
       type: list
       elements: dict
     ports:
-      description: Ports. Each has C(id), C(binding_host_id), C(binding_vif_type), C(status), C(device_id),
+      description: Ports, each with C(id), C(binding_host_id), C(binding_vif_type), C(status), C(device_id),
         C(device_owner), C(mac_address), C(subnets) and C(subports).
       type: list
       elements: dict
     unread:
-      description: Parts that could not be read, or were not requested.
+      description: Parts that were not read. A part that was not requested is included.
       type: list
       elements: dict
       contains:
         part:
-          description: The part, as a dotted name.
+          description: Name of the part, with its levels separated by dots.
           type: str
         reason:
-          description: Why it could not be read.
+          description: Why the part could not be read.
           type: str
     port_devices:
-      description: With O(hosts), the servers whose ports were requested.
+      description: With O(hosts), the servers whose ports the module read.
       type: list
       elements: str
     routed_subnets:
@@ -225,7 +227,8 @@ cloud:
       type: list
       elements: str
     ha_hosts:
-      description: With O(hosts), hosts of Masakari with these names. Each has C(id), C(name) and C(segment).
+      description: With O(hosts), the Masakari hosts that have one of these names, each with C(id), C(name) and
+        C(segment).
       type: list
       elements: dict
   sample: {read_at: "2026-11-21T07:29:48+00:00", scope: [compute1], compute_max_microversion: "2.104", services: []}

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_info
-short_description: Read everything about one compute host in one call
+short_description: Read all facts of one compute host in one call
 version_added: 0.1.0
 description:
-  - Reads, on a compute host, every name it has, its addresses, C(compute_id) files, the effective C(nova.conf),
-    libvirt's own names and versions, every domain, real memory and huge pages, systemd units and unfinished operations.
-  - The module reads every part separately. An unread part is V(null), with the reason under C(unread), never an empty
-    list.
+  - Reads the facts of a compute host. The facts are the names and addresses of the host, its C(compute_id) files, the
+    effective C(nova.conf), the names and versions of libvirt, every domain, real memory and huge pages, systemd units
+    and unfinished operations.
+  - The module reads every part separately. A part that could not be read is V(null), never an empty list. C(unread)
+    then contains the reason.
   - With O(evidence_dir) the module writes the facts into a file on the controller and returns only a digest, so that
     the facts of many hosts do not pass through Ansible variables.
-  - A host that does not answer, or on which the module fails, is recorded in O(evidence_dir) too, and the task is
-    unreachable or failed as usual.
-  - Configuration files hold passwords. Only the options and lines named under RV(host) leave the host.
+  - If a host does not answer, or the module fails on a host, the module also records this in O(evidence_dir). The task
+    is still unreachable or failed.
+  - Configuration files contain passwords. The module returns only the options and lines that RV(host) documents.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -33,8 +34,8 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the controller for C(hosts/NAME.json). The module creates it, readable by its owner only. Without
-        it, the module returns the facts under RV(host).
+      - Directory on the controller for C(hosts/NAME.json). The module creates this directory, and only its owner can
+        read it. Without this option, the module returns the facts under RV(host).
   inventory_name:
     type: str
     description:
@@ -44,15 +45,15 @@ options:
     elements: str
     default: []
     description:
-      - The configuration files of nova-compute in their order. By default they are taken from the command line of
-        nova-compute, then from its unit, then from where oslo.config looks; and from
-        C(/etc/kolla/nova-compute/nova.conf) where kolla runs it.
+      - Configuration files of nova-compute, in the order in which nova-compute reads them. By default the module takes
+        the files from the command line of nova-compute, then from its unit, then from the default directories of
+        oslo.config. If kolla runs nova-compute, the module also reads C(/etc/kolla/nova-compute/nova.conf).
   nova_config_dirs:
     type: list
     elements: str
     default: []
     description:
-      - The configuration directories of nova-compute, read after O(nova_conf_files).
+      - Configuration directories of nova-compute. The module reads them after O(nova_conf_files).
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -63,18 +64,19 @@ options:
     elements: str
     default: []
     description:
-      - Names to look up with this host's own resolver, in addition to its own names.
+      - Names that the module resolves on this host, in addition to the names of the host.
   state_dir:
     type: path
     default: /var/lib/stackguard
     description:
-      - Directory in which operations keep their journals on the host.
+      - Directory on the host in which operations keep their journals.
   compute_units:
     type: list
     elements: str
     default: [nova-compute, openstack-nova-compute, devstack@n-cpu]
     description:
-      - Possible names of nova-compute's unit. Units of containers that a known deployment tool has made are read too.
+      - Possible names of nova-compute's systemd unit. The module also reads the units of containers that a known
+        deployment tool created.
   agent_units:
     type: list
     elements: str
@@ -91,51 +93,52 @@ options:
       - devstack@q-agt
       - devstack@q-ovn-agent
     description:
-      - Possible names of the network agents' units.
+      - Possible names of the systemd units of network agents.
   rbd:
     type: bool
     default: false
     description:
-      - Whether to read the disks in Ceph too, from the pool and with the Ceph configuration that this host's nova.conf
-        names, through C(python3-rbd) or, where that is missing, the commands C(rbd) and C(ceph).
+      - Whether to read the disk images in Ceph. The module uses the pool and the Ceph configuration that this host's
+        nova.conf names. The module uses C(python3-rbd), or the commands C(rbd) and C(ceph) if C(python3-rbd) is
+        missing.
   rbd_instances:
     type: list
     elements: str
     default: []
     description:
-      - Uuids of the servers whose images to read, with watchers and locks. Empty means all images of the pool; without
-        C(python3-rbd) their watchers and locks then stay unread.
+      - Uuids of the servers whose images the module reads, with watchers and locks. An empty list means all images of
+        the pool. With an empty list and without C(python3-rbd) the module does not read watchers and locks.
   rbd_blocklist:
     type: bool
     default: false
     description:
-      - Whether to read the OSD blocklist as well.
+      - Whether to read the OSD blocklist of the Ceph cluster.
   rbd_open:
     type: bool
     default: true
     description:
-      - Whether to open the images. With V(false) the module only lists their names, with one call for a whole pool.
-        That is enough if another host of the same cluster and pool opens them.
+      - Whether to open the images. With V(false) the module only lists the names of the images, with one call for the
+        whole pool. V(false) is enough if another host of the same cluster and pool opens the images.
   rbd_details:
     type: bool
     default: false
     description:
-      - Whether to read the facts that a fence by the OSD blocklist needs, in addition to the list itself. These are the
-        addresses of the cluster's own daemons, whether its release uses C(blocklist) or C(blacklist), and whether the
-        Ceph user may add and remove entries. The test changes nothing.
+      - Whether to read the facts that a fence by the OSD blocklist needs, in addition to the blocklist. These facts are
+        the addresses of Ceph's daemons, whether the Ceph release uses C(blocklist) or C(blacklist), and whether the
+        Ceph user may add and remove entries. The module tests these rights without a change to the blocklist.
   rbd_volumes:
     type: list
     elements: str
     default: []
     description:
-      - Uuids of volumes whose images C(volume-UUID) to look for, with watchers and locks.
+      - Uuids of the volumes whose images C(volume-UUID) the module reads, with watchers and locks.
   rbd_volume_pools:
     type: list
     elements: str
     default: []
     description:
-      - The pools to search for O(rbd_volumes), in the cluster of this host's nova.conf. A pool that the Ceph user may
-        not read is listed under C(unread).
+      - Pools in which the module searches for O(rbd_volumes), in the Ceph cluster of this host's nova.conf. C(unread)
+        lists a pool that the Ceph user may not read.
   rbd_user:
     type: str
     description:
@@ -149,23 +152,24 @@ options:
     elements: str
     default: []
     description:
-      - Words to put before C(rbd) and C(ceph) if they run in a container, such as C(docker), C(exec), C(nova_compute).
-        With this option the module uses the commands even if C(python3-rbd) is installed.
+      - Command prefix for C(rbd) and C(ceph) if these commands run in a container, such as C(docker), C(exec),
+        C(nova_compute). With this option the module uses the commands even if C(python3-rbd) is installed.
   definitions:
     type: bool
     default: false
     description:
-      - Whether to read the definitions of all guests too, as they run and as their next start through libvirt would
-        take them. With O(evidence_dir) each XML is kept on the controller as C(definitions/SHA256.xml), normalised and
-        without secrets; otherwise they are returned under RV(definitions).
+      - Whether to read the definitions of all guests. The module reads the definition of the running guest, and the
+        definition that libvirt uses for the next start. With O(evidence_dir) the controller keeps each XML as
+        C(definitions/SHA256.xml), normalised and without secrets. Without O(evidence_dir) the module returns the XML
+        under RV(definitions).
   name_users:
     type: bool
     default: false
     description:
-      - Whether to look for what else on the host uses its name and is not changed by a rename. These are other
-        services (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), options of nova-compute, cloud-init, and the
-        certificates of libvirt, QEMU and nova-compute. Of options only the names leave the host, and of certificate
-        files only the first certificate.
+      - Whether to look for other uses of the host's name, which a rename does not change. These uses are other services
+        (Ceph, RabbitMQ, Galera, Pacemaker, Cinder and the like), options of nova-compute, cloud-init, and the
+        certificates of libvirt, QEMU and nova-compute. The module returns the names of options but not their values,
+        and only the first certificate of each certificate file.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.compute_host_rename
@@ -176,7 +180,7 @@ EXAMPLES = r"""
   stackguard.nova.compute_host_info:
     evidence_dir: /run/stackguard-evidence
 
-- name: Look at one host
+- name: Read one host
   stackguard.nova.compute_host_info:
     resolve_names: [compute1, cn-rack7.example]
   register: answer
@@ -189,11 +193,11 @@ EXAMPLES = r"""
 RETURN = r"""
 host:
   description:
-    - All facts of the host. The names are those of Nova and libvirt.
-    - Kernel, static and canonical host name, addresses, machine-id, DMI uuid, C(compute_id_files), C(nova_conf),
-      C(libvirt), C(domains), C(memory), C(hugepages), C(units), C(resolutions), C(etc_hosts), C(ovs_external_ids),
-      C(open_operations), C(nova_version), C(neutron_host), C(name_spaces), C(deployment), C(rbd) and C(name_users) if
-      they were requested, and the C(unread) parts.
+    - All facts of the host. The keys are the names that Nova and libvirt use.
+    - The facts are the kernel, static and canonical host name, addresses, machine-id, DMI uuid, C(compute_id_files),
+      C(nova_conf), C(libvirt), C(domains), C(memory), C(hugepages), C(units), C(resolutions), C(etc_hosts),
+      C(ovs_external_ids), C(open_operations), C(nova_version), C(neutron_host), C(name_spaces), C(deployment), and
+      C(unread). C(rbd) and C(name_users) are included if they were requested.
   returned: when O(evidence_dir) is not given
   type: dict
   contains:
@@ -201,7 +205,7 @@ host:
       description: Name of the host in the evidence.
       type: str
     read_at:
-      description: When it was read, by the host's clock.
+      description: Time at which the module read the host, by the host's clock.
       type: str
     kernel_hostname:
       description: The kernel's host name.
@@ -213,22 +217,22 @@ host:
       description: The canonical name.
       type: str
     addresses:
-      description: Addresses of its interfaces, without loopback.
+      description: Addresses of the host's interfaces, without loopback.
       type: list
       elements: str
     machine_id:
       description: The C(machine-id).
       type: str
     dmi_uuid:
-      description: Uuid of the firmware. Empty if the machine has none.
+      description: Uuid in the firmware of the machine. Empty if the firmware has no uuid.
       type: str
     compute_id_files:
-      description: Every C(compute_id) file. Each has C(path), C(read_by_nova), C(exists), C(uuid), C(owner), C(group),
+      description: Every C(compute_id) file, each with C(path), C(read_by_nova), C(exists), C(uuid), C(owner), C(group),
         C(mode), C(error), C(os_error) and C(unread).
       type: list
       elements: dict
     nova_conf:
-      description: The options of nova-compute that decide its name, storage and starts. It has C(files), C(host),
+      description: The options of nova-compute that decide its name, storage and starts, with the keys C(files), C(host),
         C(state_path), C(my_ip), C(instances_path), C(compute_driver), C(images_type), C(images_rbd_pool), C(rbd_user),
         C(images_rbd_ceph_conf), C(live_migration_inbound_addr), C(reserved_host_memory_mb), C(host_lines), C(log_file),
         C(heal_instance_info_cache_interval), C(running_deleted_instance_action), C(live_migration_uri),
@@ -237,40 +241,40 @@ host:
         C(update_resources_interval).
       type: dict
     libvirt:
-      description: What libvirt reports about itself. It has C(uri), C(version), C(hostname) and C(host_uuid).
+      description: What libvirt reports about itself, with the keys C(uri), C(version), C(hostname) and C(host_uuid).
       type: dict
     domains:
-      description: Every domain. Each has C(uuid), C(name), C(state), C(persistent), C(pid), C(pid_start),
+      description: Every domain, each with C(uuid), C(name), C(state), C(persistent), C(pid), C(pid_start),
         C(memory_mib), C(vcpus), C(nova_name), C(nova_flavor), C(nova_project), C(machine_type), C(disks),
         C(interfaces), C(xml_digest), C(rss_mib) and C(hugepage_kib).
       type: list
       elements: dict
     memory:
-      description: Real memory, MiB. It has C(total_mib), C(available_mib), C(free_mib) and C(swap_free_mib).
+      description: Real memory, MiB, with the keys C(total_mib), C(available_mib), C(free_mib) and C(swap_free_mib).
       type: dict
     hugepages:
-      description: Huge pages by size and NUMA node. Each has C(size_kib), C(total), C(free), C(numa_node) and
+      description: Huge pages by size and NUMA node, each with C(size_kib), C(total), C(free), C(numa_node) and
         C(reserved).
       type: list
       elements: dict
     units:
-      description: Systemd units of nova-compute and of the network agents. Each has C(name), C(load_state),
+      description: Systemd units of nova-compute and of the network agents, each with C(name), C(load_state),
         C(active_state), C(sub_state), C(unit_file_state), C(fragment_path), C(main_pid) and C(blocked).
       type: list
       elements: dict
     resolutions:
-      description: What names resolve to on this host. Each has C(name), C(addresses), C(canonical) and C(error).
+      description: Results of name resolution on this host, each with C(name), C(addresses), C(canonical) and C(error).
       type: list
       elements: dict
     etc_hosts:
-      description: Lines of C(/etc/hosts). Each has C(number), C(address), C(names) and C(text).
+      description: Lines of C(/etc/hosts), each with C(number), C(address), C(names) and C(text).
       type: list
       elements: dict
     ovs_external_ids:
-      description: By name, the C(external_ids) of Open vSwitch.
+      description: The C(external_ids) of Open vSwitch, by name.
       type: dict
     open_operations:
-      description: Unfinished operations whose journal is on this host. Each has C(operation_id), C(kind), C(state),
+      description: Unfinished operations whose journal is on this host, each with C(operation_id), C(kind), C(state),
         C(started_at) and C(subject).
       type: list
       elements: dict
@@ -281,13 +285,14 @@ host:
       description: The host name in the network agent's configuration.
       type: str
     neutron_host_lines:
-      description: The lines that set it. Each has C(path), C(number) and C(text).
+      description: The lines that set the host name in the configuration of the network agent, each with C(path),
+        C(number) and C(text).
       type: list
       elements: dict
     rbd:
-      description: Ceph as this host sees it, with O(rbd=true). It has C(via), C(fsid), C(pool), C(instances),
-        C(images), C(blocklist), C(unread), C(client_address), C(opened), C(infrastructure), C(blocklist_word),
-        C(rights) and C(volumes).
+      description: With O(rbd=true), the facts about Ceph that this host reads, with the keys C(via), C(fsid), C(pool),
+        C(instances), C(images), C(blocklist), C(unread), C(client_address), C(opened), C(infrastructure),
+        C(blocklist_word), C(rights) and C(volumes).
       type: dict
     unread:
       description: The parts that could not be read.
@@ -295,40 +300,40 @@ host:
       elements: dict
       contains:
         part:
-          description: The part, as a dotted name.
+          description: Name of the part, with its levels separated by dots.
           type: str
         reason:
-          description: Why it could not be read.
+          description: Why the part could not be read.
           type: str
     definitions:
-      description: Definitions of the guests, with O(definitions=true). Each has C(uuid), C(name), C(read_at), C(live)
-        and C(inactive).
+      description: With O(definitions=true), the definitions of the guests, each with C(uuid), C(name), C(read_at),
+        C(live) and C(inactive).
       type: list
       elements: dict
     qemu_processes:
-      description: By uuid of the domain, the process id of a QEMU that runs here.
+      description: Process ids of the QEMU processes that run on this host, by uuid of the domain.
       type: dict
     boot_id:
       description: The kernel's id of this boot.
       type: str
     name_spaces:
-      description: Host names that nova-compute, libvirt and the agents use. Each has C(service), C(what), C(own),
+      description: Host names that nova-compute, libvirt and the agents use, each with C(service), C(what), C(own),
         C(hostname) and C(reason).
       type: list
       elements: dict
     name_users:
-      description: What else uses the host's name, with O(name_users=true). It has C(residents), C(options),
+      description: With O(name_users=true), the other uses of the host's name, with the keys C(residents), C(options),
         C(cloud_init), C(certificates) and C(unread).
       type: dict
     ovs_version:
       description: Version of Open vSwitch, if it is installed.
       type: str
     rehearsal:
-      description: Always V(null) here. A rename sets it. It has C(name), C(hostname), C(reason), C(unresolved),
-        C(now) and C(undecided).
+      description: Always V(null) in the result of this module. A rename sets this value with the keys C(name),
+        C(hostname), C(reason), C(unresolved), C(now) and C(undecided).
       type: dict
     deployment:
-      description: How nova-compute, libvirt and the network agents are deployed. It has C(processes), C(guests),
+      description: How nova-compute, libvirt and the network agents are deployed, with the keys C(processes), C(guests),
         C(units), C(signs), C(folders), C(pending), C(pending_unread) and C(immutable).
       type: dict
   sample:
@@ -337,7 +342,7 @@ host:
     libvirt: {uri: "qemu:///system", version: 9.0.0, hostname: compute1, host_uuid: null}
     unread: []
 definitions:
-  description: By SHA-256, the XML of guests, normalised and without secrets.
+  description: The XML of guests, by SHA-256, normalised and without secrets.
   returned: with O(definitions=true), when O(evidence_dir) is not given
   type: dict
   sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}
@@ -362,18 +367,18 @@ nova_host:
   type: str
   sample: compute1
 domains:
-  description: Number of domains; V(null) if they were not read.
+  description: Number of domains; V(null) if the domains were not read.
   returned: when O(evidence_dir) is given
   type: int
   sample: 12
 domain_uuids:
-  description: Their uuids, sorted; empty if they were not read.
+  description: Uuids of the domains, sorted. Empty if the domains were not read.
   returned: when O(evidence_dir) is given
   type: list
   elements: str
   sample: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
 volumes:
-  description: Volumes in Ceph that the definitions of the domains name, as C(uuids), and their C(pools).
+  description: Volumes in Ceph that the definitions of the domains contain, as C(uuids) and C(pools).
   returned: when O(evidence_dir) is given
   type: dict
   contains:
@@ -382,7 +387,7 @@ volumes:
       type: list
       elements: str
     pools:
-      description: The pools that they are in.
+      description: Pools of the volumes.
       type: list
       elements: str
   sample: {pools: [volumes], uuids: [6f1d9b52-40f5-4d6c-8a59-0d35f9f0a1c3]}
@@ -393,10 +398,10 @@ unread:
   elements: dict
   contains:
     part:
-      description: The part, as a dotted name.
+      description: Name of the part, with its levels separated by dots.
       type: str
     reason:
-      description: Why it could not be read.
+      description: Why the part could not be read.
       type: str
   sample: [{part: ovs_external_ids, reason: Open vSwitch is not installed on this host}]
 """

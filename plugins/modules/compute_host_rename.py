@@ -18,7 +18,7 @@ description:
     changes and the checks. Use this module through that role.
   - The module reports all blocking findings at once, and then changes nothing. It makes the plan from the evidence in
     O(evidence_dir), writes it to a journal on the compute host before the first step, and executes exactly that plan.
-  - Run the same task again to resume a run that was killed, or undo it with O(action=rollback).
+  - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run.
   - Two runs of one operation exclude each other on the compute host, regardless of their inventories and the database.
     A second run is refused with SG707.
   - Credentials stay on the controller; the compute host receives none.
@@ -35,7 +35,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Makes and shows the whole plan; changes nothing.
+    description: Makes and shows the whole plan, and changes nothing.
   diff_mode:
     support: full
     description: Shows every row, name and line before and after.
@@ -73,7 +73,7 @@ options:
     type: path
     description:
       - Directory on the controller. The module writes C(report.html) into it, with plan, progress, proofs and findings.
-      - In check mode it writes C(plan.json) as well, with its C(plan_sha256).
+      - In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
   peers:
     type: list
     elements: str
@@ -232,8 +232,8 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the run completed everything requested.
-    - With C(failed_when=false), a later task can fail on this value, with only the summary as message.
+    - Whether the run completed everything that was requested.
+    - Use this value with C(failed_when=false). A later task can then fail with only the summary as its message.
   returned: always
   type: bool
   sample: true
@@ -262,13 +262,13 @@ report:
       description: V(pass), V(warn) or V(block).
       type: str
     generated_at:
-      description: When the evidence was collected.
+      description: Time at which the evidence was collected.
       type: str
     hosts:
-      description: Compute hosts, read or not.
+      description: Number of compute hosts, including hosts that could not be read.
       type: int
     servers:
-      description: Servers.
+      description: Number of servers.
       type: int
     findings:
       description: The findings, sorted by code and object.
@@ -292,22 +292,22 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Its uuid if it has one, otherwise its database id or name.
+              description: Uuid of the object. If the object has no uuid, its database id or its name.
               type: str
             name:
-              description: Its name; V(null) if it has none.
+              description: Name of the object; V(null) if the object has no name.
               type: str
             host:
-              description: The compute host that it belongs to; V(null) if there is none.
+              description: Compute host of the object; V(null) if the object belongs to no compute host.
               type: str
         evidence:
-          description: By name, the facts of the finding.
+          description: Facts that prove the finding, by name.
           type: dict
         remedy:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict V(pass) requires that there are none.
+      description: Undecided checks. The verdict is V(pass) only if this list is empty.
       type: list
       elements: dict
       contains:
@@ -321,23 +321,23 @@ report:
           description: Why the check could not be decided.
           type: str
     counts:
-      description: Number of findings by severity, and of undecided checks.
+      description: Number of findings of each severity, and number of undecided checks.
       type: dict
       contains:
         blocker:
-          description: Findings that block.
+          description: Number of blockers.
           type: int
         warning:
-          description: Findings to look at.
+          description: Number of warnings.
           type: int
         info:
-          description: Findings that are normal activity.
+          description: Number of findings that show normal activity.
           type: int
         unchecked:
-          description: Checks that could not be decided.
+          description: Number of undecided checks.
           type: int
         overridden:
-          description: Findings that are overridden.
+          description: Number of overridden findings.
           type: int
   sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}
 plan:
@@ -352,7 +352,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: The subject of the operation, for people.
+      description: What the operation works on, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -360,19 +360,19 @@ plan:
       elements: dict
       contains:
         name:
-          description: The step's name, as in the journal.
+          description: Name of the step in the journal.
           type: str
         title:
-          description: What it does, for people.
+          description: What the step does, in words.
           type: str
         where:
-          description: V(host) or V(controller).
+          description: Where the step runs, V(host) or V(controller).
           type: str
         action:
-          description: The code that executes it.
+          description: The code that executes the step.
           type: str
         params:
-          description: By name, the parameters of the action. They differ between actions.
+          description: Parameters of the action, by name. Each action has its own parameters.
           type: dict
         changes:
           description: Every value that the step changes.

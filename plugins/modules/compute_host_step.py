@@ -39,7 +39,7 @@ options:
     elements: dict
     required: true
     description:
-      - The requests, in order. Each has C(op) and its parameters.
+      - The requests, in order, each with C(op) and its parameters.
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module writes an
         open journal only while the run named in the journal, or in C(run) of C(journal_mark), owns the operation.
@@ -81,7 +81,7 @@ results:
       description: Whether the request was executed.
       type: bool
     journals:
-      description: Of C(journal_list), the journals on this host. Each has C(kind), C(operation_id) and C(state).
+      description: Of C(journal_list), the journals on this host, each with C(kind), C(operation_id) and C(state).
       type: list
       elements: dict
   sample: [{ok: true, journals: []}]

@@ -63,7 +63,8 @@ options:
     elements: str
     default: []
     description:
-      - The configuration files of nova-compute, if its command line does not name them.
+      - Configuration files of nova-compute. Set this option if the command line of nova-compute does not name the
+        files.
   libvirt_uri:
     type: str
     default: qemu:///system

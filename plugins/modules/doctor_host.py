@@ -42,7 +42,8 @@ options:
     type: list
     elements: str
     default: []
-    description: The configuration files of nova-compute in their order, if the module cannot find them.
+    description: Configuration files of nova-compute, in the order in which nova-compute reads them. Set this option if
+      the module cannot find the files.
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -51,7 +52,7 @@ options:
     type: list
     elements: str
     default: [nova-compute, openstack-nova-compute, devstack@n-cpu]
-    description: Possible names of nova-compute's unit.
+    description: Possible names of nova-compute's systemd unit.
   caps:
     type: bool
     default: true
@@ -69,7 +70,8 @@ options:
     type: list
     elements: str
     default: []
-    description: Words to put before C(ceph) if it runs in a container, such as C(docker), C(exec), C(nova_compute).
+    description: Command prefix for C(ceph) if the command runs in a container, such as C(docker), C(exec),
+      C(nova_compute).
 seealso:
   - module: stackguard.nova.doctor
 """

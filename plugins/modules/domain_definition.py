@@ -98,16 +98,16 @@ findings:
           description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Its uuid if it has one, otherwise its database id or name.
+          description: Uuid of the object. If the object has no uuid, its database id or its name.
           type: str
         name:
-          description: Its name; V(null) if it has none.
+          description: Name of the object; V(null) if the object has no name.
           type: str
         host:
-          description: The compute host that it belongs to; V(null) if there is none.
+          description: Compute host of the object; V(null) if the object belongs to no compute host.
           type: str
     evidence:
-      description: By name, the facts of the finding.
+      description: Facts that prove the finding, by name.
       type: dict
     remedy:
       description: What to do next.
@@ -126,19 +126,19 @@ guests:
       description: Its name in libvirt.
       type: str
     read_at:
-      description: When it was read.
+      description: Time at which the module read the facts.
       type: str
     live:
-      description: The running definition; V(null) if the guest does not run. It has C(sha256), C(machine_type), C(cpu)
+      description: The running definition; V(null) if the guest does not run, with the keys C(sha256), C(machine_type), C(cpu)
         and C(devices).
       type: dict
     inactive:
-      description: The definition of the next start; V(null) if the guest is transient. It has C(sha256),
+      description: The definition of the next start; V(null) if the guest is transient, with the keys C(sha256),
         C(machine_type), C(cpu) and C(devices).
       type: dict
   sample: [{uuid: 0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, name: instance-00000001, live: {}, inactive: {}}]
 definitions:
-  description: By SHA-256, the XML, normalised and without secrets.
+  description: The XML of guests, by SHA-256, normalised and without secrets.
   returned: without O(definitions_dir)
   type: dict
   sample: {9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08: "<domain></domain>"}

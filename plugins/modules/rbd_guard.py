@@ -82,13 +82,14 @@ options:
     elements: str
     default: []
     description:
-      - Words to put before C(rbd) if it runs in a container, such as C(docker), C(exec), C(nova_compute).
+      - Command prefix for C(rbd) if the command runs in a container, such as C(docker), C(exec), C(nova_compute).
   nova_conf_files:
     type: list
     elements: str
     default: []
     description:
-      - The configuration files of nova-compute in their order, if the module cannot find them.
+      - Configuration files of nova-compute, in the order in which nova-compute reads them. Set this option if the
+        module cannot find the files.
 seealso:
   - module: stackguard.nova.rbd_blocklist
 """

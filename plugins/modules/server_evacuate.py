@@ -32,7 +32,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Reads, judges and shows the plan; the journal is not opened.
+    description: Reads and checks everything, and shows the plan. The module does not open the journal.
   diff_mode:
     support: full
     description: Shows every value of the plan before and after.
@@ -80,11 +80,12 @@ options:
   state_dir:
     type: path
     default: /var/lib/stackguard
-    description: Directory of the journal, on the host of the task.
+    description: Directory for the journal, on the host that the task runs on.
   take_over:
     type: bool
     default: false
-    description: Resume or abort an operation that was begun on another controller and whose run has ended there.
+    description: Whether to resume or abort an operation that was begun on another controller. Set this option only if
+      the run on that controller has ended.
   fence:
     type: str
     description:
@@ -333,7 +334,7 @@ placements:
   sample:
     8961cf04-0ee7-44b1-9ed3-a4b18e535683: {name: web1, host: compute3, wave: 1, why: 9000 MiB of real memory before it}
 plan:
-  description: Every step, with its changes.
+  description: The steps of the plan, each with its changes.
   returned: when the run has ended, without O(report_dir)
   type: dict
   contains:
@@ -344,7 +345,7 @@ plan:
       description: Id of the operation.
       type: str
     subject:
-      description: The subject of the operation, for people.
+      description: What the operation works on, such as a host or a server.
       type: str
     steps:
       description: The steps, in order.
@@ -352,19 +353,19 @@ plan:
       elements: dict
       contains:
         name:
-          description: The step's name, as in the journal.
+          description: Name of the step in the journal.
           type: str
         title:
-          description: What it does, for people.
+          description: What the step does, in words.
           type: str
         where:
-          description: V(host) or V(controller).
+          description: Where the step runs, V(host) or V(controller).
           type: str
         action:
-          description: The code that executes it.
+          description: The code that executes the step.
           type: str
         params:
-          description: By name, the parameters of the action. They differ between actions.
+          description: Parameters of the action, by name. Each action has its own parameters.
           type: dict
         changes:
           description: Every value that the step changes.
@@ -409,13 +410,13 @@ report:
       description: V(pass), V(warn) or V(block).
       type: str
     generated_at:
-      description: When the evidence was collected.
+      description: Time at which the evidence was collected.
       type: str
     hosts:
-      description: Compute hosts, read or not.
+      description: Number of compute hosts, including hosts that could not be read.
       type: int
     servers:
-      description: Servers.
+      description: Number of servers.
       type: int
     findings:
       description: The findings, sorted by code and object.
@@ -439,22 +440,22 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Its uuid if it has one, otherwise its database id or name.
+              description: Uuid of the object. If the object has no uuid, its database id or its name.
               type: str
             name:
-              description: Its name; V(null) if it has none.
+              description: Name of the object; V(null) if the object has no name.
               type: str
             host:
-              description: The compute host that it belongs to; V(null) if there is none.
+              description: Compute host of the object; V(null) if the object belongs to no compute host.
               type: str
         evidence:
-          description: By name, the facts of the finding.
+          description: Facts that prove the finding, by name.
           type: dict
         remedy:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict V(pass) requires that there are none.
+      description: Undecided checks. The verdict is V(pass) only if this list is empty.
       type: list
       elements: dict
       contains:
@@ -468,23 +469,23 @@ report:
           description: Why the check could not be decided.
           type: str
     counts:
-      description: Number of findings by severity, and of undecided checks.
+      description: Number of findings of each severity, and number of undecided checks.
       type: dict
       contains:
         blocker:
-          description: Findings that block.
+          description: Number of blockers.
           type: int
         warning:
-          description: Findings to look at.
+          description: Number of warnings.
           type: int
         info:
-          description: Findings that are normal activity.
+          description: Number of findings that show normal activity.
           type: int
         unchecked:
-          description: Checks that could not be decided.
+          description: Number of undecided checks.
           type: int
         overridden:
-          description: Findings that are overridden.
+          description: Number of overridden findings.
           type: int
   sample: {schema: 1, verdict: pass, findings: [], unchecked: []}
 """

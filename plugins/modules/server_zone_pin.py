@@ -96,8 +96,8 @@ options:
       - URL of Nova's API database. Needed to write pins before release 34, and to read them before release 29.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode the module writes C(plan.json) into it, with its
-      C(plan_sha256).
+    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory. That
+      file contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_resize
 """
@@ -191,13 +191,13 @@ report:
       description: V(pass), V(warn) or V(block).
       type: str
     generated_at:
-      description: When the evidence was collected.
+      description: Time at which the evidence was collected.
       type: str
     hosts:
-      description: Compute hosts, read or not.
+      description: Number of compute hosts, including hosts that could not be read.
       type: int
     servers:
-      description: Servers.
+      description: Number of servers.
       type: int
     findings:
       description: The findings, sorted by code and object.
@@ -221,22 +221,22 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Its uuid if it has one, otherwise its database id or name.
+              description: Uuid of the object. If the object has no uuid, its database id or its name.
               type: str
             name:
-              description: Its name; V(null) if it has none.
+              description: Name of the object; V(null) if the object has no name.
               type: str
             host:
-              description: The compute host that it belongs to; V(null) if there is none.
+              description: Compute host of the object; V(null) if the object belongs to no compute host.
               type: str
         evidence:
-          description: By name, the facts of the finding.
+          description: Facts that prove the finding, by name.
           type: dict
         remedy:
           description: What to do next.
           type: str
     unchecked:
-      description: Undecided checks. The verdict V(pass) requires that there are none.
+      description: Undecided checks. The verdict is V(pass) only if this list is empty.
       type: list
       elements: dict
       contains:
@@ -250,23 +250,23 @@ report:
           description: Why the check could not be decided.
           type: str
     counts:
-      description: Number of findings by severity, and of undecided checks.
+      description: Number of findings of each severity, and number of undecided checks.
       type: dict
       contains:
         blocker:
-          description: Findings that block.
+          description: Number of blockers.
           type: int
         warning:
-          description: Findings to look at.
+          description: Number of warnings.
           type: int
         info:
-          description: Findings that are normal activity.
+          description: Number of findings that show normal activity.
           type: int
         unchecked:
-          description: Checks that could not be decided.
+          description: Number of undecided checks.
           type: int
         overridden:
-          description: Findings that are overridden.
+          description: Number of overridden findings.
           type: int
   sample: {schema: 1, verdict: warn, findings: [], unchecked: []}
 """
