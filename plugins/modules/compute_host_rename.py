@@ -10,18 +10,19 @@ module: compute_host_rename
 short_description: Rename a compute host, under its running guests or after draining it
 version_added: 0.1.0
 description:
-  - With O(strategy=in_place), names change in the cell database, the API database, placement, neutron and on the host;
-    ids and uuids never do, and guests keep running. With O(strategy=drain), the guests move to other hosts, and the
-    host registers again under its new name.
-  - Nova does not support a rename in place. Its administrator guide says that "the compute node's hostname may not be
-    changed after the initial registration". The guide of the role P(stackguard.nova.rename_host#role) describes the
-    changes and the checks. Use this module through that role.
-  - The module reports all blocking findings at once, and then changes nothing. It makes the plan from the evidence in
-    O(evidence_dir), writes it to a journal on the compute host before the first step, and executes exactly that plan.
+  - With O(strategy=in_place), the module changes names in the cell database, the API database, placement, neutron and
+    on the host. The module never changes ids and uuids, and the guests keep running. With O(strategy=drain), the guests
+    move to other hosts, and the host registers again under its new name.
+  - Nova does not support a rename in place. Nova's administrator guide says that "the compute node's hostname may not
+    be changed after the initial registration". The guide of the role P(stackguard.nova.rename_host#role) describes the
+    changes and the checks. Use this module through the role.
+  - If a finding blocks the rename, the module reports all blocking findings at once and changes nothing. The module
+    makes the plan from the evidence in O(evidence_dir). The module writes the plan to a journal on the compute host
+    before the first step, and executes exactly this plan.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run.
-  - Two runs of one operation exclude each other on the compute host, regardless of their inventories and the database.
-    A second run is refused with SG707.
-  - Credentials stay on the controller; the compute host receives none.
+  - The compute host lets only one run of an operation work at a time, regardless of inventories and databases. The
+    module refuses a second run with SG707.
+  - Credentials stay on the controller. The compute host receives no credentials.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -47,66 +48,71 @@ options:
     type: str
     required: true
     description:
-      - Current host name of the compute service, which is C([DEFAULT] host) of nova-compute, or the kernel's host name
-        if that is unset.
+      - Current host name of the compute service. This name is C([DEFAULT] host) of nova-compute, or the kernel's host
+        name if that option is not set.
   rename_to:
     type: str
     required: true
     description: New host name of the compute service.
   hypervisor_hostname:
     type: str
-    description: New host name in libvirt, if it does not follow from O(rename_to).
+    description: New host name in libvirt. Set this option only if the new name in libvirt does not follow from
+      O(rename_to).
   action:
     type: str
     default: apply
     choices: [apply, resume, rollback, status]
     description:
-      - V(apply) begins, or resumes the same rename if one is open.
-      - V(resume) only resumes; V(rollback) undoes every begun step; V(status) reports its state.
+      - V(apply) begins the rename, or resumes the same rename if it is open.
+      - V(resume) only resumes an open rename. V(rollback) undoes every step that has begun. V(status) reports the state
+        of an open rename.
   evidence_dir:
     type: path
     description:
-      - Directory on the controller that M(stackguard.nova.compute_host_info), M(stackguard.nova.cloud_info) and
-        M(stackguard.nova.cell_info) wrote, with O(stackguard.nova.compute_host_info#module:name_users) for the host to
-        rename. Required to begin. The module also writes all of the evidence there as one file, C(evidence.json).
+      - Directory on the controller with the evidence of M(stackguard.nova.compute_host_info),
+        M(stackguard.nova.cloud_info) and M(stackguard.nova.cell_info). For the host to rename, the evidence must
+        include O(stackguard.nova.compute_host_info#module:name_users). Required to begin a rename. The module also
+        writes all evidence to the file C(evidence.json) in this directory.
   report_dir:
     type: path
     description:
-      - Directory on the controller. The module writes C(report.html) into it, with plan, progress, proofs and findings.
+      - Directory on the controller. The module writes C(report.html) into this directory. The page shows plan,
+        progress, proofs and findings.
       - In check mode the module also writes C(plan.json), which contains the C(plan_sha256).
   peers:
     type: list
     elements: str
     default: []
     description:
-      - Inventory names of the other compute hosts that should be in the evidence. The module counts a host without
-        evidence as a host that did not answer, and reports that it was not compared.
+      - Inventory names of the other compute hosts that should be in the evidence. The module treats a host without
+        evidence as a host that did not answer, and reports that it did not compare this host.
   strategy:
     type: str
     default: in_place
     choices: [in_place, drain]
     description:
-      - V(in_place) changes the names under the running guests.
-      - V(drain) moves the guests away within their zone, deletes the compute service through the API, renames the host
-        and lets it register again. Release 26 requires it. An open operation keeps the strategy that it began with.
+      - V(in_place) changes the names while the guests run.
+      - V(drain) moves the guests to other hosts of their zone, deletes the compute service through the API, renames the
+        host and lets it register again. Nova release 26 requires V(drain). An open operation keeps the strategy with
+        which it began.
   drain_return:
     type: bool
     description:
-      - With O(strategy=drain), whether to move the guests back at the end. Unset means no.
-      - With O(action=rollback), whether to move back those that have moved. V(false) on a resume ends the operation and
-        leaves the guests on their current hosts.
+      - With O(strategy=drain), whether to move the guests back at the end. Without a value the guests do not move back.
+      - With O(action=rollback), whether to move the guests that have already left back to the host. If you resume an
+        open drain with V(false), the module ends the operation and leaves the guests on their current hosts.
   drain_parallel:
     type: int
     default: 1
-    description: Number of guests moved at the same time.
+    description: Number of guests that the module moves at the same time.
   drain_timeout:
     type: int
     default: 3600
-    description: Seconds to wait for the move of one guest.
+    description: Number of seconds to wait for the move of one guest.
   discover_timeout:
     type: int
     default: 120
-    description: Seconds to wait until the new host is mapped to its cell.
+    description: Number of seconds to wait until the new host is mapped to its cell.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -114,8 +120,8 @@ options:
   stop_command:
     type: str
     description:
-      - Command that stops nova-compute, if it is not a systemd unit of the host. Runs without a shell; requires
-        O(start_command) too.
+      - Command that stops nova-compute. Set this option if nova-compute is not a systemd unit of the host. The module
+        executes the command without a shell. This option requires O(start_command).
   start_command:
     type: str
     description: Command that starts nova-compute.
@@ -129,13 +135,15 @@ options:
     type: list
     elements: str
     description:
-      - Names of nova-compute's systemd units. By default those of the deployment that
-        M(stackguard.nova.compute_host_info) has detected, otherwise its default.
+      - Names of nova-compute's systemd units. By default the module uses the units of the deployment that
+        M(stackguard.nova.compute_host_info) detected. If no deployment was detected, the module uses the default of
+        M(stackguard.nova.compute_host_info).
   agent_units:
     type: list
     elements: str
     description:
-      - Names of the network agents' systemd units. By default those of M(stackguard.nova.compute_host_info).
+      - Names of the network agents' systemd units. By default the module uses the units that
+        M(stackguard.nova.compute_host_info) uses.
   nova_conf_files:
     type: list
     elements: str
@@ -144,13 +152,13 @@ options:
   stop_timeout:
     type: int
     default: 400
-    description: Seconds to wait for nova-compute to stop.
+    description: Number of seconds to wait until nova-compute has stopped.
   start_timeout:
     type: int
     default: 300
     description:
-      - Seconds to wait until the log (it found its compute node, no startup check failed) and a heartbeat show that
-        nova-compute started correctly.
+      - Number of seconds to wait until the log and a heartbeat show that nova-compute started correctly. The log must
+        show that nova-compute found its compute node and that no startup check failed.
   agent_timeout:
     type: int
     default: 180
@@ -159,30 +167,33 @@ options:
     type: int
     default: 300
     description:
-      - Seconds to wait until no guest of the host has a task, before nova-compute stops and again after its start.
+      - Number of seconds to wait until no guest of the host has a task in progress. The module waits before it stops
+        nova-compute, and again after the start of nova-compute.
   lock_guests:
     type: bool
     default: true
     description:
-      - Whether to lock the guests while nova-compute is stopped, with the operation's id as the reason. Nova then
-        refuses their owners' requests (409); without the lock these requests would be lost. For O(strategy=in_place).
+      - Whether to lock the guests while nova-compute is stopped, with the operation's id as the reason. Nova refuses an
+        owner's request for a locked guest (409). Without the lock, these requests would be lost. Only for
+        O(strategy=in_place).
   take_over:
     type: bool
     default: false
     description:
-      - Confirms that the run of the open operation has ended, although it gave a sign of life a short time ago, did not
-        release the operation and did not run on this controller. If that run is still active, the host refuses its next
-        request.
+      - Whether you confirm that the run of the open operation has ended. Required if that run was on another
+        controller, gave a sign of life a short time ago and did not release the operation. If that run is still active,
+        the host refuses the next request of that run.
   rabbit_url:
     type: str
     description:
-      - URL of the RabbitMQ of the host's cell, as C(transport_url) in the C(nova.conf) of its nova-compute, such as
+      - URL of the RabbitMQ of the host's cell, in the format of C(transport_url) in the host's C(nova.conf), such as
         C(rabbit://USER:PASSWORD@HOST1:5672,USER:PASSWORD@HOST2:5672/VHOST). With C(amqps://), or with C(?ssl=true), the
-        module uses TLS and verifies the certificate, with C(ssl_ca_file) if the query sets it.
-      - With it, the run refuses a new name whose queue holds requests, stops nova-compute once no request waits,
-        reports requests left for the old name, and removes the old name's queues.
-      - Without it, the queues are reported as unchecked.
-      - With O(strategy=drain) the run reads only the new name's queues.
+        module uses TLS and verifies the certificate. The module uses C(ssl_ca_file) for this if the query of the URL
+        sets it.
+      - With this URL, the run refuses a new name whose queue holds requests. The run stops nova-compute when no request
+        waits, reports requests that remain for the old name, and removes the queues of the old name.
+      - Without this URL, the run reports the queues as unchecked.
+      - With O(strategy=drain) the run reads only the queues of the new name.
 requirements:
   - amqp >= 5.0 (for O(rabbit_url))
 seealso:
@@ -207,7 +218,7 @@ EXAMPLES = r"""
     action: status
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
 
-- name: Override a finding that is known, and carry out the plan that was approved only
+- name: Override a known finding, and execute only the approved plan
   stackguard.nova.compute_host_rename:
     cloud: production
     rename_from: compute1
@@ -341,7 +352,7 @@ report:
           type: int
   sample: {schema: 1, verdict: pass, hosts: 3, servers: 6, findings: [], unchecked: []}
 plan:
-  description: The steps, with every value before and after.
+  description: The steps of the plan, with every value before and after the change.
   returned: when a rename was to begin and no finding blocked it
   type: dict
   contains:
@@ -407,12 +418,13 @@ plan_sha256:
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 needs:
   description:
-    - What the operation needs before it can be resumed. Run V(discover_hosts) on a controller.
+    - What the operation needs before you can resume it. V(discover_hosts) means that you must run C(nova-manage cell_v2
+      discover_hosts) on a controller.
   returned: when a drain waits for the new host to be mapped to its cell
   type: str
   sample: discover_hosts
 progress:
-  description: Each step's name, title and state.
+  description: Name, title and state of each step.
   returned: when an operation is open
   type: list
   elements: dict
@@ -421,7 +433,7 @@ progress:
       description: The step's name.
       type: str
     title:
-      description: What it does.
+      description: What the step does.
       type: str
     state:
       description: Its state.

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_return
-short_description: Check and clear a compute host that comes back after its evacuation, call by call
+short_description: Check and clear a returning compute host after its evacuation, call by call
 version_added: 0.2.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.return_host#role).
-  - Decides from the evidence directory what a start of nova-compute would do to each domain of the host, and what an
-    evacuation left behind. It plans what is safe to clear, or returns every reason why not.
-  - One call does what it can with the evidence, and returns RV(needs), what only a playbook can provide. The role
-    P(stackguard.nova.return_host#role) provides that and calls again, until RV(needs) is empty.
-  - The operation keeps its journal in O(state_dir) on the host of the task, and reads the journals of evacuations
-    there. After each step everything is read and judged again. The service is released only while no evacuation of the
-    host is open.
+  - Decides from the evidence what a start of nova-compute would do to each domain of the host, and which leftovers of
+    an evacuation remain. The module plans to clear the leftovers that are safe to clear, or returns all reasons for a
+    refusal.
+  - One call works as far as the evidence allows. RV(needs) then lists the facts and actions that only a playbook can
+    provide. The role P(stackguard.nova.return_host#role) provides them and calls the module again, until RV(needs) is
+    empty.
+  - The operation keeps its journal in O(state_dir) on the host that the task runs on, and reads the journals of
+    evacuations there. After each step the operation reads and checks everything again. The operation releases the
+    compute service only if no evacuation of the host is open.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -37,7 +39,8 @@ attributes:
     description: Shows every value of the plan before and after.
   idempotent:
     support: full
-    description: What is cleared is not cleared again. The module resumes an open operation.
+    description: The module does not clear a leftover again that is already cleared. The module resumes an open
+      operation.
 options:
   return_host:
     type: str
@@ -48,35 +51,36 @@ options:
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins a return, or resumes the open one. V(resume) refuses if none is open.
+      - V(apply) begins a return, or resumes an open return. V(resume) refuses if no return is open.
       - V(status) reports the open one and changes nothing.
-      - V(abort) closes the open one without the remaining steps. It takes no step back, and does not release the
-        service.
+      - V(abort) closes the open return without the remaining steps. V(abort) undoes no step, and does not release the
+        compute service.
   phase:
     type: str
     default: advance
     choices: [begin, advance, end]
-    description: V(begin) is the first call of a run, V(end) the last call after an interruption.
+    description: V(begin) is the first call of a run. V(end) is the last call of an interrupted run.
   answers:
     type: list
     elements: dict
     default: []
-    description: The answers to the needs of the last call, in the same order.
+    description: The results for RV(needs) of the last call, in the same order.
   failure:
     type: str
     description: With O(phase=end), the reason of the interruption.
   inventory_name:
     type: str
-    description: The host's name in the inventory. Required with O(action=apply) and O(action=resume).
+    description: Inventory name of the host. Required with O(action=apply) and O(action=resume).
   evidence_dir:
     type: path
     required: true
-    description: Directory of this run with the evidence.
+    description: Directory with the evidence of this run.
   status:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: Status of the compute service after the release of the evacuation's hold.
+    description: Status of the compute service after the run has released it. Until then the evacuation keeps the
+      service forced down and disabled.
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -92,8 +96,8 @@ options:
       the run on that controller has ended.
   report_dir:
     type: path
-    description: Directory on the controller for C(report.html). In check mode also for C(plan.json), with its
-      C(plan_sha256).
+    description: Directory on the controller for C(report.html). In check mode the module also writes C(plan.json),
+      which contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_evacuate
   - module: stackguard.nova.rbd_blocklist
@@ -112,54 +116,56 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the run has ended, and did not fail.
+    - Whether the run has ended without a failure.
     - Use this value with C(failed_when=false). A later task can then fail with only the summary as its message.
   returned: always
   type: bool
   sample: true
 needs:
-  description: What the next call must be answered with; each has a C(kind). Empty if the run has ended.
+  description: Facts and actions that the playbook must provide for the next call, each with a C(kind). Empty if the run
+    has ended.
   returned: always
   type: list
   elements: dict
   contains:
     kind:
       description:
-        - What is needed, V(read_host), V(read_ceph), V(read_cloud), V(end_domains) or V(lift). What else the entry
-          holds depends on it.
+        - The kind of need, V(read_host), V(read_ceph), V(read_cloud), V(end_domains) or V(lift). The other keys of the
+          entry depend on this kind.
       type: str
     readers:
-      description: With V(read_ceph), inventory names of the hosts that look into Ceph.
+      description: With V(read_ceph), inventory names of the hosts that read Ceph.
       type: list
       elements: str
     instances:
-      description: With V(read_ceph) and V(read_cloud), the servers whose images or rows are read.
+      description: With V(read_ceph) and V(read_cloud), uuids of the servers whose images or rows the playbook reads.
       type: list
       elements: str
     volumes:
-      description: With V(read_ceph), volumes whose images are looked for.
+      description: With V(read_ceph), uuids of the volumes whose images the hosts search for.
       type: list
       elements: str
     pools:
-      description: With V(read_ceph), the pools of these volumes.
+      description: With V(read_ceph), the pools in which the hosts search for volumes.
       type: list
       elements: str
     params:
-      description: With V(end_domains), the parameters of C(end_domains) of M(stackguard.nova.compute_host_step).
+      description: With V(end_domains), the parameters of the action C(end_domains) of
+        M(stackguard.nova.compute_host_step).
       type: dict
     clusters:
-      description: With V(lift), the blocklist entries to remove, for each cluster, with the host that removes them.
+      description: With V(lift), the blocklist entries to remove, one item for each Ceph cluster.
       type: list
       elements: dict
       contains:
         fsid:
-          description: The Ceph cluster.
+          description: Id of the Ceph cluster.
           type: str
         pool:
-          description: The pool that the host reaches.
+          description: Pool that the host uses.
           type: str
         reader:
-          description: Inventory name of the host that removes them.
+          description: Inventory name of the host that removes the entries.
           type: str
         addresses:
           description: The addresses.
@@ -173,11 +179,12 @@ ended:
   sample: true
 state:
   description:
-    - C(planned) in check mode; C(resumed) there, if an open operation would be resumed.
+    - C(planned) in check mode, or C(resumed) in check mode if a run would resume an open operation.
     - C(clear) if nothing is left to clear. C(disks-not-open) if nothing is left to clear, but running domains have
-      disks that this host does not have open (SG517), or that no host read (SG709); the run then fails, too.
-    - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if none is open, C(refused), or
-      C(failed) if nothing was decided.
+      disks that this host does not have open (SG517) or that no host read (SG709). With C(disks-not-open) the run
+      fails.
+    - C(open) if the operation is not finished, C(aborted) after an abort, C(none) if no operation is open, C(refused)
+      after a refusal, or C(failed) if the run decided nothing.
   returned: always
   type: str
   sample: clear

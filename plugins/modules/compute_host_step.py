@@ -11,11 +11,11 @@ short_description: Execute steps of a plan on a compute host
 version_added: 0.1.0
 description:
   - Internal, no stability promise. The operations of this collection call it.
-  - Executes on a compute host the steps that M(stackguard.nova.compute_host_rename) planned, and keeps the journal
-    there.
+  - Executes the steps that M(stackguard.nova.compute_host_rename) planned on a compute host, and keeps the journal on
+    this host.
   - The module does not check whether a step makes sense. Do not call it from a playbook.
-  - Every request can be repeated. A request fails if a line, a name or a unit is not what the plan says. The module
-    then does not begin the requests after it.
+  - You can repeat every request. A request fails if a line, a name or a unit differs from the plan. After a failed
+    request the module does not begin further requests.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -29,7 +29,7 @@ attributes:
     description: The module that makes the plan shows what the plan changes.
   idempotent:
     support: full
-    description: A request that was executed before changes nothing more.
+    description: A repeated request changes nothing.
 requirements:
   - Python 3.9 or newer on the compute host
   - C(python3-libvirt) on the compute host (for C(host_names) and C(guests_unchanged))
@@ -43,17 +43,20 @@ options:
       - C(journal_open), C(journal_put) and C(journal_close) take C(journal); C(journal_read) takes C(kind);
         C(journal_mark) takes C(kind), C(operation_id) and C(note); C(journal_list) takes nothing. The module writes an
         open journal only while the run named in the journal, or in C(run) of C(journal_mark), owns the operation.
-      - C(journal_claim) gives an open operation to a run, by compare-and-swap; C(journal_release) releases it.
-      - A request with C(holder) (C(kind), C(operation_id), C(token)) is executed only while the run with this token
-        owns the operation, and excludes other runs until it ends. C(still_ours) does only that.
+      - C(journal_claim) gives an open operation to a run, by compare-and-swap. C(journal_release) releases the
+        operation.
+      - The module executes a request with C(holder) (C(kind), C(operation_id), C(token)) only while the run with this
+        token owns the operation. Other runs must wait until the request ends. C(still_ours) only checks that the run
+        owns the operation.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
         C(ovs_hostname), C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
-      - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units) and divide its C(apply), since a stop may
-        take minutes.
+      - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units). Together they do the same as C(apply) with
+        C(stop_units), in several requests, because a stop may take minutes.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
-      - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would then use for
-        the host. It tests this in its own UTS and mount namespaces, and changes nothing.
-      - C(probe_tcp) takes C(targets), each with C(address) and C(port), and C(timeout); it connects and sends nothing.
+      - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would use for the
+        host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.
+      - C(probe_tcp) takes C(targets), each with C(address) and C(port), and C(timeout). C(probe_tcp) opens each
+        connection and sends no data.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -64,7 +67,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read whether an operation is open on this host (compute_host_info reports it, too)
+- name: List the journals of operations on this host
   stackguard.nova.compute_host_step:
     requests:
       - op: journal_list
@@ -72,7 +75,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 results:
-  description: One result for each executed request, in order, each with C(ok) and what the request returns.
+  description: Results of the executed requests, in order, each with C(ok) and the values that the request returns.
   returned: always
   type: list
   elements: dict
@@ -81,12 +84,12 @@ results:
       description: Whether the request was executed.
       type: bool
     journals:
-      description: Of C(journal_list), the journals on this host, each with C(kind), C(operation_id) and C(state).
+      description: With C(journal_list), the journals on this host, each with C(kind), C(operation_id) and C(state).
       type: list
       elements: dict
   sample: [{ok: true, journals: []}]
 changed_meanwhile:
-  description: Whether the failed request found other values than planned, and changed nothing itself.
+  description: Whether the failed request found other values than the plan expects, and changed nothing.
   returned: failure
   type: bool
   sample: false

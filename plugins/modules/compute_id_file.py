@@ -10,14 +10,14 @@ module: compute_id_file
 short_description: Give a compute host the right compute_id file
 version_added: 0.1.0
 description:
-  - Writes C(compute_id), the file by which nova-compute finds its own compute node since release 27 (2023.1), after a
-    host was installed again or before an upgrade from release 26.
-  - The uuid is that of the host's compute node in the databases. The module generates and guesses nothing. The task
-    fails with the reason unless exactly one live row of all cells has both the host name that nova-compute uses and
-    libvirt's host name, and no other host has its uuid.
-  - The module never overwrites an existing file. It leaves a file with the right uuid unchanged, and fails with both
-    uuids on any other.
-  - If the host has neither such a file nor records, let nova-compute create the file.
+  - Writes the file C(compute_id). Since Nova release 27 (2023.1), nova-compute finds its compute node with this file.
+    Use the module after a host was installed again, or before an upgrade from Nova release 26.
+  - The module writes the uuid of the host's compute node in the databases, and never generates or guesses a uuid.
+    Exactly one live row in all cells must have both the host name of nova-compute and libvirt's host name. No other
+    host may have the uuid of this row. Otherwise the task fails with the reason.
+  - The module never overwrites an existing file. The module leaves a file with the right uuid unchanged. If a file has
+    another uuid, the task fails and reports both uuids.
+  - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -39,21 +39,22 @@ options:
     required: true
     description:
       - Directory on the controller with the results of M(stackguard.nova.cell_info) for all cells. To find copies of
-        the same uuid it also needs those of M(stackguard.nova.compute_host_info) for the other hosts.
-      - The module reads this host again.
+        the uuid on other hosts, the directory also needs the results of M(stackguard.nova.compute_host_info) for these
+        hosts.
+      - The module reads the host of the task again.
   path:
     type: path
     description:
-      - Path of the file. It must be one that nova-compute reads. The default is C(compute_id) in its state_path, where
-        Nova itself writes it.
+      - Path of the file. nova-compute must read the file at this path. The default is C(compute_id) in the state_path
+        of nova-compute, where Nova itself writes the file.
   owner:
     type: str
     description:
-      - Owner of the file. The default for a new file is the owner of its directory, which is the user of nova-compute.
+      - Owner of the file. The default for a new file is the owner of the directory, which is the user of nova-compute.
   group:
     type: str
     description:
-      - Group of the file. The default for a new file is the group of its directory.
+      - Group of the file. The default for a new file is the group of the directory.
   mode:
     type: raw
     description:
@@ -73,7 +74,7 @@ options:
   decision:
     type: dict
     description:
-      - Set by the action plugin. A value in a task is ignored.
+      - The action plugin sets this option. The module ignores a value in a task.
 seealso:
   - module: stackguard.nova.compute_host_info
   - module: stackguard.nova.cell_info
@@ -91,7 +92,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Restore the identity of a host that was installed again
+- name: Restore the compute_id file of a host that was installed again
   stackguard.nova.compute_id_file:
     evidence_dir: /run/stackguard-evidence
 """
@@ -108,8 +109,8 @@ uuid:
   type: str
   sample: 1cff775e-46bf-4a92-9aef-068925bfe4ab
 decision:
-  description: The records that determine the uuid. Hosts in C(unseen) were not read, so a copy of the uuid there would
-    not be noticed.
+  description: The records that determine the uuid. Hosts in C(unseen) were not read, so the module cannot find a copy
+    of the uuid on these hosts.
   returned: success
   type: dict
   contains:
@@ -117,16 +118,16 @@ decision:
       description: The uuid.
       type: str
     cell:
-      description: The cell that the compute node is in.
+      description: Cell of the compute node.
       type: str
     node_id:
       description: Database id of the compute node.
       type: int
     host:
-      description: Its host name.
+      description: Host name of the compute node.
       type: str
     hypervisor_hostname:
-      description: Its hypervisor host name.
+      description: Hypervisor host name of the compute node.
       type: str
     path:
       description: The file.

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_link
-short_description: Repair the ids that link services, compute nodes, instances and migrations together
+short_description: Repair the ids that link services, compute nodes, instances and migrations
 version_added: 0.1.0
 description:
   - Checks C(compute_nodes.service_id), C(instances.compute_id) and C(migrations.dest_compute_id) in every cell, and
-    repairs wrong links whose right value is certain. Other wrong links stay findings.
-  - A value is certain if host and node names lead to exactly one live row (nova-compute itself would write this value).
-    If id and names contradict each other, a value is certain if the hosts in O(evidence_dir) prove it.
-  - The module changes rows in batches, each in one transaction. It leaves a row that has changed since it was read, or
-    with a task in progress. Before it commits a batch, it writes the old values to a journal on the host that the task
-    runs on (or is delegated to). O(action=rollback) restores the rows that still have the repaired values.
+    repairs wrong links whose right value is certain. The module only reports other wrong links.
+  - A value is certain if the names of host and node identify exactly one live row. nova-compute itself would write this
+    value. If id and names contradict each other, a value is certain only if the facts of hosts in O(evidence_dir) prove
+    the value.
+  - The module changes rows in batches, each in one transaction. The module does not change a row that has changed since
+    the module read it, or a row with a task in progress. Before the module commits a batch, it writes the old values to
+    a journal. The journal is on the host that the task runs on (or is delegated to). O(action=rollback) restores the
+    rows that still have the repaired values.
   - Run the same task again to resume a run that was killed.
-  - The databases are reached from the controller. The host with the journal receives no credentials.
+  - The module connects to the databases from the controller. The host with the journal receives no credentials.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -34,7 +36,7 @@ attributes:
     description: Reads and checks everything, and changes nothing.
   diff_mode:
     support: full
-    description: Shows each row, its old and new value, and the proof.
+    description: Shows each row with the old value, the new value and the proof.
   idempotent:
     support: full
     description: A repaired link is no longer wrong.
@@ -44,24 +46,25 @@ options:
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) repairs, or resumes the same repair where it was interrupted.
-      - V(resume) resumes the open repair, or the open rollback. It fails if none is open.
-      - V(status) reports the open repair. It changes nothing and reads no database.
-      - V(rollback) restores the rows of a repair, unless others changed them since.
+      - V(apply) repairs links, or resumes the same repair after an interruption.
+      - V(resume) resumes the open repair or the open rollback. The task fails if neither is open.
+      - V(status) reports the open repair, changes nothing and reads no database.
+      - V(rollback) restores the rows that a repair changed, except rows that another process has changed since.
   hosts:
     type: list
     elements: str
     default: []
-    description: Hosts (or nodes) whose links are checked. Empty means all.
+    description: Names of the hosts (or nodes) whose links the module checks. An empty list means all hosts.
   codes:
     type: list
     elements: str
     default: [SG201, SG202, SG203, SG211, SG212, SG213, SG214, SG215, SG221]
-    description: Codes of findings to repair. The module reports all codes.
+    description: Codes of the findings that the module repairs. The module reports findings of all codes.
   batch_size:
     type: int
     default: 1000
-    description: Rows in one transaction. At most 10 if it locks rows of C(services), since heartbeats wait for them.
+    description: Number of rows in one transaction. A transaction that locks rows of C(services) has at most 10 rows,
+      because heartbeats wait for these locks.
   max_rows:
     type: int
     aliases: [limit]
@@ -70,18 +73,19 @@ options:
   operation_id:
     type: str
     aliases: [operation]
-    description: With O(action=rollback), the id of the repair to undo. By default the last one.
+    description: With O(action=rollback), the id of the repair to roll back. By default the last repair.
   evidence_dir:
     type: path
     description:
       - Directory on the controller with the results of M(stackguard.nova.compute_host_info) and
-        M(stackguard.nova.cloud_info). Without it no host proves a link, and SG203 and SG214 stay.
+        M(stackguard.nova.cloud_info). Without this directory no host can prove a link, and the module does not repair
+        SG203 and SG214.
   fail_when_left:
     type: bool
     default: true
     description:
-      - Whether the task fails at the end if links of O(codes) remain wrong or could not be read, or if a rollback left
-        rows unchanged. In check mode it never fails for this.
+      - Whether the task fails at the end if links of O(codes) remain wrong or could not be read, or if a rollback did
+        not restore all rows. In check mode the task does not fail for this reason.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -148,70 +152,68 @@ operation_id:
   sample: 3f9a1c0b77de
 counts:
   description:
-    - Number of rows that were changed, that were already right, that were deleted since they were read, and that were
-      left because they had changed.
-    - C(unproven) counts rows of a batch that a killed run was writing, and that others have written since. Whether the
-      repair was committed is not known, and a rollback leaves them.
-    - C(doubtful) counts changed rows whose service or node had changed when the module read it again after the commit.
+    - Number of rows for each outcome.
+    - C(unproven) counts rows of a batch that a killed run was writing, and that another process has changed since. It
+      is not known whether the repair of these rows was committed. A rollback does not change these rows.
+    - C(doubtful) counts changed rows whose service or node had changed when the module read the service or node again
+      after the commit.
   returned: when it was not refused
   type: dict
   contains:
     changed:
-      description: Rows that were changed.
+      description: Number of rows that the module changed.
       type: int
     already:
-      description: Rows that were right already.
+      description: Number of rows that already had the right value.
       type: int
     gone:
-      description: Rows that others deleted since they were read.
+      description: Number of rows that another process deleted after the module had read them.
       type: int
     skipped:
-      description: Rows that others changed since they were read.
+      description: Number of rows that the module left unchanged, because another process had changed them.
       type: int
     unproven:
-      description: Rows for which it is not known whether they were repaired.
+      description: Number of rows for which it is not known whether the repair was committed.
       type: int
     doubtful:
-      description: Rows whose service or node changed at the same time.
+      description: Number of changed rows whose service or node changed at the same time.
       type: int
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
-    - A sentence for each database that cannot guarantee that the target of a link stays unchanged until the commit.
-      This applies to a Galera cluster, whose locks hold on one node.
+    - One sentence for each database that cannot guarantee that the target of a link stays unchanged until the commit.
+      This applies to a Galera cluster, in which a lock is valid on one node only.
   returned: with O(action=apply), when it was not refused
   type: list
   elements: str
   sample: []
 remaining:
   description:
-    - Number of wrong links at the end (in check mode, after the planned repair). C(asked) counts those of O(codes),
-      C(other) those of other codes, C(accepted) those of both that O(overrides) accepts. C(in_flight) could not be
-      judged.
-    - C(not_looked_at) lists sources that could not be read and may hold links of O(codes).
+    - Number of wrong links at the end. In check mode this is the number after the planned repair.
+    - C(not_looked_at) lists sources that could not be read and may contain links of O(codes).
   returned: with O(action=apply), when it was not refused
   type: dict
   contains:
     asked:
-      description: Wrong links of O(codes).
+      description: Number of wrong links of O(codes).
       type: int
     other:
-      description: Wrong links of other codes.
+      description: Number of wrong links of other codes.
       type: int
     accepted:
-      description: Wrong links that O(overrides) names.
+      description: Number of wrong links of all codes that O(overrides) accepts.
       type: int
     in_flight:
-      description: Links that could not be judged now.
+      description: Number of links that the module could not check at this time.
       type: int
     not_looked_at:
-      description: Sources that could not be read and may hold links of O(codes).
+      description: Sources that could not be read and may contain links of O(codes).
       type: list
       elements: str
   sample: {asked: 1, other: 0, accepted: 0, in_flight: 0, not_looked_at: []}
 repairs:
-  description: The rows that were (or would be) changed, and those that were left; at most 1000. The journal has all
-    rows.
+  description: The rows that the module changed or would change, and the rows that it left unchanged, at most 1000 rows.
+    The journal contains all rows.
   returned: when rows were to be changed
   type: list
   elements: dict
@@ -220,7 +222,7 @@ repairs:
       description: Code of the finding.
       type: str
     object:
-      description: The object that the row belongs to.
+      description: Object of the row.
       type: dict
       contains:
         kind:
@@ -236,16 +238,16 @@ repairs:
           description: Compute host of the object; V(null) if the object belongs to no compute host.
           type: str
     row:
-      description: Cell, table and id.
+      description: Cell, table and id of the row.
       type: str
     before:
-      description: By column, the value before the repair.
+      description: Value before the repair, by column.
       type: dict
     after:
-      description: By column, the value that the repair writes.
+      description: Value that the repair writes, by column.
       type: dict
     why:
-      description: Why this value is certain.
+      description: Reason why the value is certain.
       type: str
     outcome:
       description: The outcome of the change.
@@ -259,7 +261,7 @@ repairs:
       why: node 1 is the one live node of host compute1 and node compute1.example
       outcome: repaired
 report:
-  description: The findings, as in C(report.json); after a repair, the remaining ones.
+  description: The findings, as in C(report.json). After a repair these are the remaining findings.
   returned: with O(action=apply)
   type: dict
   contains:

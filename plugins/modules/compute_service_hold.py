@@ -7,14 +7,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_service_hold
-short_description: Force a compute service down and hold it, or release it
+short_description: Force a compute service down and disable it for an operation, or release it
 version_added: 0.1.0
 description:
   - Internal, no stability promise. The operations of the roles P(stackguard.nova.evacuate_host#role) and
-    P(stackguard.nova.return_host#role) do the same by themselves.
+    P(stackguard.nova.return_host#role) do the same without this module.
   - Forces a compute service down and disables it with a reason, in one request, so that its servers can be evacuated
     and no other operation uses the host. The module refuses a service that another operation holds.
-  - Fence the host first. The module marks it as dead in Nova; it does not power it off.
+  - Fence the host first. The module marks the host as dead in Nova, but does not power the host off.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -31,7 +31,7 @@ attributes:
     description: Shows status, reason and forced_down before and after.
   idempotent:
     support: full
-    description: A service that is held with this reason is left unchanged.
+    description: The module does not change a service that already has this state and reason.
 options:
   host:
     type: str
@@ -41,25 +41,26 @@ options:
     type: str
     default: held
     choices: [held, released]
-    description: Whether to hold the service.
+    description: V(held) forces the compute service down and disables it. V(released) reverts both.
   reason:
     type: str
     required: true
-    description: The reason that names the operation, such as C(stackguard:evacuate:5f0a6f0f7a11).
+    description: Disabled reason that names the operation, such as C(stackguard:evacuate:5f0a6f0f7a11).
   status:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: Status for a released service.
+    description: Status of the compute service after its release.
   disabled_reason:
     type: str
-    description: Reason for a released service with the status C(disabled).
+    description: Disabled reason of the compute service after its release with O(status=disabled).
   ended_reasons:
     type: list
     elements: str
     aliases: [takes_over]
     default: []
-    description: Reasons of operations that have ended. The module may hold a service again that one of them holds.
+    description: Disabled reasons of operations that have ended. The module may change a compute service that has one of
+      these reasons.
 seealso:
   - module: stackguard.nova.server_evacuate
 """
@@ -82,10 +83,10 @@ before:
       description: V(enabled) or V(disabled).
       type: str
     disabled_reason:
-      description: The reason of a disabled service.
+      description: Disabled reason of the service.
       type: str
     forced_down:
-      description: Whether it is forced down.
+      description: Whether the service is forced down.
       type: bool
   sample: {status: enabled, disabled_reason: null, forced_down: false}
 after:
@@ -97,10 +98,10 @@ after:
       description: V(enabled) or V(disabled).
       type: str
     disabled_reason:
-      description: The reason of a disabled service.
+      description: Disabled reason of the service.
       type: str
     forced_down:
-      description: Whether it is forced down.
+      description: Whether the service is forced down.
       type: bool
   sample: {status: disabled, disabled_reason: "stackguard:evacuate:5f0a6f0f7a11", forced_down: true}
 """

@@ -10,15 +10,15 @@ module: doctor
 short_description: Report whether a cloud, its hosts and its databases are ready for the operations of this collection
 version_added: 0.1.0
 description:
-  - Checks the APIs and the databases, and the answers that M(stackguard.nova.doctor_host) kept of the hosts. Reports
-    each part as ok, failed or not checked, all at once, on the terminal and in C(doctor.json). A failed part has the
-    command that fixes it.
-  - The module changes nothing. It tests the rights in the APIs with requests that only read and that only
-    administrators may make. It tests the rights in databases with the statements of the operations, on no row and
-    rolled back. It tests OVN's databases with a change in a transaction that the server aborts.
-  - A part that could not be read is not checked, and never ok. The task fails unless each part is ok, or is not checked
-    and listed in O(accept_unchecked).
-  - It serves the playbook C(stackguard.nova.doctor). Runs on the controller.
+  - Checks the APIs, the databases, and the facts of the hosts that M(stackguard.nova.doctor_host) saved. Reports all
+    parts at once, each as ok, failed or not checked, on the terminal and in C(doctor.json). The report shows the
+    command that fixes each failed part.
+  - The module changes nothing. The module tests the rights in the APIs with read requests that only administrators may
+    make. The module tests the rights in databases with the statements of the operations. These statements match no row,
+    and the module rolls them back. It tests OVN's databases with a change in a transaction that the server aborts.
+  - A part that could not be read has the state not checked, never ok. The task fails if a part is failed, or if a part
+    is not checked and O(accept_unchecked) does not list it.
+  - The playbook C(stackguard.nova.doctor) uses this module. Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -41,8 +41,9 @@ options:
     elements: str
     default: []
     description:
-      - The operations to be ready for, by the names of their playbooks. An empty list means all playbooks of this
-        collection except C(doctor), C(explain) and C(findings). Rights in the databases and in Ceph follow from them.
+      - Operations that you plan to run, by the names of their playbooks. An empty list means all playbooks of this
+        collection except C(doctor), C(explain) and C(findings). The module checks the rights in databases and in Ceph
+        that these operations need.
   accept_unchecked:
     type: list
     elements: str
@@ -50,7 +51,7 @@ options:
       database_clock, ovn_database, ovn_rights, reached, python, root, nova_conf, libvirt, rbd, ceph_caps,
       host_journals, host_clock, journals]
     default: []
-    description: Parts that may remain V(not checked). A failed part is never accepted.
+    description: Parts whose state V(not checked) does not make the task fail. A failed part always makes the task fail.
   clock_tolerance:
     type: float
     default: 10
@@ -63,13 +64,13 @@ options:
     type: list
     elements: str
     default: []
-    description: Inventory names of the hosts that the playbook read. A host without an answer has failed.
+    description: Inventory names of the hosts that the playbook read. The module reports a host without facts as failed.
   journal_host:
     type: str
     description: Inventory name of the host that keeps the journals of operations.
   evidence_dir:
     type: path
-    description: Directory with the answers that M(stackguard.nova.doctor_host) kept.
+    description: Directory with the facts that M(stackguard.nova.doctor_host) saved.
   report_dir:
     type: path
     required: true
@@ -80,13 +81,13 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Find out whether the cloud's credentials are an administrator's
+- name: Check whether the credentials have administrator rights
   stackguard.nova.doctor:
     cloud: production
     sources: [api]
     report_dir: stackguard-reports
 
-- name: Find out whether all is ready for a rename, where no user may read the caps of Ceph
+- name: Check whether everything is ready for a rename, without a check of Ceph caps
   stackguard.nova.doctor:
     cloud: production
     operations: [rename_host]
@@ -96,7 +97,7 @@ EXAMPLES = r"""
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
     report_dir: stackguard-reports
 
-- name: Find out whether the databases give the rights that repairs of links need
+- name: Check whether the database users have the rights to repair links
   stackguard.nova.doctor:
     sources: [databases]
     operations: [repair_links]
@@ -111,18 +112,18 @@ verdict:
   type: str
   sample: block
 counts:
-  description: Number of results that are ok, failed or not checked.
+  description: Number of parts that are ok, failed or not checked.
   returned: always
   type: dict
   contains:
     ok:
-      description: Parts that meet the needs of the operations.
+      description: Number of parts that meet the needs of the operations.
       type: int
     failed:
-      description: Parts that do not meet them.
+      description: Number of parts that do not meet the needs of the operations.
       type: int
     not_checked:
-      description: Parts that could not be read.
+      description: Number of parts that could not be read.
       type: int
   sample: {ok: 17, failed: 1, not_checked: 1}
 results:
@@ -132,7 +133,7 @@ results:
   elements: dict
   contains:
     source:
-      description: The source that it belongs to.
+      description: Source of the part.
       returned: always
       type: str
       sample: hosts
@@ -157,7 +158,7 @@ results:
       type: str
       sample: python3-libvirt is missing
     fix:
-      description: The command that fixes it.
+      description: The command that fixes the failed part.
       returned: always
       type: str
       sample: apt-get install python3-libvirt

@@ -11,8 +11,9 @@ short_description: Read whether a host is ready for the operations of this colle
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the playbook C(stackguard.nova.doctor).
-  - Reads facts of a compute host. These are its Python and user, nova.conf, libvirt and the Python bindings, the caps
-    of its Ceph user, the directory of journals, and its clock. The module changes nothing.
+  - Reads facts of a compute host. These facts are the Python version, the user, nova.conf, libvirt and its Python
+    bindings, the caps of the Ceph user, the directory of journals, and the clock of the host. The module changes
+    nothing.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -25,15 +26,15 @@ options:
   evidence_dir:
     type: path
     description:
-      - Directory on the controller that keeps the answer for M(stackguard.nova.doctor), also for a host that does not
-        answer. Without it, the module returns the answer under RV(state).
+      - Directory on the controller in which the module saves the facts for M(stackguard.nova.doctor). The module also
+        records a host that does not answer. Without this option, the module returns the facts under RV(state).
   inventory_name:
     type: str
     description: Name of the host in the evidence. The default is C(inventory_hostname).
   only_journals:
     type: bool
     default: false
-    description: Whether the host only keeps journals. The module then reads nothing of nova-compute.
+    description: Whether the host only keeps journals. With V(true) the module reads no facts about nova-compute.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -59,10 +60,12 @@ options:
     description: Whether to read the caps of the Ceph user (C(ceph auth get)). The module never keeps the user's key.
   ceph_user:
     type: str
-    description: Ceph user whose caps to read, without C(client.), instead of nova.conf's.
+    description: Name of the Ceph user whose caps the module reads, without the prefix C(client.). By default the user
+      in nova.conf.
   ceph_reader:
     type: str
-    description: Ceph user that reads the caps. By default the user itself, which usually may not.
+    description: Ceph user that may read caps. By default the module reads the caps as the checked user, who usually has
+      no right to read caps.
   ceph_conf:
     type: path
     description: Path of the Ceph configuration file. By default the file that nova.conf names.
@@ -77,7 +80,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Show the answer of a host
+- name: Read the facts of a host
   stackguard.nova.doctor_host:
   register: answer
 """

@@ -10,10 +10,10 @@ module: domain_definition
 short_description: Record the definitions of the guests of a compute host, and report what changed
 version_added: 0.1.0
 description:
-  - Reads the XML of guests on a compute host, as they run and as libvirt would start them next, and compares it with
-    the last record, device by device. Then the XML becomes the record. The module does not change the guests.
-  - The records are on the controller, normalised and without secrets. C(guests/UUID.json) is a guest's last record,
-    C(definitions/SHA256.xml) is each XML that was read.
+  - Reads the XML of guests on a compute host, both of the running guest and of its next start. Compares the XML with
+    the last recorded XML, device by device, and then records the new XML. The module does not change the guests.
+  - The records are on the controller, normalised and without secrets. C(guests/UUID.json) is the last record of a
+    guest. C(definitions/SHA256.xml) is an XML that the module read.
   - M(stackguard.nova.audit) does the same for a whole cloud.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -36,13 +36,14 @@ options:
   definitions_dir:
     type: path
     description:
-      - Lasting directory on the controller for the records. The module creates it, readable by its owner only. Without
-        it, the module compares nothing, and returns the XML under RV(definitions).
+      - Directory on the controller for the records. The directory must persist between runs. The module creates this
+        directory, and only its owner can read it. Without this option, the module compares nothing, and returns the XML
+        under RV(definitions).
   guests:
     type: list
     elements: str
     default: []
-    description: Uuids of guests. Empty means all guests of the host.
+    description: Uuids of guests. An empty list means all guests of the host.
   record:
     type: bool
     default: true
@@ -68,7 +69,7 @@ EXAMPLES = r"""
     record: false
   register: drift
 
-- name: Return the definitions, and keep nothing
+- name: Return the definitions without a record
   stackguard.nova.domain_definition:
     guests: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11]
   register: guest
@@ -76,7 +77,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 findings:
-  description: What changed since the last record, as in C(report.json). SG601 to SG607.
+  description: Changes since the last record, as findings of C(report.json) with the codes SG601 to SG607.
   returned: with O(definitions_dir)
   type: list
   elements: dict
@@ -123,18 +124,18 @@ guests:
       description: The guest's uuid.
       type: str
     name:
-      description: Its name in libvirt.
+      description: Name of the guest in libvirt.
       type: str
     read_at:
       description: Time at which the module read the facts.
       type: str
     live:
-      description: The running definition; V(null) if the guest does not run, with the keys C(sha256), C(machine_type), C(cpu)
-        and C(devices).
+      description: The definition of the running guest; V(null) if the guest does not run. The keys are C(sha256),
+        C(machine_type), C(cpu) and C(devices).
       type: dict
     inactive:
-      description: The definition of the next start; V(null) if the guest is transient, with the keys C(sha256),
-        C(machine_type), C(cpu) and C(devices).
+      description: The definition for the next start of the guest; V(null) if the guest is transient. The keys are
+        C(sha256), C(machine_type), C(cpu) and C(devices).
       type: dict
   sample: [{uuid: 0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, name: instance-00000001, live: {}, inactive: {}}]
 definitions:

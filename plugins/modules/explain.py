@@ -10,7 +10,7 @@ module: explain
 short_description: Print the page of a finding's code
 version_added: 0.1.0
 description:
-  - Prints the page of a code from C(docs/codes) of this collection, or lists all codes with a line each.
+  - Prints the page of a finding's code from C(docs/codes) of this collection, or lists all codes, one on each line.
   - Connects to no system and writes no file. Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -23,8 +23,8 @@ options:
     type: str
     default: ""
     description:
-      - The code, such as V(SG113), V(sg113) or V(113), or its name, such as V(restart-would-destroy). If it is
-        empty, the module lists all codes.
+      - Code of the finding, such as V(SG113), V(sg113) or V(113), or its name, such as V(restart-would-destroy).
+        Without a code, the module lists all codes.
 seealso:
   - module: stackguard.nova.audit
 """
@@ -34,7 +34,7 @@ EXAMPLES = r"""
   stackguard.nova.explain:
     code: SG113
 
-- name: List all codes with a line for each
+- name: List all codes, one on each line
   stackguard.nova.explain:
 
 - name: Keep the page of a code for a ticket
@@ -45,7 +45,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 code:
-  description: The code; V(null) for the list of all codes.
+  description: Code of the printed page; V(null) for the list of all codes.
   returned: success
   type: str
   sample: SG113

@@ -185,7 +185,7 @@ changed_entries:
   elements: str
   sample: ["192.0.2.11:0/0"]
 fsid:
-  description: The Ceph cluster.
+  description: Id of the Ceph cluster.
   returned: success
   type: str
   sample: da0d2b0c-0824-5eed-b650-1f58a483491c

@@ -161,7 +161,7 @@ replaced:
   elements: str
   sample: []
 fsid:
-  description: The Ceph cluster.
+  description: Id of the Ceph cluster.
   returned: success
   type: str
   sample: da0d2b0c-0824-5eed-b650-1f58a483491c

@@ -57,12 +57,12 @@ options:
     type: str
     default: advance
     choices: [begin, advance, end]
-    description: V(begin) is the first call of a run, V(end) the last call after an interruption.
+    description: V(begin) is the first call of a run. V(end) is the last call of an interrupted run.
   answers:
     type: list
     elements: dict
     default: []
-    description: The answers to the needs of the last call, in the same order.
+    description: The results for RV(needs) of the last call, in the same order.
   failure:
     type: str
     description: With O(phase=end), the reason of the interruption.
@@ -273,7 +273,7 @@ needs:
       elements: str
   sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: [], volume_readers: []}]
 succeeded:
-  description: Whether the run has ended, and did not fail.
+  description: Whether the run has ended without a failure.
   returned: always
   type: bool
   sample: true
