@@ -17,8 +17,8 @@ attributes:
     description: Can run in check mode and report what it would change without changing anything.
   diff_mode:
     description:
-      - In diff mode, shows the state before and after the change. In check mode this is the change that the module
-        would make.
+      - In diff mode, shows the state before and after the change. In check mode, shows the change that the module would
+        make.
   idempotent:
     description: When run twice in a row outside check mode, with the same arguments, the second run changes nothing.
 """

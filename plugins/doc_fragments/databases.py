@@ -17,8 +17,8 @@ options:
     description:
       - URL of Nova's API database, as in C([api_database] connection) of C(nova.conf), such as
         C(mysql+pymysql://USER:PASSWORD@HOST/nova_api). MySQL, MariaDB and PostgreSQL are supported.
-      - The module finds the databases of the cells in its C(cell_mappings). If these are templates, it fills in the
-        placeholders from this URL.
+      - The module finds the databases of the cells in the table C(cell_mappings) of this database. If the URLs in
+        C(cell_mappings) are templates, the module fills in the placeholders from this URL.
   nova_cell_db_urls:
     type: dict
     description:
@@ -33,6 +33,6 @@ requirements:
   - PyMySQL >= 1.0 (for MySQL and MariaDB)
   - psycopg >= 3.1 (for PostgreSQL)
 notes:
-  - The collection's C(docs/database-grants.md) lists the rights of the database user. They include no right to create,
-    drop or delete.
+  - The collection's C(docs/database-grants.md) lists the rights of the database user. The user needs no right to
+    create, drop or delete.
 """

@@ -16,13 +16,13 @@ options:
     type: raw
     description:
       - Name of a cloud in C(clouds.yaml), or a dictionary with the same content. A dictionary must contain every
-        connection option, so the other options cannot be set with it.
-      - Without it, the SDK reads C(OS_CLOUD) and the other C(OS_*) environment variables.
+        connection option. You cannot set the other connection options together with a dictionary.
+      - Without this option, the SDK reads C(OS_CLOUD) and the other C(OS_*) environment variables.
   auth:
     type: dict
     description:
-      - Parameters of the authentication plugin; for passwords C(auth_url), C(username), C(password), C(project_name)
-        and the domains.
+      - Parameters of the authentication plugin. For authentication by password these are C(auth_url), C(username),
+        C(password), C(project_name) and the domains.
   auth_type:
     type: str
     description: Name of the authentication plugin.
@@ -36,7 +36,7 @@ options:
   ca_cert:
     type: str
     aliases: [cacert]
-    description: Path of a bundle of CA certificates to verify with.
+    description: Path of a bundle of CA certificates that verify the certificates of API servers.
   client_cert:
     type: str
     aliases: [cert]
@@ -49,17 +49,20 @@ options:
     type: bool
     default: true
     description:
-      - Accepted so that one set of defaults serves C(openstack.cloud) too; it has no effect here.
-      - A task that sets it gets a warning.
+      - This option has no effect. The module accepts it so that you can share one set of defaults with
+        C(openstack.cloud).
+      - A task that sets this option gets a warning.
   timeout:
     type: int
     default: 180
     description:
-      - Accepted so that one set of defaults serves C(openstack.cloud) too; it has no effect here.
-      - A task that sets it gets a warning.
+      - This option has no effect. The module accepts it so that you can share one set of defaults with
+        C(openstack.cloud).
+      - A task that sets this option gets a warning.
   api_timeout:
     type: int
-    description: Seconds to wait for an answer to one request. Without it, the SDK's own rule applies.
+    description: Number of seconds to wait for the answer to one request. Without this option, the SDK decides how long
+      to wait.
   interface:
     type: str
     choices: [admin, internal, public]
@@ -68,7 +71,7 @@ options:
     description: Which endpoint of the catalogue to use.
   sdk_log_path:
     type: str
-    description: File for the log of openstacksdk. Without it, no log is written.
+    description: File for the log of openstacksdk. Without this option, openstacksdk writes no log.
   sdk_log_level:
     type: str
     default: INFO
@@ -79,5 +82,5 @@ requirements:
 notes:
   - openstacksdk looks for clouds in C(clouds.yaml) of the current directory, of C(~/.config/openstack) and of
     C(/etc/openstack), or in the file that C(OS_CLIENT_CONFIG_FILE) names.
-  - With Nova's default policy the module needs an administrator.
+  - With Nova's default policy the module needs the credentials of an administrator.
 """

@@ -17,8 +17,8 @@ options:
     elements: dict
     default: []
     description:
-      - Findings to override. Name each by its code and its object. The report keeps the reason.
-      - A finding whose page calls it absolute cannot be overridden.
+      - Findings to override, each with its code, its object and a reason. The report contains the reason.
+      - You cannot override a finding that its page calls absolute.
     suboptions:
       code:
         type: str

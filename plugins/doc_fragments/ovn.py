@@ -15,18 +15,19 @@ options:
   ovn_nb_connection:
     type: str
     description:
-      - Where OVN's northbound database is, as C(ovn_nb_connection) in neutron's C([ovn]) section, such as
-        C(tcp:192.0.2.11:6641), C(ssl:192.0.2.11:6641) or C(unix:/run/ovn/ovnnb_db.sock). The members of a clustered
-        database are divided by commas; the module uses the leader.
+      - Connection to OVN's northbound database, in the format of C(ovn_nb_connection) in neutron's C([ovn]) section,
+        such as C(tcp:192.0.2.11:6641), C(ssl:192.0.2.11:6641) or C(unix:/run/ovn/ovnnb_db.sock). Separate the members
+        of a clustered database by commas. The module uses the leader.
       - Required to rename a host with network agents of OVN. After a drain the run verifies the chassis with this connection.
     version_added: 0.2.0
   ovn_sb_connection:
     type: str
-    description: The same for the southbound database, as C(ovn_sb_connection) in neutron's C([ovn]) section.
+    description: Connection to OVN's southbound database, in the format of C(ovn_sb_connection) in neutron's C([ovn])
+      section.
     version_added: 0.2.0
   ovn_private_key:
     type: path
-    description: File on the controller with the private key, for C(ssl:) connections.
+    description: Path on the controller of the private key for C(ssl:) connections to OVN's databases.
     version_added: 0.2.0
   ovn_certificate:
     type: path
@@ -34,7 +35,7 @@ options:
     version_added: 0.2.0
   ovn_ca_cert:
     type: path
-    description: File on the controller with the certificates that the databases' certificates are verified with.
+    description: Path on the controller of the CA certificates that verify the certificates of OVN's databases.
     version_added: 0.2.0
 requirements:
   - ovsdbapp >= 2.0 (for O(ovn_nb_connection))

@@ -11,16 +11,17 @@ name: compute
 author:
   - stackguard.nova contributors (@stackguard)
 version_added: 0.1.0
-short_description: Make the group compute from Nova's list of services
+short_description: Build the group compute from Nova's list of compute services
 description:
-  - Every nova-compute service of a cloud is a host of the group C(compute) (O(group)), and of a group for its
-    availability zone. The variable C(stackguard_nova_host) has the host's name in Nova, and C(nova_service) has Nova's
-    record of the service.
+  - The plugin adds every nova-compute service of a cloud as a host to the group C(compute) (O(group)), and to a group
+    for its availability zone. The variable C(stackguard_nova_host) has the host's name in Nova, and C(nova_service) has
+    Nova's record of the service.
   - The file must be called C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
-  - If the plugin cannot read the whole list, this is an error, never an empty or a shorter inventory. Ansible turns
-    every error of an inventory plugin into a warning, and continues with the hosts that it has. So this plugin ends
-    C(ansible-playbook) itself. See O(end_run).
-  - Nova does not know how to connect to a host. Put that into C(group_vars/compute.yml), or use O(compose).
+  - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory.
+    Ansible turns every error of an inventory plugin into a warning, and continues with the remaining hosts. For this
+    reason the plugin itself ends C(ansible-playbook). See O(end_run).
+  - Nova does not know how Ansible connects to a host. Set the connection variables in C(group_vars/compute.yml), or use
+    O(compose).
 extends_documentation_fragment:
   - stackguard.nova.openstack
   - constructed
@@ -36,9 +37,9 @@ options:
     choices: [as_is, short]
     default: as_is
     description:
-      - Name of a host in the inventory. V(as_is) is the service's host name in Nova. V(short) is the part of it before
-        the first dot.
-      - Two hosts with the same name are an error.
+      - Name of a host in the inventory. V(as_is) is the service's host name in Nova. V(short) is the part of that name
+        before the first dot.
+      - The plugin reports an error if two hosts have the same name.
   group:
     type: str
     default: compute
@@ -52,7 +53,7 @@ options:
     default: zone_
     description:
       - Prefix of the names of the zones' groups. The plugin replaces characters that Ansible does not accept in a
-        group's name by underscores. Two zones with the same group are an error.
+        group's name by underscores. The plugin reports an error if two zones have the same group.
   include_disabled:
     type: bool
     default: true
@@ -65,16 +66,17 @@ options:
     type: bool
     default: false
     description:
-      - Whether to include hosts of which Nova has only the name, because their cell does not answer. They are in no
-        zone's group, and C(status) of C(nova_service) is V(UNKNOWN).
-      - With V(false) each such host is an error. With O(include_disabled=false) or O(include_down=false) each is an
-        error as well, since the plugin does not know whether to include it.
+      - Whether to include hosts of which Nova has only the name, because their cell does not answer. Such a host is in
+        no zone's group, and C(status) of its C(nova_service) is V(UNKNOWN).
+      - With V(false) the plugin reports an error for such a host. With O(include_disabled=false) or
+        O(include_down=false) the plugin also reports an error, because it does not know whether to include the host.
   end_run:
     type: bool
     default: true
     description:
-      - Whether an error ends Ansible with exit status 1. With V(false) Ansible reports the error as a warning, as for
-        every inventory plugin, unless C(any_unparsed_is_failed) is set in the section C(inventory) of C(ansible.cfg).
+      - Whether an error ends Ansible with exit status 1. With V(false) Ansible reports the error as a warning, like the
+        errors of other inventory plugins, unless C(any_unparsed_is_failed) is set in the section C(inventory) of
+        C(ansible.cfg).
 """
 
 EXAMPLES = r"""

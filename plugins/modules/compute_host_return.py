@@ -52,7 +52,7 @@ options:
     choices: [apply, resume, status, abort]
     description:
       - V(apply) begins a return, or resumes an open return. V(resume) refuses if no return is open.
-      - V(status) reports the open one and changes nothing.
+      - V(status) reports the open operation and changes nothing.
       - V(abort) closes the open return without the remaining steps. V(abort) undoes no step, and does not release the
         compute service.
   phase:

@@ -10,11 +10,11 @@ module: findings
 short_description: Query the findings of a saved report
 version_added: 0.1.0
 description:
-  - Reads a C(report.json) that a playbook of this collection has left, selects findings by code, severity and host, or
+  - Reads a C(report.json) that a playbook of this collection wrote. Selects findings by code, severity and host, or
     with a JMESPath expression, and prints them as a table or as JSON.
-  - An expression that names a field that no record has is refused, with the place in the expression and the fields that
-    there are. So is a comparison that cannot be true, such as a number with a text.
-  - Reaches no system and writes no file. Runs on the controller.
+  - The module refuses an expression with a field that no record has. The message shows the position in the expression
+    and the existing fields. The module also refuses a comparison that can never be true, such as a number with a text.
+  - Connects to no system and writes no file. Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -25,7 +25,7 @@ options:
   report:
     type: path
     required: true
-    description: The report, on the controller.
+    description: Path of the report on the controller.
   codes:
     type: list
     elements: str
@@ -41,14 +41,15 @@ options:
     elements: str
     default: []
     description:
-      - Hosts to select, by any name that the report has for them. By default all.
-      - A report does not list hosts without findings. RV(unnamed_hosts) has the hosts that no finding is about.
+      - Compute hosts to select, by any name of a host in the report. By default all hosts.
+      - A report does not list hosts without findings. RV(unnamed_hosts) lists the hosts of O(hosts) that have no
+        finding.
   query:
     type: str
     default: ""
     description:
-      - JMESPath expression over the report, such as V(findings[?severity=='blocker'].object.host). The other options
-        apply to its C(findings) first, O(codes) also to its C(unchecked).
+      - JMESPath expression that runs on the report, such as V(findings[?severity=='blocker'].object.host). Before that,
+        the other options select findings in the report, and O(codes) also selects unchecked items.
   format:
     type: str
     default: table
@@ -59,12 +60,13 @@ options:
     default: never
     choices: [never, found]
     description:
-      - V(never) fails only if the report cannot answer. V(found) also fails if the query selects anything, if the
-        report leaves one of the codes unchecked, or if no finding is about one of O(hosts).
-      - V(found) also fails, whatever O(codes) are, if the report has an unchecked item of SG114, SG311, SG709 or SG710,
-        or a finding of SG114, SG311 or SG709. The missing facts can be those that you ask for.
-      - V(found) refuses a report that is not an audit's. With O(codes) or O(hosts) it refuses a report without compute
-        hosts.
+      - With V(never) the task fails only if the report cannot answer the query. With V(found) the task also fails if
+        the query selects anything, if one of the codes is unchecked in the report, or if a host of O(hosts) has no
+        finding in the report.
+      - With V(found) and any O(codes), the task also fails if the report has an unchecked item of SG114, SG311, SG709
+        or SG710, or a finding of SG114, SG311 or SG709. The missing facts may be the facts that your query needs.
+      - V(found) refuses a report that is not from an audit. With O(codes) or O(hosts), V(found) also refuses a report
+        without compute hosts.
   max_age_minutes:
     type: int
     default: 0
@@ -82,7 +84,7 @@ EXAMPLES = r"""
     severities: [blocker]
     hosts: [compute1]
 
-- name: Fail if a start of nova-compute would destroy a guest, or if that is not known
+- name: Fail if a start of nova-compute would destroy a guest, or if the report cannot exclude this
   stackguard.nova.findings:
     report: stackguard-reports/report.json
     codes: [SG113]
@@ -99,35 +101,36 @@ EXAMPLES = r"""
 
 RETURN = r"""
 result:
-  description: What the query selects. Findings, as C(report.json) has them, unless O(query) says otherwise.
+  description: The entries that the query selects. Without O(query), these are findings as in C(report.json).
   returned: if the report answers
   type: raw
 count:
-  description: Number of selected entries. V(1) for a result that is no list.
+  description: Number of selected entries. V(1) if the result is not a list.
   returned: if the report answers
   type: int
 unchecked:
-  description: What the report leaves undecided, of O(codes); items of SG114, SG311, SG709 and SG710 always.
+  description: Undecided checks of O(codes) in the report. The list always includes undecided checks of SG114, SG311,
+    SG709 and SG710.
   returned: if the report answers
   type: list
   elements: dict
   contains:
     code:
-      description: The code that was not decided.
+      description: The code of the undecided check.
       type: str
     object:
-      description: For what.
+      description: The object of the undecided check.
       type: str
     reason:
-      description: Why.
+      description: Why the check could not be decided.
       type: str
 unread:
-  description: Codes of the report's findings about unread facts (SG114, SG311, SG709), whatever the query selects.
+  description: Codes of all findings about unread facts in the report (SG114, SG311, SG709), regardless of the query.
   returned: if the report answers
   type: list
   elements: str
 unnamed_hosts:
-  description: Those of O(hosts) that no finding is about.
+  description: The hosts of O(hosts) that have no finding in the report.
   returned: if the report answers
   type: list
   elements: str
@@ -146,7 +149,7 @@ text:
   returned: if the report answers
   type: str
 succeeded:
-  description: Whether the task ended well. For tasks with C(failed_when).
+  description: Whether the task succeeded. For tasks with C(failed_when).
   returned: always
   type: bool
 refused:

@@ -11,10 +11,11 @@ short_description: Run an operation of this collection from the controller
 version_added: 0.2.0
 description:
   - Internal, no stability promise. The roles of this collection call it.
-  - Begins, resumes, undoes or reports on an operation whose whole plan is made before its first step.
-  - Each role documents its operation's options as its own variables.
+  - Begins, resumes, undoes or reports an operation. The module makes the whole plan of the operation before the first
+    step.
+  - The roles document the options of their operations as variables.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run. The journal is on
-    the host that the task runs on (or is delegated to), which receives no credentials.
+    the host that the task runs on (or is delegated to). This host receives no credentials.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -35,7 +36,7 @@ attributes:
     description: Shows each value that changes, before and after.
   idempotent:
     support: full
-    description: Values that are already as requested are left unchanged.
+    description: The module does not change a value that is already as requested.
 options:
   operation:
     type: str
@@ -47,15 +48,15 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) begins the operation, or resumes an unfinished run.
-      - V(resume) only resumes. It fails if no such operation is open.
-      - V(status) reports the open operation. It changes nothing.
+      - V(resume) only resumes an unfinished run, and fails if no such operation is open.
+      - V(status) reports the open operation and changes nothing.
       - V(rollback) undoes an unfinished run.
   options:
     type: dict
     default: {}
     description:
-      - The operation's own options. They are the variables of its role, without their prefix. The module refuses
-        unknown options.
+      - Options of the operation. Each option is a variable of the operation's role, without the prefix of the role. The
+        module refuses unknown options.
   nova_api_db_url:
     type: str
     description: URL of Nova's API database, for an operation that reads or changes it.
@@ -87,7 +88,7 @@ succeeded:
 state:
   description:
     - V(finished), or V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
-      V(refused) if nothing was changed. V(unknown) if the run was interrupted.
+      V(refused) if the run was refused and changed nothing. V(unknown) if the run was interrupted.
     - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
@@ -103,7 +104,7 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 steps:
-  description: By name of the step, its state.
+  description: State of each step, by name of the step.
   returned: with O(action=status), when an operation is open
   type: dict
   sample: {pin: done, resize: applying}

@@ -11,10 +11,10 @@ short_description: End the run of a playbook of this collection
 version_added: 0.2.0
 description:
   - Internal, no stability promise. The roles of this collection call it.
-  - Publishes how a run ended to the workflow (C(set_stats), under C(stackguard)), writes C(report.json), shows the
-    summary, and fails with it unless the run succeeded.
-  - Ansible takes what a task publishes only if that task succeeds. A role therefore calls it twice, with V(publish) and
-    then with V(end).
+  - Publishes the outcome of a run to the workflow with C(set_stats), under the key C(stackguard). Writes
+    C(report.json), shows the summary, and fails with the summary if the run did not succeed.
+  - Ansible publishes the values of a task only if the task succeeds. For this reason a role calls this module twice,
+    first with O(phase=publish) and then with O(phase=end).
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -28,8 +28,8 @@ options:
     required: true
     choices: [publish, report, end]
     description:
-      - V(publish) publishes the outcome. V(report) writes the files of the report.
-      - V(end) writes them, shows the summary, and fails with it unless the run succeeded.
+      - V(publish) publishes the outcome to the workflow. V(report) writes the files of the report.
+      - V(end) writes the files of the report, shows the summary, and fails with the summary if the run did not succeed.
   operation:
     type: str
     required: true
@@ -37,34 +37,35 @@ options:
   result:
     type: dict
     default: {}
-    description: What the task of the operation registered. Empty if it was not executed.
+    description: Result that the task of the operation registered. Empty if that task was not executed.
   others:
     type: list
     elements: dict
     default: []
-    description: What other tasks registered that can end the run, as C(result), each with its C(host).
+    description: Results of other tasks that can end the run, each with C(result) and C(host).
   known:
     type: dict
     default: {}
-    description: Further values to publish, such as the name of the host.
+    description: Further values that the module publishes, such as the name of the host.
   keys:
     type: list
     elements: str
     default: []
-    description: Keys of O(result) to publish as they are; V(null) for a key that it does not have.
+    description: Keys of O(result) that the module publishes without change. The module publishes V(null) for a key that
+      O(result) does not have.
   acts:
     type: bool
     default: true
-    description: Whether the playbook carries out an operation. V(false) is for playbooks that only judge.
+    description: Whether the playbook executes an operation. V(false) is for playbooks that only read and report.
   report_dir:
     type: path
-    description: Directory on the controller for the report. Without it, no file is written.
+    description: Directory on the controller for the report. Without this option, the module writes no file.
   report:
     type: bool
     default: true
     description:
-      - Whether a failed run without a report writes C(report.json), which says that nothing was decided. V(false) is
-        for playbooks that write no such file, or write it themselves.
+      - Whether a failed run without a report writes C(report.json), which says that the run decided nothing. V(false)
+        is for playbooks that never write C(report.json), or write it in another task.
   files:
     type: dict
     default: {}
@@ -73,10 +74,10 @@ options:
     type: list
     elements: str
     default: []
-    description: Names of files of an earlier report to remove.
+    description: Names of files of an earlier report that the module removes.
   evidence_dir:
     type: path
-    description: The temporary evidence directory of the run, to remove.
+    description: Temporary evidence directory of the run, which the module removes.
 """
 
 EXAMPLES = r"""

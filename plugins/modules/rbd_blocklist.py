@@ -7,19 +7,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rbd_blocklist
-short_description: Fence a host by Ceph's OSD blocklist
+short_description: Fence a host with Ceph's OSD blocklist
 version_added: 0.1.0
 description:
-  - Puts all clients at some addresses on the OSD blocklist, so that processes that still run there can never write
-    again, or removes them from it. The module reads the list back each time.
+  - Adds addresses to the OSD blocklist, or removes addresses from it. Clients at a listed address can no longer write
+    to Ceph, even if their processes still run. The module reads the list again after each change.
   - The module fails without an address, and on an address of the Ceph cluster itself (monitors, managers, OSDs, MDS,
-    gateways). If it cannot read those, it puts nothing on the list; see O(infrastructure) and O(host_addresses).
-  - If a host also runs daemons of Ceph, or a gateway, they share its address. Such a host cannot be fenced this way.
-  - Remove a host's addresses only when none of its QEMUs runs any more.
-  - Runs on a host with access to Ceph. C(profile rbd) on the monitors lets a user add entries; to remove one it needs
-    C(allow command "osd blocklist") or more; to read the addresses of managers and MDS C(allow command "mgr dump"),
-    C(allow command "mgr metadata") and C(allow command "fs dump"). Releases before Pacific use C(blacklist), which the
-    module detects.
+    gateways). If the module cannot read the addresses of the Ceph cluster, it adds nothing to the list. See
+    O(infrastructure) and O(host_addresses).
+  - If a host also runs Ceph daemons or a gateway, these daemons share the address of the host. You cannot fence such a
+    host with the blocklist.
+  - Remove the addresses of a host only when no QEMU of the host runs any more.
+  - Runs on a host with access to Ceph. A Ceph user with C(profile rbd) on the monitors can add entries. To remove
+    entries, the user needs C(allow command "osd blocklist") or more. To read the addresses of managers and MDS, the
+    user needs C(allow command "mgr dump"), C(allow command "mgr metadata") and C(allow command "fs dump"). Ceph
+    releases before Pacific use the word C(blacklist), which the module detects.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -27,13 +29,13 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Names the entries that would change.
+    description: Returns the entries that would change.
   diff_mode:
     support: none
-    description: The result names the entries that changed.
+    description: The result contains the entries that changed.
   idempotent:
     support: full
-    description: An address that is already on the list, itself or in a range, is not added again.
+    description: The module does not add an address that is already on the list, as an entry or in a range.
 requirements:
   - Python 3.9 or newer on the host
   - C(python3-rbd), or the command C(ceph), on the host
@@ -44,49 +46,53 @@ options:
     choices: [present, absent, listed]
     description:
       - Whether the addresses are on the list. With V(listed) the module only reads the list, and fails if one of the
-        addresses is not on it.
+        addresses is not on the list.
   addresses:
     type: list
     elements: str
     required: true
     description:
-      - IP addresses, at least one. Each covers all clients at that address. The module refuses addresses of its own
-        host and of the Ceph cluster, loopback and link-local addresses. C(::ffff:192.0.2.1) means C(192.0.2.1).
+      - IP addresses, at least one. An entry covers all clients at the address. The module refuses addresses of the host
+        that it runs on, addresses of the Ceph cluster, and loopback and link-local addresses. C(::ffff:192.0.2.1) means
+        C(192.0.2.1).
   expire:
     type: int
     default: 157680000
     description:
-      - Seconds until Ceph removes the entries itself. The default is five years, so that a client cannot write again
-        just because time has passed. The module prolongs an entry with less than nine tenths of this time left.
+      - Number of seconds after which Ceph removes the entries. The default is five years, so that a client cannot write
+        again because an entry has expired. The module prolongs an entry that has less than nine tenths of this time
+        left.
   infrastructure:
     type: list
     elements: str
     default: []
     description:
-      - Addresses of the Ceph cluster's managers and MDS, if the Ceph user may not read them. The module refuses them
-        like those that it can read. With this option you confirm that there are no others.
+      - Addresses of the managers and MDS daemons of the Ceph cluster. Set this option if the Ceph user may not read
+        these addresses. The module never adds these addresses to the list. With this option you confirm that the Ceph
+        cluster has no other managers and MDS daemons.
   never:
     type: list
     elements: str
     default: []
     description:
-      - Other addresses to refuse, such as those of the controller, of gateways and of backup hosts. They do not replace
-        O(infrastructure).
+      - Other addresses that the module refuses, such as addresses of the controller, of gateways and of backup hosts.
+        This option does not replace O(infrastructure).
   host_addresses:
     type: list
     elements: str
     default: []
     description:
-      - Those of O(addresses) that you know to belong to the fenced host. A manager or MDS at such an address runs on
-        that host. If this includes all of O(addresses), unreadable addresses of managers and MDS do not block the run.
+      - The addresses of O(addresses) that you know to belong to the fenced host. A manager or MDS at such an address
+        runs on the fenced host. If this option contains all of O(addresses), the module does not need the addresses of
+        managers and MDS daemons.
   fsid:
     type: str
     description:
-      - The expected Ceph cluster. With another cluster the module changes nothing, and fails.
+      - Id of the expected Ceph cluster. If the host uses another cluster, the module changes nothing and fails.
   pool:
     type: str
     description:
-      - A pool that the Ceph user may open, instead of the one in nova.conf.
+      - Name of a pool that the Ceph user may open. By default the pool in nova.conf.
   rbd_user:
     type: str
     description:
@@ -113,11 +119,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Prevent all writes from this host
+- name: Add the address of a dead host to the blocklist
   stackguard.nova.rbd_blocklist:
     addresses: [192.0.2.11]
 
-- name: Verify the entries, in the cluster of the disks
+- name: Verify that the address is on the blocklist of the expected cluster
   stackguard.nova.rbd_blocklist:
     state: listed
     addresses: [192.0.2.11]
@@ -132,8 +138,7 @@ EXAMPLES = r"""
 RETURN = r"""
 entries:
   description:
-    - For each address the entry that refuses it (or did), C(IP:0/0) or a range, its expiry, and whether this task added
-      or removed it.
+    - The blocklist entry of each address, which is C(IP:0/0) or a range. After a removal these are the removed entries.
   returned: success
   type: list
   elements: dict
@@ -142,25 +147,25 @@ entries:
       description: The address.
       type: str
     entry:
-      description: The entry of the list that refuses it.
+      description: The blocklist entry that covers the address.
       type: str
     until:
-      description: When Ceph removes the entry.
+      description: Time at which Ceph removes the entry.
       type: str
     changed:
-      description: Whether this task added or removed it.
+      description: Whether this task added or removed the entry.
       type: bool
   sample: [{address: 192.0.2.11, entry: "192.0.2.11:0/0", until: "2031-11-21T14:37:15.000000+0000", changed: true}]
 listed:
-  description: The addresses that were on the list afterwards.
+  description: The addresses that are on the list at the end of the task.
   returned: success
   type: list
   elements: str
   sample: [192.0.2.11]
 covered:
   description:
-    - With O(state=absent), entries that still refuse an address. They are ranges of more than one address that this
-      operation did not make, so the module leaves them. A warning names them.
+    - With O(state=absent), entries that still cover an address. These entries are ranges of more than one address. The
+      module does not remove ranges, because this operation did not add them. A warning names these entries.
   returned: success
   type: list
   elements: dict
@@ -169,17 +174,17 @@ covered:
       description: The address.
       type: str
     entry:
-      description: The entry of the list that refuses it.
+      description: The blocklist entry that covers the address.
       type: str
     until:
-      description: When Ceph removes the entry.
+      description: Time at which Ceph removes the entry.
       type: str
     changed:
-      description: Whether this task added or removed it.
+      description: Whether this task added or removed the entry.
       type: bool
   sample: []
 changed_entries:
-  description: The added or removed addresses.
+  description: The entries that this task added or removed.
   returned: success
   type: list
   elements: str
@@ -190,12 +195,12 @@ fsid:
   type: str
   sample: da0d2b0c-0824-5eed-b650-1f58a483491c
 pool:
-  description: The opened pool. The list belongs to the whole cluster.
+  description: The pool that the module opened. The blocklist belongs to the whole Ceph cluster.
   returned: success
   type: str
   sample: vms
 read_at:
-  description: A time right before the list was changed and read, by this host's clock.
+  description: Time immediately before the module changed and read the list, by the clock of this host.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

@@ -10,14 +10,14 @@ module: rbd_guard
 short_description: Protect servers' disks in Ceph from deletion
 version_added: 0.1.0
 description:
-  - Makes a snapshot C(stackguard-OPERATION) on every image of some servers, or removes it. An image with such a
-    snapshot cannot be deleted, so a failed evacuation cannot delete the data.
-  - Remove the snapshot afterwards. While it exists, Nova cannot delete the disk but reports that it did, and a later
-    rebuild or unshelve boots the old content.
-  - The module fails before it makes a snapshot if an image under O(images) does not exist or has another id. It reads
-    each image back afterwards.
-  - Runs on a compute host, with the pool and the Ceph user of its nova.conf. Set O(fsid) if there is more than one Ceph
-    cluster.
+  - Creates a snapshot C(stackguard-OPERATION) of every image of the servers, or removes these snapshots. Ceph does not
+    delete an image that has a snapshot, so a failed evacuation cannot delete the data.
+  - Remove the snapshots afterwards. While a snapshot exists, Nova cannot delete the disk, but reports that it deleted
+    the disk. A later rebuild or unshelve then boots the old content.
+  - If an image in O(images) does not exist or has another id, the module fails before it creates a snapshot. After a
+    change the module reads each image again.
+  - Runs on a compute host, with the pool and the Ceph user in the nova.conf of the host. Set O(fsid) if there is more
+    than one Ceph cluster.
 author:
   - stackguard.nova contributors (@stackguard)
 extends_documentation_fragment:
@@ -25,13 +25,13 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Names the images whose snapshot would be made or removed.
+    description: Returns the images whose snapshot the module would create or remove.
   diff_mode:
     support: none
     description: The module shows no content of a snapshot.
   idempotent:
     support: full
-    description: An existing snapshot is not made again.
+    description: The module does not create an existing snapshot again.
 requirements:
   - Python 3.9 or newer on the compute host
   - C(python3-rbd), or the command C(rbd), on the compute host
@@ -46,29 +46,30 @@ options:
     type: str
     required: true
     description:
-      - The operation of the snapshots, a part of their name.
+      - Id of the operation. The id is a part of the snapshots' name.
   servers:
     type: list
     elements: str
     default: []
     description:
-      - Uuids of the servers. This includes all their images in the pool. O(state=present) requires servers or
-        O(images). O(state=absent) without either applies to all snapshots of the operation in the pool.
+      - Uuids of the servers. The module works on all images of these servers in the pool. O(state=present) requires
+        O(servers) or O(images). O(state=absent) without O(servers) and O(images) removes all snapshots of the operation
+        in the pool.
   images:
     type: dict
     default: {}
     description:
-      - Images by name, each with its id in Ceph, in addition to those of O(servers).
-      - With O(state=present) each must exist with that id. With O(state=absent) others are returned as RV(gone) and
-        RV(replaced).
+      - Images by name, each with its id in Ceph, in addition to the images of O(servers).
+      - With O(state=present) each image must exist and have this id. With O(state=absent) the module returns a missing
+        image in RV(gone), and an image with another id in RV(replaced).
   fsid:
     type: str
     description:
-      - The expected Ceph cluster. With another cluster the module changes nothing, and fails.
+      - Id of the expected Ceph cluster. If the host uses another cluster, the module changes nothing and fails.
   pool:
     type: str
     description:
-      - The pool to work in, instead of the one in nova.conf.
+      - Name of the pool with the images. By default the pool in nova.conf.
   rbd_user:
     type: str
     description:
@@ -100,7 +101,7 @@ EXAMPLES = r"""
     operation_id: 5f0a6f0f7a11
     servers: [0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, 8961cf04-0ee7-44b1-9ed3-a4b18e535683]
 
-- name: Guard exactly the images that were read, in their cluster
+- name: Guard the named images in the expected Ceph cluster
   stackguard.nova.rbd_guard:
     operation_id: 5f0a6f0f7a11
     fsid: da0d2b0c-0824-5eed-b650-1f58a483491c
@@ -115,14 +116,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 snapshot:
-  description: The snapshots' name.
+  description: Name of the snapshots.
   returned: success
   type: str
   sample: stackguard-5f0a6f0f7a11
 images:
   description:
-    - The images, with Ceph's own id. An image that was deleted and created again has another id.
-    - C(guarded) of each shows whether the snapshot existed when the image was read back.
+    - The images with their ids in Ceph. An image that was deleted and created again has another id.
+    - C(guarded) shows whether the snapshot existed when the module read the image again.
   returned: success
   type: list
   elements: dict
@@ -131,19 +132,19 @@ images:
       description: Name of the image.
       type: str
     id:
-      description: Its id in Ceph.
+      description: Id of the image in Ceph.
       type: str
     changed:
-      description: Whether this task made or removed its snapshot.
+      description: Whether this task created or removed the snapshot of the image.
       type: bool
     guarded:
-      description: Whether the snapshot existed when the image was read back.
+      description: Whether the snapshot existed when the module read the image again.
       type: bool
   sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true, guarded: true}]
 without:
   description:
-    - Those of O(servers) without any image in the pool. They may boot from a volume, or their images may be in another
-      pool. With O(state=absent) a warning names them.
+    - The servers of O(servers) that have no image in the pool. Such a server may boot from a volume, or its images may
+      be in another pool. With O(state=absent) a warning names these servers.
   returned: success
   type: list
   elements: str
@@ -171,7 +172,7 @@ pool:
   type: str
   sample: vms
 read_at:
-  description: A time right before the images were changed and read back, by this host's clock.
+  description: Time immediately before the module changed and read the images, by the clock of this host.
   returned: success
   type: str
   sample: "2026-11-22T14:37:15+00:00"

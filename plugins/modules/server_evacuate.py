@@ -11,13 +11,15 @@ short_description: Evacuate the servers of a dead compute host, call by call
 version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
-  - Evacuates one dead compute host. One call does what it can with the facts of the hosts, and returns RV(needs). These
-    are the things that only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides that
-    and calls again, until RV(needs) is empty.
-  - The operation keeps its journal in O(state_dir) on the host of the task, and calls the APIs from the controller.
-  - A server is sent only while a fence is proven, each of its images has its guard snapshot, and no other client has
-    one of them open. It goes to a named host that the scheduler checks, with a microversion that keeps its power state
-    (2.68) or leaves it stopped (2.95), and never with C(force).
+  - Evacuates one dead compute host. One call works as far as the facts of the hosts allow. RV(needs) then lists the
+    facts and actions that only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides them and
+    calls the module again, until RV(needs) is empty.
+  - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
+    controller.
+  - The module evacuates a server only while a fence is proven, each image of the server has its guard snapshot, and no
+    other client has one of these images open. The request names the destination, which the scheduler checks, and never
+    uses C(force). The microversion of the request keeps the power state of the server (2.68) or leaves the server
+    stopped (2.95).
   - A call that ends the operation writes the report and publishes the outcome for workflows.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -38,7 +40,8 @@ attributes:
     description: Shows every value of the plan before and after.
   idempotent:
     support: full
-    description: A server that has left is not sent again. The module resumes an open operation.
+    description: The module does not evacuate a server that has already left the host. The module resumes an open
+      operation.
 options:
   evacuate_host:
     type: str
@@ -49,10 +52,11 @@ options:
     default: apply
     choices: [apply, resume, status, abort]
     description:
-      - V(apply) begins an evacuation, or resumes the open one. V(resume) refuses if none is open.
-      - V(status) reports the open one and changes nothing.
-      - V(abort) removes its guards and closes it. If no server was sent, it also releases the service and removes the
-        blocklist entries; otherwise the host stays held.
+      - V(apply) begins an evacuation, or resumes an open evacuation. V(resume) refuses if no evacuation is open.
+      - V(status) reports the open operation and changes nothing.
+      - V(abort) removes the guard snapshots of the open evacuation and closes it. If no server was sent to another
+        host, V(abort) also releases the compute service and removes the blocklist entries. Otherwise the compute
+        service stays forced down and disabled.
   phase:
     type: str
     default: advance
@@ -68,15 +72,15 @@ options:
     description: With O(phase=end), the reason of the interruption.
   inventory_name:
     type: str
-    description: Name of the dead host in the inventory, if it has one.
+    description: Inventory name of the dead host, if the inventory contains the host.
   evidence_dir:
     type: path
     required: true
-    description: Directory of this run with the facts of the hosts.
+    description: Directory with the facts of the hosts for this run.
   report_dir:
     type: path
-    description: Directory for C(report.json), C(report.html) and C(placements.json). In check mode also for
-      C(plan.json).
+    description: Directory for C(report.json), C(report.html) and C(placements.json). In check mode the module also
+      writes C(plan.json) there.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -93,17 +97,20 @@ options:
         O(action=apply) and O(action=resume).
   fence_confirm_command:
     type: str
-    description: With O(fence=command), the command that succeeds only if the host is off, for the text of the proof.
+    description: With O(fence=command), the command that succeeds only if the host is off. The text of the proof
+      contains this command.
   power_state_query:
     type: str
     description:
-      - With O(fence=power), a JMESPath expression that selects this machine's power state in the result of the module.
-        Exactly one must match. By default the only C(PowerState) or C(power_state) in it.
+      - With O(fence=power), a JMESPath expression that selects the power state of the dead host in the result of the
+        power module. The expression must match exactly one value. By default the only C(PowerState) or C(power_state)
+        in the result.
   power_off:
     type: str
     description:
       - Regular expression that must match the whole power state of a machine that is off. By default C(Off).
-      - If the result has no power state (a command's output), the expression must match exactly once in its C(stdout).
+      - If the result is the output of a command and has no power state, the expression must match exactly once in
+        C(stdout).
   refence:
     type: bool
     default: false
@@ -111,8 +118,8 @@ options:
   also_blocklist:
     type: bool
     default: false
-    description: Also put the host's addresses on the OSD blocklist, in addition to another fence. A failure is a
-      warning.
+    description: Whether to put the host's addresses on the OSD blocklist, in addition to the fence of another kind. If
+      the blocklist entries cannot be added, the run only warns.
   attested_by:
     type: str
     description:
@@ -121,13 +128,13 @@ options:
   proof_max_age:
     type: int
     default: 120
-    description: Seconds for which a proof of the fence is valid.
+    description: Number of seconds for which a proof of the fence is valid.
   blocklist_addresses:
     type: list
     elements: str
     default: []
     description:
-      - Addresses of the dead host in Ceph's public network, in addition to those that watchers and locks show.
+      - Addresses of the dead host in Ceph's public network, in addition to the addresses in watchers and locks.
       - Required if neither watchers nor locks show an address of the host. The address in Nova (C(host_ip)) does not
         prove which address the host uses for Ceph.
   ceph_infrastructure:
@@ -143,21 +150,22 @@ options:
     elements: str
     default: []
     description:
-      - Addresses that the run never puts on the OSD blocklist, such as those of gateways and backup hosts. Addresses of
-        Ceph's own daemons, of other compute hosts and of this controller are always excluded.
+      - Addresses that the run never puts on the OSD blocklist, such as addresses of gateways and backup hosts. The run
+        always excludes the addresses of Ceph's daemons, of other compute hosts and of this controller.
   ceph_host:
     type: str
-    description: The inventory host that changes Ceph if it reaches the cluster and pool; others follow.
+    description: Inventory host on which the run changes Ceph, if this host uses the Ceph cluster and pool. Otherwise
+      the run chooses another host.
   servers:
     type: raw
     description:
       - Names or uuids of the servers to evacuate, or a JMESPath filter such as C([?metadata.tier=='gold']). By default
-        all. For an open operation the module refuses another choice.
+        all servers of the host. For an open operation the module refuses another selection.
   order:
     type: str
     description:
       - JMESPath sort key, such as C(metadata.priority), for the order in which servers get a destination. Servers
-        without a value follow, the largest first.
+        without a value come last, in order of size, the largest server first.
   max_parallel:
     type: int
     default: 8
@@ -166,7 +174,8 @@ options:
     type: int
     default: 512
     description:
-      - Measured memory to keep free on each destination, MiB; never less than its C(reserved_host_memory_mb).
+      - Measured memory that must stay free on each destination, in MiB. The module keeps at least
+        C(reserved_host_memory_mb) of the destination free.
   guest_overhead_mb:
     type: int
     default: 128
@@ -179,13 +188,14 @@ options:
     type: str
     default: keep
     choices: [keep, stopped]
-    description: Whether servers keep their power state, or are left stopped (release 27 and newer).
+    description: Power state of the servers after the evacuation. V(keep) keeps the power state of each server.
+      V(stopped) leaves all servers stopped, and requires Nova release 27 or newer.
   partial:
     type: bool
     default: false
     description:
-      - Whether to evacuate some servers even if other servers have no destination. Without it one server without a
-        destination makes the run refuse.
+      - Whether to evacuate some servers even if other servers have no destination. With V(false) the run refuses if one
+        server has no destination.
   remove_chassis:
     type: bool
     default: false
@@ -201,31 +211,35 @@ options:
   max_share:
     type: float
     default: 0.1
-    description: Share of the zone's hosts that may be down, if that is more than O(max_hosts).
+    description: Share of the zone's hosts that may be down. This share replaces O(max_hosts) if the share means more
+      hosts.
   reset_states:
     type: list
     elements: str
     default: []
     choices: [task, paused, suspended, rescued]
     description:
-      - Server states to reset once the host is proven dead, so that Nova accepts the evacuation. V(task) means a task
-        that the dead host left unfinished. The report lists what each server loses (SG519).
+      - Server states that the run resets after it has proven that the host is dead. Nova does not evacuate servers in
+        these states. V(task) means a task that the dead host left unfinished. The report shows what each server loses
+        by the reset (SG519).
   max_rounds:
     type: int
     default: 200
-    description: Number of rounds after which the run ends, with its operation open.
+    description: Maximum number of rounds in which the run reads the hosts and sends servers. After the last round the
+      run ends, and the operation stays open.
   server_timeout:
     type: int
     default: 1800
-    description: Seconds to wait for a server to arrive or fail.
+    description: Number of seconds to wait until the evacuation of a server succeeds or fails.
   measured_for:
     type: int
     default: 120
-    description: Seconds for which the measurement of a host is valid for sending servers.
+    description: Number of seconds for which the memory measurement of a host is valid. The run sends no server to a
+      host with an older measurement.
   death_timeout:
     type: int
     default: 120
-    description: Seconds within which the last signs of life must end after the fence.
+    description: Number of seconds after the fence within which the last signs of life of the host must end.
 seealso:
   - module: stackguard.nova.rbd_guard
   - module: stackguard.nova.rbd_blocklist
@@ -243,32 +257,32 @@ EXAMPLES = r"""
 
 RETURN = r"""
 needs:
-  description: What the playbook must provide before the next call. Empty after the end of the run.
+  description: Facts and actions that the playbook must provide before the next call. Empty after the end of the run.
   returned: always
   type: list
   elements: dict
   contains:
     kind:
-      description: The kind of need, such as V(read_hosts). The other keys of the entry depend on it.
+      description: The kind of need, such as V(read_hosts). The other keys of the entry depend on the kind.
       type: str
     hosts:
       description: With V(read_hosts), inventory names of the hosts to read; V(null) for all.
       type: list
       elements: str
     instances:
-      description: With V(read_hosts), servers whose images to read.
+      description: With V(read_hosts), uuids of the servers whose images the hosts read.
       type: list
       elements: str
     readers:
-      description: With V(read_hosts), hosts that read Ceph.
+      description: With V(read_hosts), inventory names of the hosts that read Ceph.
       type: list
       elements: str
     volumes:
-      description: With V(read_hosts), volumes whose images to find.
+      description: With V(read_hosts), uuids of the volumes whose images the hosts search for.
       type: list
       elements: str
     volume_readers:
-      description: With V(read_hosts), those of the readers that look for the volumes.
+      description: With V(read_hosts), inventory names of the hosts that search for the volumes.
       type: list
       elements: str
   sample: [{kind: read_hosts, hosts: null, instances: [], readers: [compute2], volumes: [], volume_readers: []}]
@@ -290,8 +304,8 @@ operation_id:
   type: str
   sample: 5f0a6f0f7a11
 arrived:
-  description: Servers of the operation that have left, and whether they were verified on their new hosts with their
-    disks.
+  description: Servers that have left the dead host. C(state) shows whether the run verified the server and its disks on
+    the new host.
   returned: when the run has ended
   type: list
   elements: dict
@@ -303,17 +317,17 @@ arrived:
       description: Its name.
       type: str
     host:
-      description: Its current host.
+      description: Current host of the server.
       type: str
     status:
-      description: Its status in Nova.
+      description: Status of the server in Nova.
       type: str
     state:
-      description: Its state in the operation.
+      description: State of the server in the operation.
       type: str
   sample: [{uuid: 8961cf04-0ee7-44b1-9ed3-a4b18e535683, name: web1, host: compute3, status: ACTIVE, state: verified}]
 left:
-  description: By uuid, the servers that stay on the dead host, each with its reason.
+  description: Servers that stay on the dead host, by uuid, each with the reason.
   returned: when the run has ended
   type: dict
   sample: {}
@@ -328,7 +342,8 @@ report_file:
   type: str
   sample: /home/operator/stackguard-reports/report.json
 placements:
-  description: By uuid, the destination of each server with the reason; or the reasons against every host.
+  description: Destination of each server with the reason, by uuid. For a server without a destination, the reasons
+    against every host.
   returned: when the run has ended, without O(report_dir)
   type: dict
   sample:

@@ -10,19 +10,20 @@ module: server_migrate
 short_description: Move servers to other hosts of their availability zone, or empty a host
 version_added: 0.1.0
 description:
-  - Moves the named or selected servers, or all servers of a host. Running servers move live, others cold. Each stays in
-    the zone of its host.
-  - The evacuation planner chooses the host, from memory measured on the hosts. The module names that host to Nova; the
-    scheduler checks it, and is never forced. A host that was not read cannot be a destination.
-  - The module compares where each server lands. It then confirms a cold migration; it reverts a stray, or reports it if
-    it cannot.
-  - A refusal reports every reason at once and changes nothing. The module tries a failed server on other hosts; the run
-    fails if a server does not arrive.
-  - The module disables an emptied host with the operation's id as reason. The host stays disabled, unless
-    O(enable_after=true).
-  - Run the same task again to resume a run that was killed, or end it with O(action=rollback). The journal is on the
-    host that the task runs on (or is delegated to), which receives no credentials. Only one move can be open at a time,
-    since two would plan with the same memory.
+  - Moves the selected servers, or all servers of a host. Running servers move live, and other servers move cold. Each
+    server stays in the zone of its host.
+  - The module chooses each destination by the memory that was measured on the hosts. The module names the destination
+    to Nova, and the scheduler checks it. The module never forces the scheduler. A host that was not read cannot be a
+    destination.
+  - After each move the module verifies the zone of the server, and then confirms a cold migration. If the server is in
+    another zone, the module reverts the migration, or reports the server if a revert is not possible.
+  - A refusal reports every reason at once and changes nothing. If the move of a server fails, the module tries other
+    hosts. The run fails if a server does not arrive.
+  - With O(drain_host) the module disables the host, with the operation's id as the reason. The host stays disabled,
+    unless O(enable_after=true).
+  - Run the same task again to resume a run that was killed. Use O(action=rollback) to end the run. The journal is on
+    the host that the task runs on (or is delegated to). This host receives no credentials. Only one move can be open at
+    a time, because two moves would plan with the same free memory.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -40,28 +41,28 @@ attributes:
     description: Reads and checks everything, shows the plan, and changes nothing.
   diff_mode:
     support: full
-    description: Shows the host of each server, and the status of an emptied host, before and after.
+    description: Shows the host of each server, and the status of a drained host, before and after.
   idempotent:
     support: partial
-    description: A host that is empty and disabled is left unchanged. Named servers move each time.
+    description: The module does not change a host that is empty and disabled. Named servers move each time.
 options:
   action:
     type: str
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) moves the servers, or resumes an unfinished run. V(resume) only resumes; without O(servers) it uses
-        those of the open operation. V(status) returns the open operation and where its servers are, and changes
-        nothing.
-      - V(rollback) ends an unfinished run. Moved servers stay on their new hosts; the rollback ends unfinished moves,
-        and restores the status of a disabled host.
+      - V(apply) moves the servers, or resumes an unfinished run. V(resume) only resumes an unfinished run. Without
+        O(servers), V(resume) uses the servers of the open operation. V(status) returns the open operation and the
+        current hosts of its servers, and changes nothing.
+      - V(rollback) ends an unfinished run. Servers that have already moved stay on their new hosts. The rollback ends
+        unfinished moves, and restores the status of a disabled host.
   servers:
     type: raw
     description:
-      - Names or uuids of the servers to move, or a JMESPath filter over all servers of the cloud, such as
+      - Names or uuids of the servers to move, or a JMESPath filter that selects from all servers of the cloud, such as
         V([?host=='compute1' && metadata.tier=='gold']). For names and filters the module lists all servers of the
         cloud.
-      - Either this or O(drain_host) is required.
+      - Either O(servers) or O(drain_host) is required.
   drain_host:
     type: str
     description: Name of the host in Nova.
@@ -79,8 +80,9 @@ options:
     default: stopped
     choices: [never, stopped, fallback]
     description:
-      - Which servers move cold with O(live=true). V(stopped) means servers that do not run. V(fallback) also means
-        running servers that Nova failed to move live; the run stops them for the move.
+      - Which servers the module may migrate cold with O(live=true). V(stopped) means servers that do not run.
+        V(fallback) also means running servers whose live migration failed. The module stops such a server before it
+        migrates the server cold.
   partial:
     type: bool
     default: false
@@ -121,48 +123,51 @@ options:
     type: int
     default: 300
     description:
-      - Seconds for which the measurements of the hosts are valid. After that the module sends no other server, and
-        RV(again) is V(true) once the servers in transit have arrived.
+      - Number of seconds for which the memory measurements of the hosts are valid. After this time the module sends no
+        other server. RV(again) is then V(true) when the servers in transit have arrived.
   again:
     type: bool
     default: false
-    description: Set it if the task is repeated because RV(again) was V(true).
+    description: Whether this task repeats an earlier task whose RV(again) was V(true).
   restore_state:
     type: bool
     default: true
     description:
-      - Whether to set a server that is in ERROR after a failed move to ACTIVE again, if its QEMU runs only on the host
-        that Nova has it on. Otherwise the module reports the command (SG711).
+      - Whether to set a server from ERROR to ACTIVE after a failed move. The module does this only if the QEMU of the
+        server runs on the host that Nova records, and on no other host. Otherwise the module reports the command that
+        sets the state (SG711).
   probe:
     type: bool
     default: false
     description:
-      - Whether the playbook can test connections for this task. Before the first live migration RV(probe) then lists,
-        by inventory host, the connections to test (C(probe_tcp) of M(stackguard.nova.compute_host_step)). Repeat the
-        task with O(probes) after that. Without this option the module sends servers one by one to a destination, until
-        one has arrived there.
+      - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists the
+        connections to test with C(probe_tcp) of M(stackguard.nova.compute_host_step), by inventory host. After the
+        tests, repeat the task with O(probes). Without this option the module sends servers one by one to a destination,
+        until one server has arrived there.
   probes:
     type: list
     elements: dict
     default: []
-    description: The results of the tests so far, each entry of RV(probe) with C(error), or C(untried) with the reason.
+    description: Results of the connection tests. Each result is an entry of RV(probe) with C(error), or with the reason
+      in C(untried).
   prefix:
     type: str
     default: ""
     choices: ["", drain, migrate]
     description:
-      - Prefix of the playbook's variables, for messages. By default messages name the options.
+      - Prefix of the playbook's variables in messages. By default messages name the options of the module.
   server_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait for the evacuation of one server. The module does not abort its migration
-      after that.
+    description: Number of seconds to wait for the migration of one server. After this time the module does not abort
+      the migration.
   nova_api_db_url:
     type: str
-    description: URL of Nova's API database. Needed to read pins before release 29; without it they stay unchecked.
+    description: URL of Nova's API database. The module needs this URL to read the pins of servers before Nova release
+      29. Without this URL the pins stay unchecked.
   report_dir:
     type: path
-    description: Directory on the controller. The module writes C(report.html) into it for a playbook (O(prefix)). In
+    description: Directory on the controller. With O(prefix) the module writes C(report.html) into this directory. In
       check mode the module also writes C(plan.json), which contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.compute_host_info
@@ -202,9 +207,9 @@ succeeded:
   sample: true
 state:
   description:
-    - V(finished), or V(incomplete) if some servers stay and the operation has ended. V(open) if the operation can be
-      resumed, V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode, V(refused)
-      if nothing was changed. V(unknown) if the run was interrupted.
+    - V(finished), or V(incomplete) if the operation has ended but some servers did not move. V(open) if you can resume
+      the operation, V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
+      V(refused) if the run was refused and changed nothing. V(unknown) if the run was interrupted.
   returned: always
   type: str
   sample: finished
@@ -214,12 +219,12 @@ again:
   type: bool
   sample: false
 probe:
-  description: By inventory host, the connections to test before the first server is sent.
+  description: Connections to test before the first server moves, by inventory host.
   returned: when O(probe=true) and something is to be tried
   type: dict
   sample: {compute1: [{source: compute1, dest: compute2, address: 10.0.0.2, port: 16509, turn: 0}]}
 servers:
-  description: By uuid, the source and the current host of each server of the open operation.
+  description: Source and current host of each server of the open operation, by uuid.
   returned: O(action=status) with an open operation
   type: dict
   sample:
@@ -237,7 +242,7 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 moved:
-  description: By uuid, the host on which each server arrived in this task.
+  description: Host on which each server arrived in this task, by uuid.
   returned: when something was carried out
   type: dict
   sample: {8961cf04-0ee7-44b1-9ed3-a4b18e535683: compute2}
@@ -248,12 +253,13 @@ gone:
   elements: str
   sample: []
 left:
-  description: By uuid, the servers that did not arrive, with name, host and the reason.
+  description: Servers that did not arrive, by uuid, with name, host and the reason.
   returned: when something was carried out
   type: dict
   sample: {}
 placements:
-  description: By server, its destination with the reason, or the reasons against every host.
+  description: Destination of each server with the reason, by uuid. For a server without a destination, the reasons
+    against every host.
   returned: when it was judged
   type: dict
   sample:

@@ -10,16 +10,19 @@ module: server_resize
 short_description: Resize a server within its availability zone
 version_added: 0.1.0
 description:
-  - Nova schedules a resize as if the server were new. A server without a pin may land in another zone than its volumes.
+  - Nova schedules a resized server like a new server. A server without a pin may move to another zone than its volumes.
     This module keeps the server in the zone of its host.
-  - O(strategy=auto) does not change the pin of a server that is already pinned to its zone. Otherwise it pins the
-    server by API (microversion 2.104, release 34), or in the API database if O(nova_api_db_url) is set, and restores
-    the pin afterwards. If neither is possible, it compares the zone. RV(strategy) and RV(why) show the choice.
-  - With every strategy the module compares the zone before it confirms the resize. It reverts a server in another zone.
-  - The module refuses before any change if no host of the zone has room (SG406), or if a required fact was not read.
+  - O(strategy=auto) does not change the pin of a server that is already pinned to its zone. For other servers,
+    O(strategy=auto) pins the server through the API (microversion 2.104, release 34), or in the API database if
+    O(nova_api_db_url) is set. After the resize the module restores the earlier pin. If the module cannot pin the
+    server, it only verifies the zone after the resize. RV(strategy) and RV(why) show the method.
+  - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
+    the module reverts the resize.
+  - The module refuses before any change if no host of the zone has enough free resources (SG406), or if a required fact
+    was not read.
   - A stopped server stays stopped.
-  - Run the same task again to resume a killed run, or roll it back with O(action=rollback). The journal is on the host
-    that the task runs on (or is delegated to), which receives no credentials.
+  - Run the same task again to resume a run that was killed. Use O(action=rollback) to roll the run back. The journal is
+    on the host that the task runs on (or is delegated to). This host receives no credentials.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -40,7 +43,7 @@ attributes:
     description: Shows flavor and pin before and after.
   idempotent:
     support: full
-    description: A server that already has the flavor is left unchanged.
+    description: The module does not change a server that already has the flavor.
 options:
   action:
     type: str
@@ -48,8 +51,8 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) resizes the server, or resumes an unfinished run.
-      - V(resume) only resumes. It fails if no resize of the server is open.
-      - V(status) reports the open operation and the server. It changes nothing.
+      - V(resume) only resumes an unfinished run, and fails if no resize of the server is open.
+      - V(status) reports the open operation and the server, and changes nothing.
       - V(rollback) undoes an unfinished run. A confirmed resize stays.
   server:
     type: str
@@ -62,11 +65,12 @@ options:
     type: str
     default: auto
     choices: [auto, pin_api, pin_db, verify]
-    description: How to keep the server in its zone.
+    description: Method that keeps the server in its zone.
   confirm:
     type: bool
     default: true
-    description: Whether the module confirms the resize. With V(false) the server stays in C(VERIFY_RESIZE) for you.
+    description: Whether the module confirms the resize. With V(false) the server stays in C(VERIFY_RESIZE) until you
+      confirm or revert the resize.
   keep_pin:
     type: bool
     default: false
@@ -75,8 +79,8 @@ options:
     type: bool
     default: false
     description:
-      - Count the server's own host as a destination. Set it if Nova has C(allow_resize_to_same_host), which no API
-        shows.
+      - Whether the server's current host counts as a destination. Set this option only if Nova is configured with
+        C(allow_resize_to_same_host). No API shows this setting.
   server_timeout:
     type: int
     default: 3600
@@ -85,7 +89,8 @@ options:
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. Needed to pin before release 34, and to read pins before release 29.
+      - URL of Nova's API database. The module needs this URL to pin servers before Nova release 34, and to read pins
+        before Nova release 29.
   report_dir:
     type: path
     description: Directory on the controller. In check mode the module writes C(plan.json) into this directory. That
@@ -131,7 +136,7 @@ succeeded:
 state:
   description:
     - V(finished), or V(rolled-back) after a rollback. V(none) if there was nothing to do, V(planned) in check mode,
-      V(refused) if nothing was changed. V(unknown) if the run was interrupted.
+      V(refused) if the run was refused and changed nothing. V(unknown) if the run was interrupted.
     - With O(action=status) V(open) or V(rolling-back).
   returned: always
   type: str
@@ -147,7 +152,7 @@ operation_id:
   type: str
   sample: 3f9a1c0b77de
 steps:
-  description: By name of the step, its state.
+  description: State of each step, by name of the step.
   returned: with O(action=status), when an operation is open
   type: dict
   sample: {pin: done, resize: applying}
@@ -162,7 +167,7 @@ zone:
   type: str
   sample: az1
 strategy:
-  description: The strategy. V(pinned) if the server's own pin was enough.
+  description: The strategy of the run. V(pinned) if the server already had the right pin.
   returned: when it was planned in this run
   type: str
   sample: pin_api

@@ -10,12 +10,14 @@ module: server_zone_pin
 short_description: Pin servers to their current availability zones
 version_added: 0.1.0
 description:
-  - Nova keeps a server in its zone only if its request spec has that zone. A server without a pin may land in another
-    zone at its next resize, migration or evacuation. This module writes the current zone of each server.
-  - The module treats a pin to a zone without an aggregate as missing, and replaces it if O(nova_api_db_url) is set.
+  - Nova keeps a server in its zone only if the request spec of the server contains that zone, which is the pin of the
+    server. A server without a pin may move to another zone at its next resize, migration or evacuation. This module
+    pins each server to its current zone.
+  - The module treats a pin to a zone without an aggregate as a missing pin, and replaces this pin if O(nova_api_db_url)
+    is set.
   - If one server cannot be pinned, the module changes nothing, unless O(partial) is V(true).
-  - In the database the module changes only the zone in the stored request spec, by compare and swap on the row; it
-    rewrites no other character. It writes only while no task of the server is in progress.
+  - In the database the module changes only the zone in the stored request spec, by compare and swap on the row. The
+    module changes no other character. The module writes only while no task of the server is in progress.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -38,9 +40,9 @@ options:
     default: apply
     choices: [apply, resume, status, rollback]
     description:
-      - V(apply) changes pins, or resumes a killed run of the same task. V(resume) only resumes, for the servers of the
-        open operation. V(status) returns the open operation, and changes nothing. V(rollback) restores every pin that
-        the open operation changed, unless it was changed since.
+      - V(apply) changes pins, or resumes a killed run of the same task. V(resume) only resumes a killed run, for the
+        servers of the open operation. V(status) returns the open operation, and changes nothing. V(rollback) restores
+        every pin that the open operation changed, except a pin that was changed again since.
   state:
     type: str
     default: pinned
@@ -54,30 +56,32 @@ options:
     type: list
     elements: str
     default: []
-    description: Compute hosts (names in Nova) whose servers to pin; with O(servers), those of them.
+    description: Compute hosts whose servers the module pins, by their names in Nova. With O(servers), the module pins
+      only those servers of O(servers) that are on these hosts.
   all_servers:
     type: bool
     default: false
-    description: Select every server of the cloud, if neither O(servers) nor O(hosts) is set.
+    description: Whether to select every server of the cloud, if neither O(servers) nor O(hosts) is set.
   zone:
     type: str
-    description: Refuse servers that are in another zone.
+    description: Expected zone of the servers. The module refuses servers that are in another zone.
   strategy:
     type: str
     default: auto
     choices: [auto, pin_api, pin_db]
     description:
-      - V(pin_api) needs microversion 2.104 (release 34), V(pin_db) O(nova_api_db_url). V(auto) uses the API if
-        possible.
+      - V(pin_api) requires microversion 2.104 (Nova release 34). V(pin_db) requires O(nova_api_db_url). V(auto) uses
+        the API if possible.
   restore:
     type: list
     elements: dict
     description:
-      - RV(changes) of an earlier run, to undo. The module leaves pins that were changed since.
+      - RV(changes) of an earlier run that the module undoes. The module does not change a pin that was changed again
+        since that run.
   partial:
     type: bool
     default: false
-    description: Change the pins that can be changed, even if others cannot.
+    description: Whether to change some pins even if other pins cannot be changed.
   take_over:
     type: bool
     default: false
@@ -89,11 +93,13 @@ options:
     default: /var/lib/stackguard
     description:
       - Directory for the journal, on the host that the task runs on. The module keeps a journal if O(servers), O(hosts)
-        or O(all_servers) can select more than one server. It writes each pin there before it changes the pin.
+        or O(all_servers) can select more than one server. The module writes each pin to the journal before it changes
+        the pin.
   nova_api_db_url:
     type: str
     description:
-      - URL of Nova's API database. Needed to write pins before release 34, and to read them before release 29.
+      - URL of Nova's API database. The module needs this URL to write pins before Nova release 34, and to read pins
+        before Nova release 29.
   report_dir:
     type: path
     description: Directory on the controller. In check mode the module writes C(plan.json) into this directory. That
@@ -103,7 +109,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Show which servers would be pinned, of the whole cloud
+- name: Show which servers of the whole cloud the module would pin
   stackguard.nova.server_zone_pin:
     cloud: production
     all_servers: true
@@ -123,7 +129,7 @@ EXAMPLES = r"""
     action: rollback
     nova_api_db_url: "{{ vault_nova_api_db_url }}"
 
-- name: Roll the pins back
+- name: Restore the pins that an earlier task changed
   stackguard.nova.server_zone_pin:
     cloud: production
     restore: "{{ pinned.changes }}"
@@ -144,7 +150,7 @@ changes:
       description: Its name.
       type: str
     before:
-      description: The zone in its request spec; V(null) for none.
+      description: Zone in the request spec of the server; V(null) if the request spec has no zone.
       type: str
     after:
       description: The zone that the module writes.
@@ -179,8 +185,8 @@ already:
   sample: []
 report:
   description:
-    - Findings about the zones of these servers and of all hosts (SG401 to SG404, SG408), and why servers cannot be
-      pinned, as in C(report.json). The module does not read volumes.
+    - Findings about the zones of the selected servers and of all hosts (SG401 to SG404, SG408), and about servers that
+      cannot be pinned, as in C(report.json). The module does not read volumes.
   returned: when something was judged
   type: dict
   contains:
