@@ -193,18 +193,18 @@ def hosts(services: t.Sequence[Item], wanted: Wanted) -> t.Dict[str, Item]:
     if unread and not (wanted.unread and wanted.disabled and wanted.down):
         raise StackguardError(
             f"Nova has only the names of {', '.join(unread)}: their cell does not answer. To include them, set "
-            "include_unread, and neither include_disabled=false nor include_down=false."
+            "include_unread=true, and remove include_disabled=false and include_down=false."
         )
     found: t.Dict[str, Item] = {}
     for item in sorted(services, key=lambda entry: str(entry.get("host"))):
         if not item.get("host"):
-            raise StackguardError("a service of Nova has no host in the answer")
+            raise StackguardError("Nova's answer contains a service without a host")
         if not _included(item, wanted):
             continue
         host = str(item["host"])
         name = host.partition(".")[0] if wanted.inventory_name == "short" else host
         if name in found:
-            raise StackguardError(f"{found[name]['host']} and {host} would both be called {name}")
+            raise StackguardError(f"{found[name]['host']} and {host} would both have the inventory name {name}")
         found[name] = item
     return found
 
@@ -221,7 +221,7 @@ def zone_groups(services: t.Iterable[Item], prefix: str) -> t.Dict[str, str]:
         same = [other for other, known in found.items() if known == group]
         if same:
             raise StackguardError(
-                f"the zones {same[0]} and {zone} would both be the group {group}: set zone_groups: false"
+                f"the zones {same[0]} and {zone} would both get the group {group}: set zone_groups: false"
             )
         found[zone] = group
     return found

@@ -169,7 +169,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     decision = module.params["decision"]
     if not decision:
-        module.fail_json(msg="compute_id_file runs through its action plugin, which decides on the uuid")
+        module.fail_json(msg="run compute_id_file through its action plugin, which determines the uuid")
     path, uuid = decision["path"], decision["uuid"]
     diff = {"before_header": path, "after_header": path, "before": "", "after": f"{uuid}\n"}
     try:

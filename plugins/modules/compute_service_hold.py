@@ -139,15 +139,15 @@ def work(cloud: t.Any, params: t.Mapping[str, t.Any], check: bool) -> t.Dict[str
     """Hold or release. Raises :class:`ApiError`, also where another operation holds the service."""
     service = compute_services.find_service(cloud, params["host"])
     if service is None:
-        raise ApiError(f"no compute service of {params['host']}")
+        raise ApiError(f"Nova has no compute service of {params['host']}")
     found = service.disabled_reason or ""
     before, after = shown(service), wanted(params)
     if before != after and found.startswith(OURS) and found not in (params["reason"], *params["ended_reasons"]):
         raise ApiError(f"SG707 lock-held: another operation holds {params['host']}: {found}")
     if before != after and params["state"] == "released" and found != params["reason"]:
         raise ApiError(
-            f"{params['host']} is not held with the reason {params['reason']}, but has {found or 'no reason'}: "
-            "it is left unchanged"
+            f"the compute service of {params['host']} does not have the disabled reason {params['reason']}, but "
+            f"{found or 'no reason'}: the module does not change it"
         )
     if before != after and not check:
         if params["state"] == "held":

@@ -177,7 +177,7 @@ def main() -> None:
     guests = [guest for guest in found if not wanted or guest.uuid in wanted]
     missing = sorted(wanted - {guest.uuid for guest in guests})
     if missing:
-        module.fail_json(msg=f"guests that are not on this host: {', '.join(missing)}")
+        module.fail_json(msg=f"these guests are not on this host: {', '.join(missing)}")
     kept = {part.sha256 for guest in guests for part in (guest.live, guest.inactive) if part is not None}
     module.exit_json(changed=False, guests=to_plain(guests), definitions={key: texts[key] for key in sorted(kept)})
 

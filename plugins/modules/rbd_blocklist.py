@@ -276,7 +276,7 @@ def main() -> None:
     except (HostError, OSError) as error:
         module.fail_json(msg=str(error))
     for entry in done.covered:
-        module.warn(f"{entry.address} is still on the OSD blocklist, by the range {entry.entry}")
+        module.warn(f"the OSD blocklist still covers {entry.address} with the range {entry.entry}")
     module.exit_json(
         changed=bool(done.changed),
         changed_entries=done.changed,

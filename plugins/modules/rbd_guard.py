@@ -210,7 +210,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     given = module.params
     if given["state"] == "present" and not given["servers"] and not given["images"]:
-        module.fail_json(msg="servers, images: name the disks to guard")
+        module.fail_json(msg="set servers or images: the module needs the disks to guard")
     work = guard_snapshots.guard if given["state"] == "present" else guard_snapshots.unguard
     try:
         where = guard_snapshots.options_of(
@@ -228,7 +228,7 @@ def main() -> None:
     except HostError as error:
         module.fail_json(msg=str(error))
     if given["state"] == "absent" and done.without:
-        module.warn(f"no image in pool {where.pool}, so no guard was removed: {', '.join(done.without)}")
+        module.warn(f"the pool {where.pool} has no image of these servers, so no guard snapshot was removed: {', '.join(done.without)}")
     module.exit_json(
         changed=any(entry.changed for entry in done.images),
         fsid=fsid,

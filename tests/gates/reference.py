@@ -2,7 +2,7 @@
 """What the reference of the modules must say, and no other tool checks.
 
 A public module has three examples at least and says what else to look at. Every dictionary that a module returns, alone
-or in a list, says what it contains: by `contains`, by a description that begins with "By" (its keys are names or ids),
+or in a list, says what it contains: by `contains`, by a description that says "by name" or "by uuid" (its keys are names or ids),
 or by one that names the keys as C(key). What several modules return under a name that is a contract is one thing.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import pathlib
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,6 +20,8 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INTERNAL = "Internal, no stability promise."
 EXAMPLES = 3
+#: Says what the keys of a dictionary are: "By name, ..." or "..., by name".
+BY_KEY = re.compile(r"^By |, by \w")
 #: Returned by several modules, in one form.
 CONTRACTS = ("report", "plan")
 
@@ -47,7 +50,7 @@ def unexplained(values: Mapping[str, Any], where: str = "") -> Iterator[str]:
             yield from unexplained(inner, f"{place}.")
         elif "dict" in (value.get("type"), value.get("elements")):
             text = words(value.get("description"))
-            if not text.startswith("By ") and "C(" not in text and "V(null)" not in text:
+            if not BY_KEY.search(text) and "C(" not in text and "V(null)" not in text:
                 yield place
 
 

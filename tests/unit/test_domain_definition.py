@@ -102,7 +102,7 @@ def test_without_a_directory_the_definitions_are_returned(task):
 def test_a_guest_that_is_not_here_is_said_so(task):
     told = task(guests=[UUID, "11111111-2222-3333-4444-555555555555"])
     assert told["failed"]
-    assert told["msg"] == "guests that are not on this host: 11111111-2222-3333-4444-555555555555"
+    assert told["msg"] == "these guests are not on this host: 11111111-2222-3333-4444-555555555555"
     assert codes(task(guests=[UUID])) == ["SG607"]
 
 

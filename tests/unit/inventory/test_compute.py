@@ -185,7 +185,7 @@ def test_a_cell_that_does_not_answer_ends_the_run_or_its_hosts_are_included_by_n
 
 def test_two_hosts_of_one_short_name_end_the_run(play, nova):
     nova.services.append(service("compute1.other"))
-    unread(play(inventory_name="short"), "compute1.example and compute1.other would both be called compute1")
+    unread(play(inventory_name="short"), "compute1.example and compute1.other would both have the inventory name compute1")
 
 
 def test_without_end_run_it_is_an_error_like_that_of_any_plugin(play, nova):
@@ -220,7 +220,7 @@ def test_only_a_file_of_its_name_is_taken(tmp_path):
 
 def test_two_zones_of_one_group_are_an_error():
     zones = [service("a", "az-1"), service("b", "az_1")]
-    with pytest.raises(StackguardError, match="az-1 and az_1 would both be the group zone_az_1"):
+    with pytest.raises(StackguardError, match="az-1 and az_1 would both get the group zone_az_1"):
         compute.zone_groups(zones, "zone_")
     assert compute.zone_groups(zones[:1], "zone_") == {"az-1": "zone_az_1"}
 

@@ -597,7 +597,7 @@ def test_the_module_warns_of_a_range_that_still_shuts_the_host_out(there, monkey
     answer = run(rbd_blocklist.main, {**WHERE, "addresses": ["192.0.2.11"], "state": "absent"})
     assert (answer["changed"], answer["listed"]) == (False, ["192.0.2.11"])
     assert [entry["entry"] for entry in answer["covered"]] == ["192.0.2.0:0/24"]
-    assert warned == ["192.0.2.11 is still on the OSD blocklist, by the range 192.0.2.0:0/24"]
+    assert warned == ["the OSD blocklist still covers 192.0.2.11 with the range 192.0.2.0:0/24"]
 
 
 def test_the_module_guards_by_name_and_id_and_removes_wherever_they_are(there):
@@ -605,7 +605,7 @@ def test_the_module_guards_by_name_and_id_and_removes_wherever_they_are(there):
     done = run(rbd_guard.main, {**WHERE, "operation_id": "op1", "images": images, "fsid": "c1"})
     assert (done["changed"], done["fsid"], done["pool"]) == (True, "c1", "vms")
     assert [(entry["image"], entry["guarded"]) for entry in done["images"]] == [(f"{ONE}_disk", True)]
-    assert "name the disks to guard" in run(rbd_guard.main, {**WHERE, "operation_id": "op1"})["msg"]
+    assert "the module needs the disks to guard" in run(rbd_guard.main, {**WHERE, "operation_id": "op1"})["msg"]
     wrong = run(rbd_guard.main, {**WHERE, "operation_id": "op1", "images": {f"{ONE}_disk": "another"}})
     assert "the pool is not as expected" in wrong["msg"]
     swept = run(rbd_guard.main, {**WHERE, "operation_id": "op1", "state": "absent"})
