@@ -191,7 +191,7 @@ def test_what_awx_itself_gives_every_job_is_not_taken_for_an_old_name(configure)
 def test_nothing_that_changes_something_is_scheduled(configure, schedule):
     code, told = configure("http://127.0.0.1:1", nova_awx_schedules=[schedule])
     assert code != 0
-    assert f"nova_awx_schedules: {schedule.get('name', '(no name)')}: each schedule has a name" in told
+    assert f"nova_awx_schedules: {schedule.get('name', '(no name)')}: each schedule needs a name" in told
     assert "Nova: audit in slices" in told
     assert "Create the credential types" not in told
 
