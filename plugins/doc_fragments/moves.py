@@ -17,7 +17,7 @@ options:
     default: false
     description:
       - Whether to take over an open operation that was begun on another controller. Set this option only if the run on
-        that controller has ended.
+        the other controller has ended.
   state_dir:
     type: path
     default: /var/lib/stackguard

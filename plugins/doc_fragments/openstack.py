@@ -16,13 +16,13 @@ options:
     type: raw
     description:
       - Name of a cloud in C(clouds.yaml), or a dictionary with the same content. A dictionary must contain every
-        connection option. You cannot set the other connection options together with a dictionary.
+        connection option. You cannot set other connection options if O(cloud) is a dictionary.
       - Without this option, the SDK reads C(OS_CLOUD) and the other C(OS_*) environment variables.
   auth:
     type: dict
     description:
-      - Parameters of the authentication plugin. For authentication by password these are C(auth_url), C(username),
-        C(password), C(project_name) and the domains.
+      - Parameters of the authentication plugin. For authentication by password the parameters are C(auth_url),
+        C(username), C(password), C(project_name) and the domains.
   auth_type:
     type: str
     description: Name of the authentication plugin.
@@ -49,20 +49,20 @@ options:
     type: bool
     default: true
     description:
-      - This option has no effect. The module accepts it so that you can share one set of defaults with
+      - This option has no effect. The module accepts this option so that you can share one set of defaults with
         C(openstack.cloud).
       - A task that sets this option gets a warning.
   timeout:
     type: int
     default: 180
     description:
-      - This option has no effect. The module accepts it so that you can share one set of defaults with
+      - This option has no effect. The module accepts this option so that you can share one set of defaults with
         C(openstack.cloud).
       - A task that sets this option gets a warning.
   api_timeout:
     type: int
     description: Number of seconds to wait for the answer to one request. Without this option, the SDK decides how long
-      to wait.
+      to wait for the answer.
   interface:
     type: str
     choices: [admin, internal, public]

@@ -17,8 +17,9 @@ options:
     description:
       - Connection to OVN's northbound database, in the format of C(ovn_nb_connection) in neutron's C([ovn]) section,
         such as C(tcp:192.0.2.11:6641), C(ssl:192.0.2.11:6641) or C(unix:/run/ovn/ovnnb_db.sock). Separate the members
-        of a clustered database by commas. The module uses the leader.
-      - Required to rename a host with network agents of OVN. After a drain the run verifies the chassis with this connection.
+        of a clustered database by commas. The module uses the leader of the cluster.
+      - This option is required if you rename a host with OVN agents. After a drain the run verifies the chassis with this
+        connection.
     version_added: 0.2.0
   ovn_sb_connection:
     type: str
@@ -27,11 +28,11 @@ options:
     version_added: 0.2.0
   ovn_private_key:
     type: path
-    description: Path on the controller of the private key for C(ssl:) connections to OVN's databases.
+    description: Path on the controller of the private key of the client certificate for OVN's databases.
     version_added: 0.2.0
   ovn_certificate:
     type: path
-    description: Path on the controller of the certificate that belongs to the private key.
+    description: Path on the controller of the client certificate for C(ssl:) connections to OVN's databases.
     version_added: 0.2.0
   ovn_ca_cert:
     type: path

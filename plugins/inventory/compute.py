@@ -18,8 +18,8 @@ description:
     Nova's record of the service.
   - The file must be called C(SOMETHING.nova_compute.yml) or C(nova_compute.yml) (or C(.yaml)).
   - If the plugin cannot read the whole list, it reports an error and never returns an empty or incomplete inventory.
-    Ansible turns every error of an inventory plugin into a warning, and continues with the remaining hosts. For this
-    reason the plugin itself ends C(ansible-playbook). See O(end_run).
+    Ansible turns every error of an inventory plugin into a warning, and continues with the remaining hosts. After an
+    error the plugin itself ends C(ansible-playbook), so that Ansible does not continue without hosts. See O(end_run).
   - Nova does not know how Ansible connects to a host. Set the connection variables in C(group_vars/compute.yml), or use
     O(compose).
 extends_documentation_fragment:
@@ -37,8 +37,8 @@ options:
     choices: [as_is, short]
     default: as_is
     description:
-      - Name of a host in the inventory. V(as_is) is the service's host name in Nova. V(short) is the part of that name
-        before the first dot.
+      - Name of a host in the inventory. V(as_is) is the service's host name in Nova. V(short) is the part of the
+        service's host name before the first dot.
       - The plugin reports an error if two hosts have the same name.
   group:
     type: str
@@ -66,10 +66,11 @@ options:
     type: bool
     default: false
     description:
-      - Whether to include hosts of which Nova has only the name, because their cell does not answer. Such a host is in
-        no zone's group, and C(status) of its C(nova_service) is V(UNKNOWN).
-      - With V(false) the plugin reports an error for such a host. With O(include_disabled=false) or
-        O(include_down=false) the plugin also reports an error, because it does not know whether to include the host.
+      - Whether to include hosts of which Nova has only the name, because their cell does not answer. A host of which
+        Nova has only the name is in no zone's group, and C(status) of its C(nova_service) is V(UNKNOWN).
+      - With V(false) the plugin reports an error for a host of which Nova has only the name. With
+        O(include_disabled=false) or O(include_down=false) the plugin also reports an error, because it does not know
+        whether to include the host.
   end_run:
     type: bool
     default: true

@@ -49,19 +49,19 @@ options:
     choices: [hosts, api, databases, ceph]
     default: []
     description:
-      - Requested sources. The evidence keeps this list. The module reports a blocker for a source that has no evidence
-        and no reason in O(failures).
+      - Requested sources. The evidence keeps the list of requested sources. The module reports a blocker for a source
+        that has no evidence and no reason in O(failures).
   failures:
     type: dict
     default: {}
     description:
       - Reasons why a source (V(api), V(databases), V(operations)) could not be read. The evidence keeps each reason,
-        and the module reports it as a blocker.
+        and the module reports each reason as a blocker.
   journals:
     type: dict
     description:
       - The journals in the journal directory, as the lists C(open) and C(closed). The evidence keeps the operations of
-        these journals. Without this option the journals count as not read. The module then cannot decide what an open
+        the journals. Without this option the journals count as not read. The module then cannot decide what an open
         operation still needs.
   report_dir:
     type: path
@@ -92,16 +92,16 @@ options:
   history_dir:
     type: path
     description:
-      - Directory of earlier reports. The directory must persist between runs. By default C(history) in O(report_dir).
-        In check mode the module adds no report.
+      - Directory of earlier reports. The directory must persist between runs. The default is C(history) in
+        O(report_dir). In check mode the module adds no report.
   cloud_name:
     type: str
     default: ""
-    description: Name of the cloud in the report. The evidence keeps this name.
+    description: Name of the cloud in the report. The evidence keeps the name of the cloud.
   region:
     type: str
     default: ""
-    description: Region of the cloud. The evidence keeps this name.
+    description: Region of the cloud. The evidence keeps the name of the region.
   links_listed:
     type: int
     default: 1000
@@ -149,8 +149,9 @@ EXAMPLES = r"""
 RETURN = r"""
 succeeded:
   description:
-    - Whether the verdict does not make the task fail, according to O(fail_on).
-    - Use this value with C(failed_when=false). A later task can then fail with only the summary as its message.
+    - Whether the task succeeds with this verdict, according to O(fail_on).
+    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
+      message.
   returned: always
   type: bool
   sample: true
@@ -217,7 +218,7 @@ changes:
       type: int
     gone:
       description: Number of findings of the last audit that this audit does not report. If the audits are not
-        comparable, this audit may not have read the objects of these findings.
+        comparable, this audit may not have read the objects of the missing findings.
       type: int
     known:
       description: Number of findings that both audits report.

@@ -47,11 +47,11 @@ options:
     type: bool
     default: false
     description:
-      - Whether to test that the database users have the rights for M(stackguard.nova.compute_host_rename). The module
-        tests the users of O(nova_api_db_url), of O(neutron_db_url) and of the cells. The module runs the statements of
-        a rename on no row, and rolls them back.
+      - Whether to test if the database users have the rights that M(stackguard.nova.compute_host_rename) needs. The
+        module tests the users of O(nova_api_db_url), of O(neutron_db_url) and of the cells. The module runs the
+        statements of a rename so that they match no row, and rolls them back.
       - For the test the module also takes a lock in the API database and releases the lock. C(lock) in RV(databases)
-        shows which other runs such a lock excludes.
+        shows which other runs the lock excludes.
   links:
     type: bool
     default: false
@@ -172,7 +172,7 @@ refused:
   sample: [{database: "cell:cell1", table: services, columns: [host], action: update, allowed: false,
     error: "UPDATE command denied to user 'reader'@'10.0.0.1' for table `nova`.`services` (1142)"}]
 digest:
-  description: SHA-256 of the result. The time of reading is not included.
+  description: SHA-256 of the result, except the time of reading.
   returned: always
   type: str
   sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a
@@ -200,8 +200,8 @@ databases:
       type: list
       elements: dict
     neutron:
-      description: Facts from neutron's database. These are the agents, and with O(ovn_nb_connection) and O(hosts) the
-        port bindings of the hosts. The keys are C(location), C(scope), C(agents), C(unread) and C(bindings).
+      description: Facts from neutron's database, with the keys C(location), C(scope), C(agents) and C(unread), and with
+        O(ovn_nb_connection) and O(hosts) the port bindings of the hosts in C(bindings).
       type: dict
     grants:
       description: With O(probe_rename=true), each right that a rename needs, and whether the database user has this

@@ -10,10 +10,10 @@ module: ceph_readers
 short_description: Choose the hosts that read Ceph, one for each cluster and pool
 version_added: 0.1.0
 description:
-  - Internal, no stability promise. The roles of this collection call it.
+  - Internal, no stability promise. The roles of this collection call this module.
   - Chooses the hosts that read Ceph, from the evidence of M(stackguard.nova.compute_host_info) with
-    O(stackguard.nova.compute_host_info#module:rbd). That evidence shows which cluster (fsid) and pool each host uses.
-    The module never chooses a host by its name, because the first host that answers may use another cluster.
+    O(stackguard.nova.compute_host_info#module:rbd). The evidence shows which Ceph cluster (fsid) and pool each host
+    uses. The module never simply chooses the first host, because that host may use another Ceph cluster.
   - Runs on the controller. Changes nothing.
 author:
   - stackguard.nova contributors (@stackguard)

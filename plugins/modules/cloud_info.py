@@ -92,7 +92,7 @@ complete:
   type: bool
   sample: true
 unread:
-  description: Parts that were not read, each with the reason. A part that was not requested is included.
+  description: Parts that were not read, each with the reason. The list includes parts that were not requested.
   returned: always
   type: list
   elements: dict
@@ -135,7 +135,7 @@ counts:
       type: int
   sample: {services: 3, hypervisors: 3, servers: 12, aggregates: 2, providers: 3, migrations: 0, agents: 3, ports: 12}
 digest:
-  description: SHA-256 of the result. The time of reading is not included.
+  description: SHA-256 of the result, except the time of reading.
   returned: always
   type: str
   sample: 9f2c1d6a7c4b8b6f4c2f8c0fbe1c3b8f6f0c7f0a9f5f6f3f0c5d5b7f9f2c1d6a
@@ -208,7 +208,7 @@ cloud:
       type: list
       elements: dict
     unread:
-      description: Parts that were not read. A part that was not requested is included.
+      description: Parts that were not read. The list includes parts that were not requested.
       type: list
       elements: dict
       contains:

@@ -18,7 +18,7 @@ description:
   - With O(evidence_dir) the module writes the facts into a file on the controller and returns only a digest, so that
     the facts of many hosts do not pass through Ansible variables.
   - If a host does not answer, or the module fails on a host, the module also records this in O(evidence_dir). The task
-    is still unreachable or failed.
+    is then still unreachable or failed.
   - Configuration files contain passwords. The module returns only the options and lines that RV(host) documents.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -53,7 +53,7 @@ options:
     elements: str
     default: []
     description:
-      - Configuration directories of nova-compute. The module reads them after O(nova_conf_files).
+      - Configuration directories of nova-compute. The module reads these directories after O(nova_conf_files).
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -142,11 +142,11 @@ options:
   rbd_user:
     type: str
     description:
-      - Name of the Ceph user without the prefix C(client.). By default the user in nova.conf.
+      - Name of the Ceph user without the prefix C(client.). The default is the Ceph user in nova.conf.
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file. By default the file that nova.conf names.
+      - Path of the Ceph configuration file. The default is the file that nova.conf names.
   ceph_command:
     type: list
     elements: str

@@ -15,7 +15,7 @@ description:
     move to other hosts, and the host registers again under its new name.
   - Nova does not support a rename in place. Nova's administrator guide says that "the compute node's hostname may not
     be changed after the initial registration". The guide of the role P(stackguard.nova.rename_host#role) describes the
-    changes and the checks. Use this module through the role.
+    changes and the checks. Use this module through the role P(stackguard.nova.rename_host#role).
   - If a finding blocks the rename, the module reports all blocking findings at once and changes nothing. The module
     makes the plan from the evidence in O(evidence_dir). The module writes the plan to a journal on the compute host
     before the first step, and executes exactly this plan.
@@ -39,7 +39,7 @@ attributes:
     description: Makes and shows the whole plan, and changes nothing.
   diff_mode:
     support: full
-    description: Shows every row, name and line before and after.
+    description: Shows every row, name and line before and after the change.
   idempotent:
     support: full
     description: A host that already has the new name everywhere is left unchanged.
@@ -99,8 +99,8 @@ options:
     type: bool
     description:
       - With O(strategy=drain), whether to move the guests back at the end. Without a value the guests do not move back.
-      - With O(action=rollback), whether to move the guests that have already left back to the host. If you resume an
-        open drain with V(false), the module ends the operation and leaves the guests on their current hosts.
+      - With O(action=rollback), whether the guests that have already left the host return to it. If you resume an open
+        drain with V(false), the module ends the operation and leaves the guests on their current hosts.
   drain_parallel:
     type: int
     default: 1
@@ -180,16 +180,16 @@ options:
     type: bool
     default: false
     description:
-      - Whether you confirm that the run of the open operation has ended. Required if that run was on another
-        controller, gave a sign of life a short time ago and did not release the operation. If that run is still active,
-        the host refuses the next request of that run.
+      - Whether you confirm that the run of the open operation has ended. Required if the earlier run was on another
+        controller, gave a sign of life a short time ago and did not release the operation. If the earlier run is still
+        active, the host refuses the next request of the earlier run.
   rabbit_url:
     type: str
     description:
       - URL of the RabbitMQ of the host's cell, in the format of C(transport_url) in the host's C(nova.conf), such as
         C(rabbit://USER:PASSWORD@HOST1:5672,USER:PASSWORD@HOST2:5672/VHOST). With C(amqps://), or with C(?ssl=true), the
-        module uses TLS and verifies the certificate. The module uses C(ssl_ca_file) for this if the query of the URL
-        sets it.
+        module uses TLS and verifies the certificate. If the query of the URL sets C(ssl_ca_file), the module verifies
+        the certificate with that file.
       - With this URL, the run refuses a new name whose queue holds requests. The run stops nova-compute when no request
         waits, reports requests that remain for the old name, and removes the queues of the old name.
       - Without this URL, the run reports the queues as unchecked.
@@ -244,7 +244,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - Use this value with C(failed_when=false). A later task can then fail with only the summary as its message.
+    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
+      message.
   returned: always
   type: bool
   sample: true
@@ -303,7 +304,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object, or the database id or name of an object without a uuid.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
@@ -374,7 +375,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: What the step does, in words.
+          description: Title that describes the step.
           type: str
         where:
           description: Where the step runs, V(host) or V(controller).

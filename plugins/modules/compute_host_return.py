@@ -15,8 +15,8 @@ description:
     an evacuation remain. The module plans to clear the leftovers that are safe to clear, or returns all reasons for a
     refusal.
   - One call works as far as the evidence allows. RV(needs) then lists the facts and actions that only a playbook can
-    provide. The role P(stackguard.nova.return_host#role) provides them and calls the module again, until RV(needs) is
-    empty.
+    provide. The role P(stackguard.nova.return_host#role) provides these facts and actions, and calls the module again
+    until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and reads the journals of
     evacuations there. After each step the operation reads and checks everything again. The operation releases the
     compute service only if no evacuation of the host is open.
@@ -36,7 +36,7 @@ attributes:
     description: Reads and checks everything, and shows the plan. The module does not open the journal.
   diff_mode:
     support: full
-    description: Shows every value of the plan before and after.
+    description: Shows every value of the plan before and after the change.
   idempotent:
     support: full
     description: The module does not clear a leftover again that is already cleared. The module resumes an open
@@ -79,8 +79,8 @@ options:
     type: str
     default: enabled
     choices: [enabled, disabled]
-    description: Status of the compute service after the run has released it. Until then the evacuation keeps the
-      service forced down and disabled.
+    description: Status of the compute service after the run has released it. Before its release the compute service
+      stays forced down and disabled.
   libvirt_uri:
     type: str
     default: qemu:///system
@@ -93,7 +93,7 @@ options:
     type: bool
     default: false
     description: Whether to resume or abort an operation that was begun on another controller. Set this option only if
-      the run on that controller has ended.
+      the run on the other controller has ended.
   report_dir:
     type: path
     description: Directory on the controller for C(report.html). In check mode the module also writes C(plan.json),
@@ -117,7 +117,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run has ended without a failure.
-    - Use this value with C(failed_when=false). A later task can then fail with only the summary as its message.
+    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
+      message.
   returned: always
   type: bool
   sample: true
@@ -221,7 +222,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: What the step does, in words.
+          description: Title that describes the step.
           type: str
         where:
           description: Where the step runs, V(host) or V(controller).
@@ -299,7 +300,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object, or the database id or name of an object without a uuid.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

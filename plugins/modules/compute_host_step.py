@@ -10,10 +10,10 @@ module: compute_host_step
 short_description: Execute steps of a plan on a compute host
 version_added: 0.1.0
 description:
-  - Internal, no stability promise. The operations of this collection call it.
-  - Executes the steps that M(stackguard.nova.compute_host_rename) planned on a compute host, and keeps the journal on
-    this host.
-  - The module does not check whether a step makes sense. Do not call it from a playbook.
+  - Internal, no stability promise. The operations of this collection call this module.
+  - Executes on a compute host the steps that M(stackguard.nova.compute_host_rename) planned, and keeps the journal on
+    that host.
+  - The module does not check whether a step makes sense. Do not call this module from a playbook.
   - You can repeat every request. A request fails if a line, a name or a unit differs from the plan. After a failed
     request the module does not begin further requests.
 author:
@@ -50,8 +50,8 @@ options:
         owns the operation.
       - C(is_done), C(apply), C(verify) and C(undo) take C(action), one of C(stop_units), C(start_units), C(host_names),
         C(ovs_hostname), C(restart_units), C(identity_file), C(end_domains) and C(guests_unchanged), and its C(params).
-      - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units). Together they do the same as C(apply) with
-        C(stop_units), in several requests, because a stop may take minutes.
+      - C(stop_begin) and C(stop_poll) take the C(params) of C(stop_units). C(stop_begin) and C(stop_poll) together
+        replace C(apply) of C(stop_units), because a stop may take minutes.
       - C(log_mark) takes C(log_file) or C(unit); C(log_find) takes C(mark) and C(needles).
       - C(rehearse) takes C(name) and C(line_edits) of a rename, and returns the name that libvirt would use for the
         host after the rename. C(rehearse) runs in private UTS and mount namespaces, and changes nothing.

@@ -14,7 +14,7 @@ description:
     Use the module after a host was installed again, or before an upgrade from Nova release 26.
   - The module writes the uuid of the host's compute node in the databases, and never generates or guesses a uuid.
     Exactly one live row in all cells must have both the host name of nova-compute and libvirt's host name. No other
-    host may have the uuid of this row. Otherwise the task fails with the reason.
+    host may have the uuid of the compute node. Otherwise the task fails with the reason.
   - The module never overwrites an existing file. The module leaves a file with the right uuid unchanged. If a file has
     another uuid, the task fails and reports both uuids.
   - If the host has neither a C(compute_id) file nor records in the databases, let nova-compute create the file.
@@ -41,7 +41,7 @@ options:
       - Directory on the controller with the results of M(stackguard.nova.cell_info) for all cells. To find copies of
         the uuid on other hosts, the directory also needs the results of M(stackguard.nova.compute_host_info) for these
         hosts.
-      - The module reads the host of the task again.
+      - The module itself reads the facts of the host that the task runs on.
   path:
     type: path
     description:

@@ -47,7 +47,7 @@ options:
     choices: [apply, resume, status, rollback]
     description:
       - V(apply) repairs links, or resumes the same repair after an interruption.
-      - V(resume) resumes the open repair or the open rollback. The task fails if neither is open.
+      - V(resume) resumes the open repair or the open rollback. V(resume) fails if no repair and no rollback is open.
       - V(status) reports the open repair, changes nothing and reads no database.
       - V(rollback) restores the rows that a repair changed, except rows that another process has changed since.
   hosts:
@@ -69,31 +69,32 @@ options:
     type: int
     aliases: [limit]
     default: 1000
-    description: Maximum number of rows to change. The run refuses if the repair would change more rows.
+    description: Maximum number of rows to change. The run refuses if the repair would change more rows than this
+      number.
   operation_id:
     type: str
     aliases: [operation]
-    description: With O(action=rollback), the id of the repair to roll back. By default the last repair.
+    description: With O(action=rollback), the id of the repair to roll back. The default is the last repair.
   evidence_dir:
     type: path
     description:
       - Directory on the controller with the results of M(stackguard.nova.compute_host_info) and
-        M(stackguard.nova.cloud_info). Without this directory no host can prove a link, and the module does not repair
+        M(stackguard.nova.cloud_info). Without O(evidence_dir) no host can prove a link, and the module does not repair
         SG203 and SG214.
   fail_when_left:
     type: bool
     default: true
     description:
       - Whether the task fails at the end if links of O(codes) remain wrong or could not be read, or if a rollback did
-        not restore all rows. In check mode the task does not fail for this reason.
+        not restore all rows. In check mode the task does not fail because of remaining wrong links.
   state_dir:
     type: path
     default: /var/lib/stackguard
     description: Directory for the journal, on the host that the task runs on.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory. That
-      file contains the C(plan_sha256).
+    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory.
+      C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.cell_info
@@ -130,7 +131,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - Use this value with C(failed_when=false). A later task can then fail with only the summary as its message.
+    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
+      message.
   returned: always
   type: bool
   sample: true
@@ -153,8 +155,9 @@ operation_id:
 counts:
   description:
     - Number of rows for each outcome.
-    - C(unproven) counts rows of a batch that a killed run was writing, and that another process has changed since. It
-      is not known whether the repair of these rows was committed. A rollback does not change these rows.
+    - C(unproven) counts rows of a batch that a killed run was writing, and that another process has changed since. For
+      the rows in C(unproven) it is not known whether the repair was committed. A rollback does not change the rows that
+      C(unproven) counts.
     - C(doubtful) counts changed rows whose service or node had changed when the module read the service or node again
       after the commit.
   returned: when it was not refused
@@ -181,15 +184,15 @@ counts:
   sample: {changed: 12, already: 0, gone: 0, skipped: 1, unproven: 0, doubtful: 0}
 not_guaranteed:
   description:
-    - One sentence for each database that cannot guarantee that the target of a link stays unchanged until the commit.
-      This applies to a Galera cluster, in which a lock is valid on one node only.
+    - One sentence for each database that cannot guarantee that the target of a link stays unchanged until the commit. A
+      Galera cluster cannot guarantee this, because its locks are valid on one node only.
   returned: with O(action=apply), when it was not refused
   type: list
   elements: str
   sample: []
 remaining:
   description:
-    - Number of wrong links at the end. In check mode this is the number after the planned repair.
+    - Number of wrong links at the end. In check mode this value is the number of wrong links after the planned repair.
     - C(not_looked_at) lists sources that could not be read and may contain links of O(codes).
   returned: with O(action=apply), when it was not refused
   type: dict
@@ -229,7 +232,7 @@ repairs:
           description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Uuid of the object. If the object has no uuid, its database id or its name.
+          description: Uuid of the object, or the database id or name of an object without a uuid.
           type: str
         name:
           description: Name of the object; V(null) if the object has no name.
@@ -261,7 +264,7 @@ repairs:
       why: node 1 is the one live node of host compute1 and node compute1.example
       outcome: repaired
 report:
-  description: The findings, as in C(report.json). After a repair these are the remaining findings.
+  description: The findings, as in C(report.json). After a repair the report contains only the remaining findings.
   returned: with O(action=apply)
   type: dict
   contains:
@@ -302,7 +305,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object, or the database id or name of an object without a uuid.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

@@ -28,7 +28,7 @@ attributes:
     description: Reports what would change.
   diff_mode:
     support: full
-    description: Shows status, reason and forced_down before and after.
+    description: Shows status, reason and forced_down before and after the change.
   idempotent:
     support: full
     description: The module does not change a service that already has this state and reason.
@@ -41,7 +41,8 @@ options:
     type: str
     default: held
     choices: [held, released]
-    description: V(held) forces the compute service down and disables it. V(released) reverts both.
+    description: V(held) forces the compute service down and disables it. V(released) ends the forced-down state and
+      sets the status to O(status).
   reason:
     type: str
     required: true
@@ -60,7 +61,7 @@ options:
     aliases: [takes_over]
     default: []
     description: Disabled reasons of operations that have ended. The module may change a compute service that has one of
-      these reasons.
+      the O(ended_reasons).
 seealso:
   - module: stackguard.nova.server_evacuate
 """
@@ -90,7 +91,7 @@ before:
       type: bool
   sample: {status: enabled, disabled_reason: null, forced_down: false}
 after:
-  description: Status, reason and forced_down now.
+  description: Status, reason and forced_down after the change.
   returned: success
   type: dict
   contains:

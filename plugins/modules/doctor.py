@@ -14,8 +14,8 @@ description:
     parts at once, each as ok, failed or not checked, on the terminal and in C(doctor.json). The report shows the
     command that fixes each failed part.
   - The module changes nothing. The module tests the rights in the APIs with read requests that only administrators may
-    make. The module tests the rights in databases with the statements of the operations. These statements match no row,
-    and the module rolls them back. It tests OVN's databases with a change in a transaction that the server aborts.
+    make. The module tests the rights in databases with the statements of the operations. The statements of this test
+    match no row, and the module rolls them back. It tests OVN's databases with a change in a transaction that the server aborts.
   - A part that could not be read has the state not checked, never ok. The task fails if a part is failed, or if a part
     is not checked and O(accept_unchecked) does not list it.
   - The playbook C(stackguard.nova.doctor) uses this module. Runs on the controller.

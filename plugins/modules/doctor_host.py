@@ -60,15 +60,15 @@ options:
     description: Whether to read the caps of the Ceph user (C(ceph auth get)). The module never keeps the user's key.
   ceph_user:
     type: str
-    description: Name of the Ceph user whose caps the module reads, without the prefix C(client.). By default the user
-      in nova.conf.
+    description: Name of the Ceph user whose caps the module reads, without the prefix C(client.). The default is the
+      Ceph user in nova.conf.
   ceph_reader:
     type: str
     description: Ceph user that may read caps. By default the module reads the caps as the checked user, who usually has
       no right to read caps.
   ceph_conf:
     type: path
-    description: Path of the Ceph configuration file. By default the file that nova.conf names.
+    description: Path of the Ceph configuration file. The default is the file that nova.conf names.
   ceph_command:
     type: list
     elements: str

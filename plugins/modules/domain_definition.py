@@ -99,7 +99,7 @@ findings:
           description: Kind of the object, such as V(instance) or V(compute_node).
           type: str
         id:
-          description: Uuid of the object. If the object has no uuid, its database id or its name.
+          description: Uuid of the object, or the database id or name of an object without a uuid.
           type: str
         name:
           description: Name of the object; V(null) if the object has no name.
@@ -130,12 +130,12 @@ guests:
       description: Time at which the module read the facts.
       type: str
     live:
-      description: The definition of the running guest; V(null) if the guest does not run. The keys are C(sha256),
-        C(machine_type), C(cpu) and C(devices).
+      description: Definition of the running guest, with the keys C(sha256), C(machine_type), C(cpu) and C(devices).
+        V(null) if the guest does not run.
       type: dict
     inactive:
-      description: The definition for the next start of the guest; V(null) if the guest is transient. The keys are
-        C(sha256), C(machine_type), C(cpu) and C(devices).
+      description: Definition for the next start of the guest, with the keys C(sha256), C(machine_type), C(cpu) and
+        C(devices). V(null) if the guest is transient.
       type: dict
   sample: [{uuid: 0b2c6e0e-5b0c-4b0e-8d0e-5f0a6f0f7a11, name: instance-00000001, live: {}, inactive: {}}]
 definitions:

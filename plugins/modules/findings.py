@@ -41,15 +41,15 @@ options:
     elements: str
     default: []
     description:
-      - Compute hosts to select, by any name of a host in the report. By default all hosts.
+      - Compute hosts to select, by any name of a host in the report. The default is all hosts.
       - A report does not list hosts without findings. RV(unnamed_hosts) lists the hosts of O(hosts) that have no
         finding.
   query:
     type: str
     default: ""
     description:
-      - JMESPath expression that runs on the report, such as V(findings[?severity=='blocker'].object.host). Before that,
-        the other options select findings in the report, and O(codes) also selects unchecked items.
+      - JMESPath expression that runs on the report, such as V(findings[?severity=='blocker'].object.host). Before
+        O(query) runs, the other options select findings in the report, and O(codes) also selects unchecked items.
   format:
     type: str
     default: table
@@ -70,8 +70,8 @@ options:
   max_age_minutes:
     type: int
     default: 0
-    description: Maximum age of the report's evidence in minutes. The run fails if the evidence is older. V(0) accepts a
-      report of any age.
+    description: Maximum age of the report's evidence in minutes. The run fails if the evidence is older than this age.
+      V(0) accepts a report of any age.
 seealso:
   - module: stackguard.nova.audit
   - module: stackguard.nova.explain
@@ -84,7 +84,7 @@ EXAMPLES = r"""
     severities: [blocker]
     hosts: [compute1]
 
-- name: Fail if a start of nova-compute would destroy a guest, or if the report cannot exclude this
+- name: Fail if a start of nova-compute would destroy a guest, or if the report cannot rule this out
   stackguard.nova.findings:
     report: stackguard-reports/report.json
     codes: [SG113]

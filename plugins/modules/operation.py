@@ -10,12 +10,12 @@ module: operation
 short_description: Run an operation of this collection from the controller
 version_added: 0.2.0
 description:
-  - Internal, no stability promise. The roles of this collection call it.
+  - Internal, no stability promise. The roles of this collection call this module.
   - Begins, resumes, undoes or reports an operation. The module makes the whole plan of the operation before the first
     step.
   - The roles document the options of their operations as variables.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to undo the run. The journal is on
-    the host that the task runs on (or is delegated to). This host receives no credentials.
+    the host that the task runs on (or is delegated to). The host with the journal receives no credentials.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -33,7 +33,7 @@ attributes:
     description: Reads and checks everything, shows the plan, and changes nothing.
   diff_mode:
     support: full
-    description: Shows each value that changes, before and after.
+    description: Shows each value before and after the change.
   idempotent:
     support: full
     description: The module does not change a value that is already as requested.
@@ -62,8 +62,8 @@ options:
     description: URL of Nova's API database, for an operation that reads or changes it.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory. That
-      file contains the C(plan_sha256).
+    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory.
+      C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_resize
 """
@@ -81,7 +81,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - Use this value with C(failed_when=false). A later task can then fail with only the summary as its message.
+    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
+      message.
   returned: always
   type: bool
   sample: true
@@ -131,7 +132,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: What the step does, in words.
+          description: Title that describes the step.
           type: str
         where:
           description: Where the step runs, V(host) or V(controller).
@@ -209,7 +210,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object, or the database id or name of an object without a uuid.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

@@ -10,7 +10,7 @@ module: operation_outcome
 short_description: End the run of a playbook of this collection
 version_added: 0.2.0
 description:
-  - Internal, no stability promise. The roles of this collection call it.
+  - Internal, no stability promise. The roles of this collection call this module.
   - Publishes the outcome of a run to the workflow with C(set_stats), under the key C(stackguard). Writes
     C(report.json), shows the summary, and fails with the summary if the run did not succeed.
   - Ansible publishes the values of a task only if the task succeeds. For this reason a role calls this module twice,

@@ -15,8 +15,8 @@ description:
   - The module fails without an address, and on an address of the Ceph cluster itself (monitors, managers, OSDs, MDS,
     gateways). If the module cannot read the addresses of the Ceph cluster, it adds nothing to the list. See
     O(infrastructure) and O(host_addresses).
-  - If a host also runs Ceph daemons or a gateway, these daemons share the address of the host. You cannot fence such a
-    host with the blocklist.
+  - If a host also runs Ceph daemons or a gateway, these daemons share the address of the host. The blocklist cannot
+    fence a host that runs Ceph daemons or a gateway.
   - Remove the addresses of a host only when no QEMU of the host runs any more.
   - Runs on a host with access to Ceph. A Ceph user with C(profile rbd) on the monitors can add entries. To remove
     entries, the user needs C(allow command "osd blocklist") or more. To read the addresses of managers and MDS, the
@@ -60,31 +60,31 @@ options:
     default: 157680000
     description:
       - Number of seconds after which Ceph removes the entries. The default is five years, so that a client cannot write
-        again because an entry has expired. The module prolongs an entry that has less than nine tenths of this time
+        again because an entry has expired. The module prolongs an entry that has less than nine tenths of O(expire)
         left.
   infrastructure:
     type: list
     elements: str
     default: []
     description:
-      - Addresses of the managers and MDS daemons of the Ceph cluster. Set this option if the Ceph user may not read
-        these addresses. The module never adds these addresses to the list. With this option you confirm that the Ceph
-        cluster has no other managers and MDS daemons.
+      - Addresses of the managers and MDS daemons of the Ceph cluster. Set O(infrastructure) if the Ceph user may not
+        read the addresses of managers and MDS daemons. The module never adds the addresses in O(infrastructure) to the
+        list. With O(infrastructure) you confirm that the Ceph cluster has no other managers and MDS daemons.
   never:
     type: list
     elements: str
     default: []
     description:
       - Other addresses that the module refuses, such as addresses of the controller, of gateways and of backup hosts.
-        This option does not replace O(infrastructure).
+        O(never) does not replace O(infrastructure).
   host_addresses:
     type: list
     elements: str
     default: []
     description:
       - The addresses of O(addresses) that you know to belong to the fenced host. A manager or MDS at such an address
-        runs on the fenced host. If this option contains all of O(addresses), the module does not need the addresses of
-        managers and MDS daemons.
+        runs on the fenced host. If O(host_addresses) contains all of O(addresses), the module does not need the
+        addresses of managers and MDS daemons.
   fsid:
     type: str
     description:
@@ -92,15 +92,15 @@ options:
   pool:
     type: str
     description:
-      - Name of a pool that the Ceph user may open. By default the pool in nova.conf.
+      - Name of a pool that the Ceph user may open. The default is the pool in nova.conf.
   rbd_user:
     type: str
     description:
-      - Name of the Ceph user without the prefix C(client.). By default the user in nova.conf.
+      - Name of the Ceph user without the prefix C(client.). The default is the Ceph user in nova.conf.
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file. By default the file that nova.conf names.
+      - Path of the Ceph configuration file. The default is the file that nova.conf names.
   ceph_command:
     type: list
     elements: str
@@ -138,7 +138,8 @@ EXAMPLES = r"""
 RETURN = r"""
 entries:
   description:
-    - The blocklist entry of each address, which is C(IP:0/0) or a range. After a removal these are the removed entries.
+    - The blocklist entry of each address, which is C(IP:0/0) or a range. After a removal, RV(entries) contains the
+      removed entries.
   returned: success
   type: list
   elements: dict
@@ -165,7 +166,7 @@ listed:
 covered:
   description:
     - With O(state=absent), entries that still cover an address. These entries are ranges of more than one address. The
-      module does not remove ranges, because this operation did not add them. A warning names these entries.
+      module does not remove ranges, because this operation did not add them. A warning names the remaining entries.
   returned: success
   type: list
   elements: dict

@@ -46,7 +46,7 @@ options:
     type: str
     required: true
     description:
-      - Id of the operation. The id is a part of the snapshots' name.
+      - Id of the operation. The id of the operation is a part of the snapshots' name.
   servers:
     type: list
     elements: str
@@ -60,8 +60,8 @@ options:
     default: {}
     description:
       - Images by name, each with its id in Ceph, in addition to the images of O(servers).
-      - With O(state=present) each image must exist and have this id. With O(state=absent) the module returns a missing
-        image in RV(gone), and an image with another id in RV(replaced).
+      - With O(state=present) each image must exist and have the given id. With O(state=absent) the module returns a
+        missing image in RV(gone), and an image with another id in RV(replaced).
   fsid:
     type: str
     description:
@@ -69,15 +69,15 @@ options:
   pool:
     type: str
     description:
-      - Name of the pool with the images. By default the pool in nova.conf.
+      - Name of the pool with the images. The default is the pool in nova.conf.
   rbd_user:
     type: str
     description:
-      - Name of the Ceph user without the prefix C(client.). By default the user in nova.conf.
+      - Name of the Ceph user without the prefix C(client.). The default is the Ceph user in nova.conf.
   rbd_conf:
     type: path
     description:
-      - Path of the Ceph configuration file. By default the file that nova.conf names.
+      - Path of the Ceph configuration file. The default is the file that nova.conf names.
   ceph_command:
     type: list
     elements: str
@@ -143,8 +143,8 @@ images:
   sample: [{image: 8961cf04-0ee7-44b1-9ed3-a4b18e535683_disk, id: 10e6a8d1c2, changed: true, guarded: true}]
 without:
   description:
-    - The servers of O(servers) that have no image in the pool. Such a server may boot from a volume, or its images may
-      be in another pool. With O(state=absent) a warning names these servers.
+    - The servers of O(servers) that have no image in the pool. A server without an image in the pool may boot from a
+      volume, or have its images in another pool. With O(state=absent) a warning names the servers without an image.
   returned: success
   type: list
   elements: str

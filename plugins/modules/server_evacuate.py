@@ -12,8 +12,8 @@ version_added: 0.1.0
 description:
   - Internal, no stability promise. Use the role P(stackguard.nova.evacuate_host#role).
   - Evacuates one dead compute host. One call works as far as the facts of the hosts allow. RV(needs) then lists the
-    facts and actions that only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides them and
-    calls the module again, until RV(needs) is empty.
+    facts and actions that only a playbook can provide. The role P(stackguard.nova.evacuate_host#role) provides these
+    facts and actions, and calls the module again until RV(needs) is empty.
   - The operation keeps its journal in O(state_dir) on the host that the task runs on, and calls the APIs from the
     controller.
   - The module evacuates a server only while a fence is proven, each image of the server has its guard snapshot, and no
@@ -37,7 +37,7 @@ attributes:
     description: Reads and checks everything, and shows the plan. The module does not open the journal.
   diff_mode:
     support: full
-    description: Shows every value of the plan before and after.
+    description: Shows every value of the plan before and after the change.
   idempotent:
     support: full
     description: The module does not evacuate a server that has already left the host. The module resumes an open
@@ -55,8 +55,8 @@ options:
       - V(apply) begins an evacuation, or resumes an open evacuation. V(resume) refuses if no evacuation is open.
       - V(status) reports the open operation and changes nothing.
       - V(abort) removes the guard snapshots of the open evacuation and closes it. If no server was sent to another
-        host, V(abort) also releases the compute service and removes the blocklist entries. Otherwise the compute
-        service stays forced down and disabled.
+        host, V(abort) also releases the compute service and removes the blocklist entries. If a server was sent to
+        another host, the compute service stays forced down and disabled.
   phase:
     type: str
     default: advance
@@ -80,7 +80,7 @@ options:
   report_dir:
     type: path
     description: Directory for C(report.json), C(report.html) and C(placements.json). In check mode the module also
-      writes C(plan.json) there.
+      writes C(plan.json) into this directory.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -89,7 +89,7 @@ options:
     type: bool
     default: false
     description: Whether to resume or abort an operation that was begun on another controller. Set this option only if
-      the run on that controller has ended.
+      the run on the other controller has ended.
   fence:
     type: str
     description:
@@ -103,12 +103,12 @@ options:
     type: str
     description:
       - With O(fence=power), a JMESPath expression that selects the power state of the dead host in the result of the
-        power module. The expression must match exactly one value. By default the only C(PowerState) or C(power_state)
-        in the result.
+        power module. The expression must match exactly one value. The default is the only C(PowerState) or
+        C(power_state) in the result.
   power_off:
     type: str
     description:
-      - Regular expression that must match the whole power state of a machine that is off. By default C(Off).
+      - Regular expression that must match the whole power state of a machine that is off. The default is C(Off).
       - If the result is the output of a command and has no power state, the expression must match exactly once in
         C(stdout).
   refence:
@@ -123,8 +123,8 @@ options:
   attested_by:
     type: str
     description:
-      - With O(fence=attested), the person who states that the host is dead. By default the user of AWX, or the account
-        that runs the playbook.
+      - With O(fence=attested), the person who states that the host is dead. The default is the user of AWX, or the
+        account that runs the playbook.
   proof_max_age:
     type: int
     default: 120
@@ -142,9 +142,9 @@ options:
     elements: str
     default: []
     description:
-      - Addresses of Ceph's managers and MDS daemons, if the Ceph user may not read these addresses. The run never puts
-        these addresses on the blocklist. Required only if the run fences an address that neither Nova nor the facts of
-        the host show as an address of the host.
+      - Addresses of Ceph's managers and MDS daemons. Set this option if the Ceph user may not read these addresses. The
+        run never puts the addresses of managers and MDS daemons on the blocklist. Required only if the run fences an
+        address that neither Nova nor the facts of the host show as an address of the host.
   never_blocklist:
     type: list
     elements: str
@@ -154,13 +154,13 @@ options:
         always excludes the addresses of Ceph's daemons, of other compute hosts and of this controller.
   ceph_host:
     type: str
-    description: Inventory host on which the run changes Ceph, if this host uses the Ceph cluster and pool. Otherwise
-      the run chooses another host.
+    description: Inventory host on which the run changes Ceph, if this host uses the Ceph cluster and pool. If this host
+      does not use the Ceph cluster and pool, the run chooses another host.
   servers:
     type: raw
     description:
-      - Names or uuids of the servers to evacuate, or a JMESPath filter such as C([?metadata.tier=='gold']). By default
-        all servers of the host. For an open operation the module refuses another selection.
+      - Names or uuids of the servers to evacuate, or a JMESPath filter such as C([?metadata.tier=='gold']). The default
+        is all servers of the host. For an open operation the module refuses another selection.
   order:
     type: str
     description:
@@ -183,7 +183,7 @@ options:
   overcommit:
     type: float
     default: 1.0
-    description: Maximum guest memory for each MiB of measured memory on a destination, in MiB.
+    description: Ratio of guest memory to measured memory that the run allows on a destination.
   target_state:
     type: str
     default: keep
@@ -207,12 +207,11 @@ options:
   max_hosts:
     type: int
     default: 1
-    description: Maximum number of hosts of the zone that may be down. The run refuses if more hosts are down.
+    description: Maximum number of hosts of the zone that may be down.
   max_share:
     type: float
     default: 0.1
-    description: Share of the zone's hosts that may be down. This share replaces O(max_hosts) if the share means more
-      hosts.
+    description: Share of the zone's hosts that may be down. The run allows the larger of O(max_hosts) and this share.
   reset_states:
     type: list
     elements: str
@@ -293,8 +292,8 @@ succeeded:
   sample: true
 state:
   description:
-    - C(open) during the run, or if the operation stays open; C(evacuated), C(aborted), C(planned), C(clear),
-      C(refused), C(failed), C(none).
+    - C(open) during the run, or if the operation stays open. Otherwise C(evacuated), C(aborted), C(planned), C(clear),
+      C(refused), C(failed) or C(none).
   returned: always
   type: str
   sample: evacuated
@@ -371,7 +370,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: What the step does, in words.
+          description: Title that describes the step.
           type: str
         where:
           description: Where the step runs, V(host) or V(controller).
@@ -455,7 +454,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object, or the database id or name of an object without a uuid.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

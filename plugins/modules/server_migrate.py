@@ -13,8 +13,8 @@ description:
   - Moves the selected servers, or all servers of a host. Running servers move live, and other servers move cold. Each
     server stays in the zone of its host.
   - The module chooses each destination by the memory that was measured on the hosts. The module names the destination
-    to Nova, and the scheduler checks it. The module never forces the scheduler. A host that was not read cannot be a
-    destination.
+    to Nova, and the scheduler checks the destination. The module never forces the scheduler. A host that was not read
+    cannot be a destination.
   - After each move the module verifies the zone of the server, and then confirms a cold migration. If the server is in
     another zone, the module reverts the migration, or reports the server if a revert is not possible.
   - A refusal reports every reason at once and changes nothing. If the move of a server fails, the module tries other
@@ -22,8 +22,8 @@ description:
   - With O(drain_host) the module disables the host, with the operation's id as the reason. The host stays disabled,
     unless O(enable_after=true).
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to end the run. The journal is on
-    the host that the task runs on (or is delegated to). This host receives no credentials. Only one move can be open at
-    a time, because two moves would plan with the same free memory.
+    the host that the task runs on (or is delegated to). The host with the journal receives no credentials. Only one
+    move can be open at a time, because two moves would plan with the same free memory.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -41,7 +41,7 @@ attributes:
     description: Reads and checks everything, shows the plan, and changes nothing.
   diff_mode:
     support: full
-    description: Shows the host of each server, and the status of a drained host, before and after.
+    description: Shows the host of each server, and the status of a drained host, before and after the change.
   idempotent:
     support: partial
     description: The module does not change a host that is empty and disabled. Named servers move each time.
@@ -81,7 +81,7 @@ options:
     choices: [never, stopped, fallback]
     description:
       - Which servers the module may migrate cold with O(live=true). V(stopped) means servers that do not run.
-        V(fallback) also means running servers whose live migration failed. The module stops such a server before it
+        V(fallback) also means running servers whose live migration failed. The module stops a running server before it
         migrates the server cold.
   partial:
     type: bool
@@ -118,13 +118,13 @@ options:
   overcommit:
     type: float
     default: 1.0
-    description: Maximum guest memory for each MiB of measured memory on a destination, in MiB.
+    description: Ratio of guest memory to measured memory that the run allows on a destination.
   measured_for:
     type: int
     default: 300
     description:
       - Number of seconds for which the memory measurements of the hosts are valid. After this time the module sends no
-        other server. RV(again) is then V(true) when the servers in transit have arrived.
+        other server. RV(again) is V(true) after the servers in transit have arrived.
   again:
     type: bool
     default: false
@@ -133,9 +133,9 @@ options:
     type: bool
     default: true
     description:
-      - Whether to set a server from ERROR to ACTIVE after a failed move. The module does this only if the QEMU of the
-        server runs on the host that Nova records, and on no other host. Otherwise the module reports the command that
-        sets the state (SG711).
+      - Whether to set a server from ERROR to ACTIVE after a failed move. The module sets the state only if the QEMU of
+        the server runs on the host that Nova records, and on no other host. Otherwise the module reports the command
+        that sets the state (SG711).
   probe:
     type: bool
     default: false
@@ -143,7 +143,7 @@ options:
       - Whether the playbook can test connections for this task. Before the first live migration, RV(probe) lists the
         connections to test with C(probe_tcp) of M(stackguard.nova.compute_host_step), by inventory host. After the
         tests, repeat the task with O(probes). Without this option the module sends servers one by one to a destination,
-        until one server has arrived there.
+        until one server has arrived at this destination.
   probes:
     type: list
     elements: dict
@@ -159,8 +159,8 @@ options:
   server_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait for the migration of one server. After this time the module does not abort
-      the migration.
+    description: Number of seconds to wait for the migration of one server. The module never aborts the migration, even
+      after this time.
   nova_api_db_url:
     type: str
     description: URL of Nova's API database. The module needs this URL to read the pins of servers before Nova release
@@ -201,7 +201,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - Use this value with C(failed_when=false). A later task can then fail with only the summary as its message.
+    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
+      message.
   returned: always
   type: bool
   sample: true
@@ -287,7 +288,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: What the step does, in words.
+          description: Title that describes the step.
           type: str
         where:
           description: Where the step runs, V(host) or V(controller).
@@ -365,7 +366,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object, or the database id or name of an object without a uuid.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

@@ -12,17 +12,17 @@ version_added: 0.1.0
 description:
   - Nova schedules a resized server like a new server. A server without a pin may move to another zone than its volumes.
     This module keeps the server in the zone of its host.
-  - O(strategy=auto) does not change the pin of a server that is already pinned to its zone. For other servers,
-    O(strategy=auto) pins the server through the API (microversion 2.104, release 34), or in the API database if
-    O(nova_api_db_url) is set. After the resize the module restores the earlier pin. If the module cannot pin the
-    server, it only verifies the zone after the resize. RV(strategy) and RV(why) show the method.
+  - O(strategy=auto) does not change the pin of a server that is already pinned to its zone. If a server is not pinned
+    to its zone, O(strategy=auto) pins the server through the API (microversion 2.104, release 34), or in the API
+    database if O(nova_api_db_url) is set. After the resize the module restores the earlier pin. If the module cannot
+    pin the server, it only verifies the zone after the resize. RV(strategy) and RV(why) show the method and the reason.
   - With every strategy the module verifies the zone before it confirms the resize. If the server is in another zone,
     the module reverts the resize.
   - The module refuses before any change if no host of the zone has enough free resources (SG406), or if a required fact
     was not read.
   - A stopped server stays stopped.
   - Run the same task again to resume a run that was killed. Use O(action=rollback) to roll the run back. The journal is
-    on the host that the task runs on (or is delegated to). This host receives no credentials.
+    on the host that the task runs on (or is delegated to). The host with the journal receives no credentials.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -40,7 +40,7 @@ attributes:
     description: Reads and checks everything, shows the plan, and changes nothing.
   diff_mode:
     support: full
-    description: Shows flavor and pin before and after.
+    description: Shows the flavor and the pin before and after the change.
   idempotent:
     support: full
     description: The module does not change a server that already has the flavor.
@@ -80,12 +80,11 @@ options:
     default: false
     description:
       - Whether the server's current host counts as a destination. Set this option only if Nova is configured with
-        C(allow_resize_to_same_host). No API shows this setting.
+        C(allow_resize_to_same_host). No API shows whether C(allow_resize_to_same_host) is set.
   server_timeout:
     type: int
     default: 3600
-    description: Number of seconds to wait for the resize. The run waits just as long for the confirmation, and for a
-      revert.
+    description: Maximum number of seconds for the resize. The same limit applies to the confirmation and to a revert.
   nova_api_db_url:
     type: str
     description:
@@ -93,8 +92,8 @@ options:
         before Nova release 29.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory. That
-      file contains the C(plan_sha256).
+    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory.
+      C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_zone_pin
 """
@@ -129,7 +128,8 @@ RETURN = r"""
 succeeded:
   description:
     - Whether the run completed everything that was requested.
-    - Use this value with C(failed_when=false). A later task can then fail with only the summary as its message.
+    - With C(failed_when=false) for this task, a later task can check this value and fail with only the summary as its
+      message.
   returned: always
   type: bool
   sample: true
@@ -199,7 +199,7 @@ plan:
           description: Name of the step in the journal.
           type: str
         title:
-          description: What the step does, in words.
+          description: Title that describes the step.
           type: str
         where:
           description: Where the step runs, V(host) or V(controller).
@@ -277,7 +277,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object, or the database id or name of an object without a uuid.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.

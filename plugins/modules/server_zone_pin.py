@@ -16,8 +16,8 @@ description:
   - The module treats a pin to a zone without an aggregate as a missing pin, and replaces this pin if O(nova_api_db_url)
     is set.
   - If one server cannot be pinned, the module changes nothing, unless O(partial) is V(true).
-  - In the database the module changes only the zone in the stored request spec, by compare and swap on the row. The
-    module changes no other character. The module writes only while no task of the server is in progress.
+  - In the database the module changes only the zone in the stored request spec, and no other character, by compare and
+    swap on the row. The module writes only while no task of the server is in progress.
   - Runs on the controller.
 author:
   - stackguard.nova contributors (@stackguard)
@@ -57,7 +57,7 @@ options:
     elements: str
     default: []
     description: Compute hosts whose servers the module pins, by their names in Nova. With O(servers), the module pins
-      only those servers of O(servers) that are on these hosts.
+      only the servers of O(servers) that are on one of the O(hosts).
   all_servers:
     type: bool
     default: false
@@ -76,8 +76,8 @@ options:
     type: list
     elements: dict
     description:
-      - RV(changes) of an earlier run that the module undoes. The module does not change a pin that was changed again
-        since that run.
+      - RV(changes) of an earlier run. The module undoes the changes of the earlier run, except a pin that was changed
+        again since.
   partial:
     type: bool
     default: false
@@ -87,7 +87,7 @@ options:
     default: false
     description:
       - Whether to take over an open operation that was begun on another controller. Set this option only if the run on
-        that controller has ended.
+        the other controller has ended.
   state_dir:
     type: path
     default: /var/lib/stackguard
@@ -102,8 +102,8 @@ options:
         before Nova release 29.
   report_dir:
     type: path
-    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory. That
-      file contains the C(plan_sha256).
+    description: Directory on the controller. In check mode the module writes C(plan.json) into this directory.
+      C(plan.json) contains the C(plan_sha256).
 seealso:
   - module: stackguard.nova.server_resize
 """
@@ -227,7 +227,7 @@ report:
               description: Kind of the object, such as V(instance) or V(compute_node).
               type: str
             id:
-              description: Uuid of the object. If the object has no uuid, its database id or its name.
+              description: Uuid of the object, or the database id or name of an object without a uuid.
               type: str
             name:
               description: Name of the object; V(null) if the object has no name.
