@@ -233,9 +233,9 @@ host:
       elements: dict
     nova_conf:
       description: The options of nova-compute that decide its name, storage and starts, with the keys C(files),
-        C(host), C(state_path), C(my_ip), C(instances_path), C(compute_driver), C(images_type), C(images_rbd_pool), C(rbd_user),
-        C(images_rbd_ceph_conf), C(live_migration_inbound_addr), C(reserved_host_memory_mb), C(host_lines), C(log_file),
-        C(heal_instance_info_cache_interval), C(running_deleted_instance_action), C(live_migration_uri),
+        C(host), C(state_path), C(my_ip), C(instances_path), C(compute_driver), C(images_type), C(images_rbd_pool),
+        C(rbd_user), C(images_rbd_ceph_conf), C(live_migration_inbound_addr), C(reserved_host_memory_mb), C(host_lines),
+        C(log_file), C(heal_instance_info_cache_interval), C(running_deleted_instance_action), C(live_migration_uri),
         C(live_migration_scheme), C(virt_type), C(running_deleted_instance_timeout),
         C(resume_guests_state_on_host_boot), C(sync_power_state_interval), C(environment) and
         C(update_resources_interval).

@@ -228,7 +228,10 @@ def main() -> None:
     except HostError as error:
         module.fail_json(msg=str(error))
     if given["state"] == "absent" and done.without:
-        module.warn(f"the pool {where.pool} has no image of these servers, so no guard snapshot was removed: {', '.join(done.without)}")
+        module.warn(
+            f"the pool {where.pool} has no image of these servers, so no guard snapshot was removed: "
+            f"{', '.join(done.without)}"
+        )
     module.exit_json(
         changed=any(entry.changed for entry in done.images),
         fsid=fsid,

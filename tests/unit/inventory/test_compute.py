@@ -185,7 +185,9 @@ def test_a_cell_that_does_not_answer_ends_the_run_or_its_hosts_are_included_by_n
 
 def test_two_hosts_of_one_short_name_end_the_run(play, nova):
     nova.services.append(service("compute1.other"))
-    unread(play(inventory_name="short"), "compute1.example and compute1.other would both have the inventory name compute1")
+    unread(
+        play(inventory_name="short"), "compute1.example and compute1.other would both have the inventory name compute1"
+    )
 
 
 def test_without_end_run_it_is_an_error_like_that_of_any_plugin(play, nova):

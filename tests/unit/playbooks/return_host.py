@@ -28,7 +28,10 @@ ENTRY = Entry(
     refusals={
         "no name": Refusal(NAME, "return_host is", {"return_host": "a b"}, more={"return_host": None}),
         "not in the inventory": Refusal(
-            NAME, "must have the Nova name nobody; found: no host", {"return_host": "nobody"}, more={"return_host": "nobody"}
+            NAME,
+            "must have the Nova name nobody; found: no host",
+            {"return_host": "nobody"},
+            more={"return_host": "nobody"},
         ),
         "no action": Refusal(
             NAME, "return_action must be one of apply, resume, status, abort", GIVEN, {"return_action": "start"}
