@@ -3,7 +3,8 @@
 
 A public module has three examples at least and says what else to look at. Every dictionary that a module returns, alone
 or in a list, says what it contains: by `contains`, by a description that says "by name" or "by uuid" (its keys are
-names or ids), or by one that names the keys as C(key). What several modules return under a name that is a contract is one thing.
+names or ids), or by one that names the keys as C(key). What several modules return under a name that is a contract is
+one thing.
 """
 
 from __future__ import annotations
