@@ -256,7 +256,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 needs:
-  description: Facts and actions that the playbook must provide before the next call. Empty after the end of the run.
+  description: Facts and actions that the playbook must provide before the next call. The list is empty if the run has
+    ended.
   returned: always
   type: list
   elements: dict
