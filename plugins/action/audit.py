@@ -16,7 +16,12 @@ from ansible.utils.display import Display
 from ansible_collections.stackguard.nova.plugins.module_utils.checks import coverage
 from ansible_collections.stackguard.nova.plugins.module_utils.model import addresses, findings
 from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import Bundle, CloudName, FactsError
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, history, operation_records
+from ansible_collections.stackguard.nova.plugins.module_utils.records import (
+    evidence,
+    history,
+    operation_records,
+    stored,
+)
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit, audit_page, changes, tables
 from ansible_collections.stackguard.nova.plugins.module_utils.reports.scope import moment
 from ansible_collections.stackguard.nova.plugins.plugin_utils import pages
@@ -65,7 +70,8 @@ class ActionModule(ActionBase):
         if args["history"] < 0:
             return {"failed": True, "changed": False, "msg": f"history must be 0 or more, not {args['history']}"}
         try:
-            return self._audited(args)
+            with stored.without_collecting():
+                return self._audited(args)
         except (FactsError, findings.OverrideError) as error:
             return {"failed": True, "changed": False, "msg": str(error)}
         except OSError as error:

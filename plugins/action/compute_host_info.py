@@ -20,12 +20,15 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.facts import
     FactsError,
     HostFacts,
     from_plain,
+    prepare,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.names import conf_host
 from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence
 
 MODULE = "stackguard.nova.compute_host_info"
 _VOLUME = "volume-"
+# Ansible loads this file once, and forks a process for each host.
+prepare(HostFacts)
 
 
 class ActionModule(ActionBase):

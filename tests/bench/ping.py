@@ -58,6 +58,8 @@ UsePAM no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
+# bash reads the files of an interactive shell where sshd starts it, unless it is not the outermost one.
+SetEnv SHLVL=1
 """
 
 
@@ -91,7 +93,10 @@ def servers(place):
             running.append(subprocess.Popen([sshd, "-D", "-e", "-f", f"{place}/sshd_{number}"]))
             kind, public = pathlib.Path(f"{place}/host_{number}.pub").read_text().split()[:2]
             known.append(f"[127.0.0.1]:{port} {kind} {public}\n")
-            hosts[f"compute{number}"] = {"ansible_port": port, "ansible_ssh_private_key_file": f"{place}/client_{number}"}
+            hosts[f"compute{number}"] = {
+                "ansible_port": port,
+                "ansible_ssh_private_key_file": f"{place}/client_{number}",
+            }
         pathlib.Path(f"{place}/known_hosts").write_text("".join(known))
         common = {
             "ansible_host": "127.0.0.1",
@@ -205,10 +210,13 @@ def main():
         playbook(place)
         taken = {name: [] for name in commands(place) if name in RUNS}
         for number in range(ROUNDS):
-            for name in taken:
-                taken[name].append(run(place, running, commands(place)[name]))
+            for name, rounds in taken.items():
+                rounds.append(run(place, running, commands(place)[name]))
                 assert name != "play" or read(place) == HOSTS, "not every host was read"
-                print(f"round {number + 1} {name:8}" + "".join(f" {value:8.2f} s" for value in taken[name][-1]), flush=True)
+                print(
+                    f"round {number + 1} {name:8}" + "".join(f" {value:8.2f} s" for value in rounds[-1]),
+                    flush=True,
+                )
     print(f"{HOSTS} hosts, {FORKS} forks, {ROUNDS} rounds, interpreter {PYTHON}: least, median, most, in seconds")
     for name, rounds in taken.items():
         for what, values in zip(("wall time", "processor, controller", "processor, hosts"), zip(*rounds)):

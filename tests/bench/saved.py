@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".build" / "dev"))
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts  # noqa: E402
-from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence  # noqa: E402
+from ansible_collections.stackguard.nova.plugins.module_utils.records import evidence, stored  # noqa: E402
 from ansible_collections.stackguard.nova.plugins.module_utils.reports import audit  # noqa: E402
 from ansible_collections.stackguard.nova.tests.unit import builders  # noqa: E402
 
@@ -130,7 +130,7 @@ PARTS = {
     "make": make,
     "json": lambda directory: parse(directory, lambda _cls, plain: plain),
     "facts": lambda directory: parse(directory, facts.from_plain),
-    "judge": judge,
+    "judge": stored.without_collecting()(judge),
 }
 
 

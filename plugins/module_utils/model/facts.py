@@ -63,6 +63,7 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts i
     Unread,
     from_hint,
     from_plain,
+    prepare,
     to_plain,
 )
 from ansible_collections.stackguard.nova.plugins.module_utils.model.ovn import NeutronBindings, OvnFacts
@@ -155,6 +156,7 @@ __all__ = [
     "from_hint",
     "from_plain",
     "load_bundle",
+    "prepare",
     "to_plain",
 ]
 

@@ -592,6 +592,11 @@ def from_plain(cls: t.Type[_T], data: t.Any, where: str = "") -> _T:
         return _from_plain(cls, data, where)
 
 
+def prepare(cls: t.Type[t.Any]) -> None:
+    """Make now what :func:`from_plain` builds a class by: processes that are forked later have it."""
+    _quick(cls)
+
+
 def from_hint(hint: t.Any, data: t.Any, where: str) -> t.Any:
     """Build what a field of facts is declared to hold, as :func:`from_plain` does. Raises :class:`FactsError`."""
     if dataclasses.is_dataclass(hint):

@@ -25,7 +25,11 @@ import threading
 import time
 import typing as t
 
-SCHEMA = 1
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
+
+SCHEMA = journal_read.SCHEMA
+JournalError = journal_read.JournalError
+list_open, path_of, read = journal_read.list_open, journal_read.path_of, journal_read.read
 
 #: States of a step.
 PENDING = "pending"
@@ -47,15 +51,6 @@ LEASE = 60
 PATIENCE = 30
 
 
-class JournalError(Exception):
-    """A journal that cannot be opened, read or written: which file, and why."""
-
-
-def path_of(directory: str, kind: str) -> str:
-    """Return the file of the open operation of a kind."""
-    return os.path.join(directory, f"{kind}.json")
-
-
 def open_new(directory: str, journal: t.Dict[str, t.Any], ended: t.Optional[int] = None) -> None:
     """Create the journal of a new operation. Raises :class:`JournalError` where one is open already.
 
@@ -73,24 +68,6 @@ def open_new(directory: str, journal: t.Dict[str, t.Any], ended: t.Optional[int]
             _store(path, journal, os.link)
         except FileExistsError:
             raise JournalError(f"{path}: an operation is already open") from None
-
-
-def read(directory: str, kind: str) -> t.Optional[t.Dict[str, t.Any]]:
-    """Return the open journal of a kind, or None where there is none.
-
-    Raises :class:`JournalError` for one that cannot be read: that is never taken for "no journal".
-    """
-    path = path_of(directory, kind)
-    try:
-        with open(path, encoding="utf-8") as stream:
-            journal = json.load(stream)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise JournalError(f"{path}: {error}") from error
-    if not isinstance(journal, dict) or journal.get("schema") != SCHEMA:
-        raise JournalError(f"{path}: not a journal of schema {SCHEMA}")
-    return journal
 
 
 def write(directory: str, journal: t.Dict[str, t.Any], indent: t.Optional[int] = 1) -> None:
@@ -417,18 +394,6 @@ def close(directory: str, journal: t.Dict[str, t.Any]) -> str:
     if os.path.exists(path + ".claim"):
         os.unlink(path + ".claim")
     return target
-
-
-def list_open(directory: str) -> t.List[t.Dict[str, t.Any]]:
-    """Return every open journal of a directory, of whatever kind. Raises :class:`JournalError`."""
-    try:
-        names = sorted(os.listdir(directory))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise JournalError(f"{directory}: {error}") from error
-    journals = [read(directory, name[: -len(".json")]) for name in names if name.endswith(".json")]
-    return [journal for journal in journals if journal is not None]
 
 
 def count_closed(directory: str, kind: str) -> int:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import codecs
 import collections.abc
+import contextlib
 import dataclasses
 import gc
 import json
@@ -478,20 +479,26 @@ class _Reader:
         return StoredList(number + 1, parts)
 
 
+@contextlib.contextmanager
+def without_collecting() -> t.Iterator[None]:
+    """Look for no cycles: facts are none, and looking for them among millions takes as long as the work itself."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
 def load(path: str) -> Bundle:
     """Read a file. Raises FactsError."""
     try:
         with open(path, "rb") as stream:
             large = os.fstat(stream.fileno()).st_size > IN_MEMORY
             file = _File(path, os.dup(stream.fileno())) if large else None
-            collecting = gc.isenabled()
-            # Nothing here is a cycle, and looking for them among millions of facts takes longer than reading them.
-            gc.disable()
-            try:
+            with without_collecting():
                 return _Reader(_Text(stream), file).bundle()
-            finally:
-                if collecting:
-                    gc.enable()
     except FactsError:
         raise
     except OSError as error:

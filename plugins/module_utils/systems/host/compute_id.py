@@ -18,7 +18,6 @@ import uuid as uuids
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import ComputeIdFile, NovaConf
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
-    line_edits,
     processes,
     unit_environment,
 )
@@ -224,6 +223,9 @@ def create(path: str, uuid: str) -> None:
 
     Raises :class:`IdentityFileError` where it appeared meanwhile or cannot be written.
     """
+    # A host that is only read does not compile it.
+    from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import line_edits
+
     folder = os.path.dirname(path)
     temporary = os.path.join(folder, f".compute_id.{os.getpid()}.tmp")
     try:

@@ -37,14 +37,13 @@ from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts i
     Resolution,
     Unit,
 )
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal_read
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     commands,
     compute_id,
     deployment,
     libvirt,
     name_spaces,
-    name_users,
     network_agent,
     nova_compute,
     processes,
@@ -111,14 +110,15 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
     """
     parts = Parts()
     read_at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    service = nova_compute.find_service("nova-compute", options.compute_units)
+    systemctl = units.AskedOnce([*_named(options), *name_spaces.LIBVIRT_UNITS])
+    service = nova_compute.find_service("nova-compute", options.compute_units, systemctl)
     conf, nova = _nova(parts, options, service)
     about = parts.read("libvirt", lambda: libvirt.read_identity(options.libvirt_uri))
     kernel = host_names.kernel_name()
     # Before the compute_id files: it says where those of a container are.
     deployed = parts.read("deployment", lambda: _deployment(nova))
     files = parts.read("compute_id_files", lambda: _identities(conf, nova, service, deployed))
-    agent = parts.read("neutron_host", lambda: network_agent.agent_host(options.agent_units)) or (None, [])
+    agent = parts.read("neutron_host", lambda: network_agent.agent_host(options.agent_units, systemctl)) or (None, [])
     external = parts.read("ovs_external_ids", host_names.ovs_external_ids)
     return HostFacts(
         inventory_name=options.inventory_name,
@@ -135,7 +135,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         domains=parts.read("domains", lambda: libvirt.read_domains(options.libvirt_uri)),
         memory=parts.read("memory", memory),
         hugepages=parts.read("hugepages", hugepages),
-        units=parts.read("units", lambda: _units(options, deployed)),
+        units=parts.read("units", lambda: _units(options, deployed, systemctl)),
         resolutions=parts.read("resolutions", lambda: _resolutions(options, kernel, nova, about)),
         etc_hosts=parts.read("etc_hosts", etc_hosts),
         ovs_external_ids=external,
@@ -155,7 +155,7 @@ def read_host(options: HostOptions, texts: t.Optional[t.Dict[str, str]] = None) 
         name_users=parts.read("name_users", lambda: _name_users(kernel, conf, nova, about))
         if options.name_users
         else None,
-        name_spaces=parts.read("name_spaces", lambda: name_spaces.read(options.compute_units)),
+        name_spaces=parts.read("name_spaces", lambda: name_spaces.read(options.compute_units, systemctl=systemctl)),
         deployment=None if deployed is None else _with_immutable(parts, deployed, files or []),
     )
 
@@ -211,6 +211,9 @@ def _name_users(
     nova: t.Optional[NovaConf],
     about: t.Optional[Libvirt],
 ) -> NameUsers:
+    # Only before a rename: an audit does not compile it.
+    from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import name_users
+
     own = [kernel, host_names.static_name(), nova.host if nova else None, about.hostname if about else None]
     names = [name for name in own if name]
     both = dict.fromkeys([*names, *(name.split(".", 1)[0] for name in names)])
@@ -355,16 +358,20 @@ def open_operations(state_dir: str) -> t.List[OpenOperation]:
             str(entry.get("started_at", "")),
             str(entry.get("subject", "")),
         )
-        for entry in journal.list_open(state_dir)
+        for entry in journal_read.list_open(state_dir)
     ]
 
 
-def _units(options: HostOptions, deployed: t.Optional[Deployment]) -> t.List[Unit]:
+def _named(options: HostOptions) -> t.List[str]:
+    return [*options.compute_units, *options.agent_units, OVS_RECORD_HOSTNAME]
+
+
+def _units(options: HostOptions, deployed: t.Optional[Deployment], systemctl: units.Systemctl) -> t.List[Unit]:
     """Read the units by their usual names, and those that a deployment tool has made for containers."""
     found = [entry.name for entry in (deployed.units if deployed else ()) if _is_ours(entry.name)]
-    named = [*options.compute_units, *options.agent_units, OVS_RECORD_HOSTNAME]
+    named = _named(options)
     known = {units.full_name(name) for name in named}
-    return units.read_units([*named, *(name for name in found if name not in known)], options.state_dir)
+    return units.read_units([*named, *(name for name in found if name not in known)], options.state_dir, systemctl)
 
 
 def _is_ours(unit: str) -> bool:

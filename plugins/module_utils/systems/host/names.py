@@ -12,7 +12,7 @@ import socket
 import subprocess
 import typing as t
 
-from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands, line_edits
+from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import commands
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.reading import HostError
 
 STATIC = "/etc/hostname"
@@ -47,6 +47,9 @@ def set_name(name: str, state_dir: str) -> None:
     Through hostnamectl, so that systemd-hostnamed knows; without it, by the file and the system call.
     """
     if static_name() != name and not _run(["hostnamectl", "--static", "set-hostname", name]):
+        # A host that is only read does not compile it.
+        from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import line_edits
+
         line_edits.write(STATIC, f"{name}\n".encode(), state_dir)
     if kernel_name() != name:
         try:

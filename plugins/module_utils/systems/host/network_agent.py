@@ -17,14 +17,16 @@ from ansible_collections.stackguard.nova.plugins.module_utils.systems.host.readi
 KOLLA_NEUTRON = "/etc/kolla/neutron-openvswitch-agent"
 
 
-def agent_host(names: t.Sequence[str]) -> t.Tuple[t.Optional[str], t.List[FileLine]]:
+def agent_host(
+    names: t.Sequence[str], systemctl: t.Optional[units.Systemctl] = None
+) -> t.Tuple[t.Optional[str], t.List[FileLine]]:
     """Read the configuration of every network agent that is here.
 
     Raises ReadError where two of them are told different names: which one a rename must change is then not known.
     """
     hosts: t.Dict[str, t.Optional[str]] = {}
     lines: t.Dict[t.Tuple[str, int], FileLine] = {}
-    for config in _agent_configs(names):
+    for config in _agent_configs(names, systemctl or units.Systemctl()):
         value = config.get("DEFAULT", "host") if config.raw("DEFAULT", "host") is not None else None
         hosts[", ".join(config.files)] = value
         lines.update({(line.path, line.number): line for line in config.lines("DEFAULT", "host")})
@@ -34,10 +36,10 @@ def agent_host(names: t.Sequence[str]) -> t.Tuple[t.Optional[str], t.List[FileLi
     return next(iter(hosts.values()), None), list(lines.values())
 
 
-def _agent_configs(names: t.Sequence[str]) -> t.List[nova_conf.Config]:
+def _agent_configs(names: t.Sequence[str], systemctl: units.Systemctl) -> t.List[nova_conf.Config]:
     result = []
     wanted = [units.full_name(name) for name in names]
-    for name, shown in zip(wanted, units.Systemctl().show(wanted)):
+    for name, shown in zip(wanted, systemctl.show(wanted)):
         if shown.get("LoadState") == "not-found":
             continue
         pid = int(shown.get("MainPID") or 0)

@@ -47,11 +47,11 @@ class Service:
     shown: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-def find_service(program: str, names: t.Sequence[str]) -> Service:
+def find_service(program: str, names: t.Sequence[str], systemctl: t.Optional[units.Systemctl] = None) -> Service:
     """Find how a service is run: by the process of its unit, by any process of that name, by its unit's ExecStart."""
     wanted = [units.full_name(name) for name in names]
     try:
-        shown = dict(zip(wanted, units.Systemctl().show(wanted)))
+        shown = dict(zip(wanted, (systemctl or units.Systemctl()).show(wanted)))
     except units.UnitError:
         shown = {}
     main = {int(item.get("MainPID") or 0): name for name, item in shown.items()}

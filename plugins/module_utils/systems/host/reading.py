@@ -10,7 +10,7 @@ import threading
 import typing as t
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model.host_facts import Unread
-from ansible_collections.stackguard.nova.plugins.module_utils.records.journal import JournalError
+from ansible_collections.stackguard.nova.plugins.module_utils.records.journal_read import JournalError
 
 _T = t.TypeVar("_T")
 

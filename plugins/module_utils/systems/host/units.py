@@ -90,6 +90,37 @@ class Systemctl:
         return str(done.stdout.decode("utf-8", "replace"))
 
 
+class AskedOnce(Systemctl):
+    """Reads units as they are at one moment: the first question asks for all of these names, in one command.
+
+    An error is the answer to every question after it: a systemd that hangs keeps nobody waiting a second time.
+    """
+
+    def __init__(self, names: t.Sequence[str], run: t.Callable[..., t.Any] = commands.run) -> None:
+        super().__init__(run)
+        self._names = list(dict.fromkeys(full_name(name) for name in names))
+        self._shown: t.Optional[t.Dict[str, Properties]] = None
+        self._error: t.Optional[UnitError] = None
+
+    def show(self, names: t.Sequence[str]) -> t.List[Properties]:
+        """Return the properties of each unit, in the order asked for. Raises :class:`UnitError`."""
+        shown = self._all()
+        others = [name for name in names if name not in shown]
+        shown = {**shown, **dict(zip(others, super().show(others)))}
+        return [shown[name] for name in names]
+
+    def _all(self) -> t.Dict[str, Properties]:
+        if self._error is not None:
+            raise self._error
+        if self._shown is None:
+            try:
+                self._shown = dict(zip(self._names, super().show(self._names)))
+            except UnitError as error:
+                self._error = error
+                raise
+        return self._shown
+
+
 def _block(text: str) -> Properties:
     return {key: value for key, sign, value in (line.partition("=") for line in text.splitlines()) if sign}
 

@@ -17,7 +17,7 @@ import threading
 import pytest
 
 from ansible_collections.stackguard.nova.plugins.module_utils.model import facts, names
-from ansible_collections.stackguard.nova.plugins.module_utils.records import journal
+from ansible_collections.stackguard.nova.plugins.module_utils.records import journal, journal_read
 from ansible_collections.stackguard.nova.plugins.module_utils.systems.host import (
     compute_id,
     deployment,
@@ -61,7 +61,7 @@ def test_nothing_at_all_can_be_read(monkeypatch, tmp_path):
         nova_compute, "find_service", lambda *_args: nova_compute.Service("nova-compute", [], None, True)
     )
     monkeypatch.setattr(libvirt, "connection", broken)
-    monkeypatch.setattr(journal, "list_open", broken)
+    monkeypatch.setattr(journal_read, "list_open", broken)
     monkeypatch.setattr(nova_compute, "_nova_metadata", lambda _service: None)
     for name in ("_text", "dmi_uuid", "memory", "hugepages", "etc_hosts", "resolve"):
         monkeypatch.setattr(host, name, broken)
@@ -806,8 +806,8 @@ def test_kollas_volume_is_where_the_kernel_says(tmp_path, monkeypatch):
 
 def test_units_of_containers_are_read_beside_the_usual_ones(monkeypatch):
     asked = []
-    monkeypatch.setattr(units, "read_units", lambda names, _state_dir: asked.extend(names) or [])
-    host._units(host.HostOptions("h", compute_units=("mine",), agent_units=()), kolla())
+    monkeypatch.setattr(units, "read_units", lambda names, *_more: asked.extend(names) or [])
+    host._units(host.HostOptions("h", compute_units=("mine",), agent_units=()), kolla(), units.Systemctl())
     assert asked == [
         "mine",
         host.OVS_RECORD_HOSTNAME,
@@ -815,7 +815,7 @@ def test_units_of_containers_are_read_beside_the_usual_ones(monkeypatch):
         "kolla-neutron_openvswitch_agent-container.service",
     ]
     asked.clear()
-    host._units(host.HostOptions("h", compute_units=("mine",), agent_units=()), None)
+    host._units(host.HostOptions("h", compute_units=("mine",), agent_units=()), None, units.Systemctl())
     assert asked == ["mine", host.OVS_RECORD_HOSTNAME]
 
 

@@ -286,3 +286,50 @@ def test_left_processes_are_found_in_whichever_hierarchy(tmp_path):
     assert units.left_processes("/system.slice/a.service", str(tmp_path)) == [7, 12]
     assert units.left_processes("/system.slice/b.service", str(tmp_path)) == []
     assert units.left_processes("", str(tmp_path)) == units.left_processes("/", str(tmp_path)) == []
+
+
+# --- asked once -------------------------------------------------------------------------------------------------
+
+
+def systemd(commands, failing=()):
+    """A systemctl that knows every unit by its name, and notes what it was asked."""
+
+    def run(command, **_how):
+        names = command[command.index("--") + 1 :]
+        commands.append(names)
+        if set(names) & set(failing):
+            return subprocess.CompletedProcess(command, 1, b"", b"no bus")
+        shown = "\n\n".join(f"Id={name}\nLoadState=loaded" for name in names)
+        return subprocess.CompletedProcess(command, 0, shown.encode(), b"")
+
+    return run
+
+
+def test_units_that_are_known_beforehand_are_asked_for_in_one_command():
+    commands = []
+    once = units.AskedOnce(["a", "b.timer", "c", "a"], systemd(commands))
+    assert commands == []
+    assert [shown["Id"] for shown in once.show(["c.service", "a.service"])] == ["c.service", "a.service"]
+    assert [shown["Id"] for shown in once.show(["b.timer"])] == ["b.timer"]
+    assert commands == [["a.service", "b.timer", "c.service"]]
+    # Others are asked for as they come, each in its place.
+    found = once.show(["x.service", "a.service", "y.service"])
+    assert [shown["Id"] for shown in found] == ["x.service", "a.service", "y.service"]
+    assert commands[1:] == [["x.service", "y.service"]]
+
+
+def test_a_systemd_that_fails_is_not_asked_again_and_no_unit_is_taken_for_missing():
+    commands = []
+    once = units.AskedOnce(["a", "b"], systemd(commands, failing=["b.service"]))
+    for names in (["a.service"], ["b.service"], []):
+        with pytest.raises(units.UnitError, match="no bus"):
+            once.show(names)
+    assert commands == [["a.service", "b.service"]]
+
+
+def test_an_answer_of_too_few_units_is_no_answer():
+    def run(command, **_how):
+        return subprocess.CompletedProcess(command, 0, b"Id=a.service", b"")
+
+    with pytest.raises(units.UnitError, match="asked for 2 units, answered for 1"):
+        units.AskedOnce(["a", "b"], run).show(["a.service"])
