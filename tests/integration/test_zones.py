@@ -156,5 +156,5 @@ def test_deleted_meanwhile_is_told_and_the_operation_is_closed(crowded, playbook
     waiting.until("the resize begins", lambda: "] 2/5 " in output.read_text() or None, 300, 0.1)
     lab.command("guests", "delete", "web1")
     result = playbooks.finish(process, timeout=900).failed()
-    assert "deleted by its owner" in result.output
+    assert "was deleted by its owner" in result.output
     assert not list(state_dir(lab).glob("resize-*.json"))

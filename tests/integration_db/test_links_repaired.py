@@ -131,7 +131,7 @@ def test_a_row_that_changed_meanwhile_is_left_alone(mixed: World, state: State) 
                 world.migration(1, "compute1", "compute2", "migrating"),
                 world.update("cell", "migrations", 1, instance_uuid=uid("instance", 1)),
             ),
-            "a migration of it is open",
+            "the instance has an unfinished migration",
         ),
     ],
 )

@@ -110,9 +110,9 @@ def evacuated(state="open", name="web1"):
     names = [name, "web2", "web3"]
     uuids = [guest(1, number) for number in (1, 2, 3)]
     steps = [
-        Step("fence", "fence compute1 by power, and prove the fence", CONTROLLER, "fence", {"fence": "power"}),
+        Step("fence", "fence compute1 (power), and verify the fence", CONTROLLER, "fence", {"fence": "power"}),
         Step("hold_down", "force the compute service down and keep it disabled", CONTROLLER, "hold_down", {}),
-        Step("guard", "guard 2 images against deletion", CONTROLLER, "guard", {}),
+        Step("guard", "protect 2 images against deletion with guard snapshots", CONTROLLER, "guard", {}),
         Step(
             "evacuate",
             "evacuate 3 servers in 1 wave",
@@ -124,7 +124,7 @@ def evacuated(state="open", name="web1"):
                 for one, uuid in zip(names, uuids)
             ],
         ),
-        Step("unguard", "remove the guards", CONTROLLER, "unguard", {}),
+        Step("unguard", "remove the guard snapshots", CONTROLLER, "unguard", {}),
     ]
     plan = Plan("evacuate-compute1", EVACUATED, "compute1", steps)
     servers = [{"uuid": uuid, "name": one, "status": "ACTIVE", "images": {}} for one, uuid in zip(names, uuids)]

@@ -78,7 +78,7 @@ def _row(bundle: Bundle, host: str, node: str) -> t.Tuple[CellFacts, ComputeNode
         hint = f"; rows with similar names: {_list(related)}" if related else ""
         raise IdentityError(f"no cell has a live compute node of host {host}{hint}")
     if any(row.hypervisor_type == "ironic" for _cell, row in own):
-        raise IdentityError(f"host {host} has ironic nodes: no compute_id file holds their uuids")
+        raise IdentityError(f"host {host} has ironic nodes: a compute_id file cannot hold the uuids of ironic nodes")
     if len(related) > 1:
         raise IdentityError(f"{len(related)} live compute nodes have the name {host} or {node}: {_list(related)}")
     cell, row = own[0]
@@ -97,7 +97,7 @@ def _cells(bundle: Bundle, host: str) -> t.List[CellFacts]:
         raise IdentityError("the list of cells was not read")
     for cell in bundle.databases.cells:
         if cell.scope and host not in cell.scope:
-            raise IdentityError(f"cell {cell.name} was read for {', '.join(cell.scope)} only, not for {host}")
+            raise IdentityError(f"the run read cell {cell.name} only for {', '.join(cell.scope)}, not for {host}")
     return bundle.databases.cells
 
 
@@ -137,7 +137,8 @@ def _target(facts: HostFacts, path: t.Optional[str]) -> str:
     target = path or f"{facts.nova_conf.state_path.rstrip('/')}/compute_id"
     if target not in places:
         raise IdentityError(
-            f"nova-compute would not read {target}: it reads {', '.join(places)}. Set path to one of these"
+            f"nova-compute does not read {target}. Set path to one of the files that nova-compute reads: "
+            f"{', '.join(places)}"
         )
     return target
 

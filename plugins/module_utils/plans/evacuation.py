@@ -35,7 +35,7 @@ def plan(
     steps = [
         Step(
             "fence",
-            f"fence {request.host} by {fence}, and prove the fence",
+            f"fence {request.host} ({fence}), and verify the fence",
             CONTROLLER,
             "fence",
             {"fence": fence},
@@ -55,7 +55,7 @@ def plan(
         ),
         Step(
             "guard",
-            f"guard {guarded} images against deletion",
+            f"protect {guarded} images against deletion with guard snapshots",
             CONTROLLER,
             "guard",
             {"operation_id": request.operation_id},
@@ -78,7 +78,7 @@ def plan(
                 for place in assignments.assigned
             ],
         ),
-        Step("unguard", "remove the guards", CONTROLLER, "unguard", {"operation_id": request.operation_id}),
+        Step("unguard", "remove the guard snapshots", CONTROLLER, "unguard", {"operation_id": request.operation_id}),
     ]
     if remove_chassis:
         title = f"remove the chassis of {request.host} from OVN"

@@ -42,7 +42,7 @@ def plan(
     subject = request.drain_host or ", ".join(sorted(server.name for server in servers)) or "no server"
     notes = [f"{entry.name} ({entry.uuid}) stays on its host: {entry.code}" for entry in assignments.unassigned]
     if any(methods.get(guest.uuid) == "cold" and guest.status == "ACTIVE" for guest in guests):
-        notes.append("The run stops running servers for their cold migration, and starts the servers on the new host.")
+        notes.append("For a cold migration, Nova stops a running server and starts the server again on the new host.")
     if request.drain_host is None or service is None or provider is None:
         return Plan(KIND, request.operation_id, subject, [move], notes)
     before = {"status": service.status, "reason": service.disabled_reason}
@@ -55,7 +55,7 @@ def plan(
         _status("leave", _leaving(after), where, held, after),
     ]
     if after["status"] == "disabled":
-        notes.append(f"{request.drain_host} stays disabled: {after['reason']}")
+        notes.append(f"the compute service of {request.drain_host} stays disabled: {after['reason']}")
     return Plan(KIND, request.operation_id, subject, steps, notes)
 
 

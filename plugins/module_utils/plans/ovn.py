@@ -105,12 +105,12 @@ def renaming(
     if len(mine) != 1 or mine[0].name != external.get("system-id"):
         found = ", ".join(entry.name for entry in mine) or "none"
         raise PlanError(
-            f"chassis with the hostname {old}: {found}; Open vSwitch's system-id is {external.get('system-id')}. An "
-            "override does not change that"
+            f"exactly one chassis must have the hostname {old}, and its name must be the system-id of Open vSwitch "
+            f"({external.get('system-id')}). Found chassis: {found}. An override does not help"
         )
     others = [entry for entry in read.chassis or [] if entry.uuid != mine[0].uuid]
     if any(new in (entry.hostname, entry.name) for entry in others):
-        raise PlanError(f"a chassis is called {new} already. An override does not change that")
+        raise PlanError(f"another chassis already has the name {new}. An override does not help")
     stored = needed(rows, "the port bindings in neutron's database (neutron_db_url)")
     return OvnRenaming(read, stored, mine[0], external, old, new, host.inventory_name, timeout)
 
@@ -144,19 +144,24 @@ def proof(about: OvnRenaming, agents: t.Sequence[ApiAgent], ports: t.Sequence[Ap
     title = f"OVN: verify the chassis and {count(len(bound), 'bound port')}"
     return [
         Step("ovn_verified", title, CONTROLLER, "ovn_verified", verified),
-        Step("ovn_agents", "wait for OVN's agents under the new name", CONTROLLER, "agents_alive", alive),
+        Step("ovn_agents", "wait for OVN's agents to report under the new name", CONTROLLER, "agents_alive", alive),
     ]
 
 
 def notes(about: OvnRenaming) -> t.List[str]:
     """Return what to know beside the steps."""
     tools = (
-        "OVN: keep deployment tools away from this host until the run has ended: one that writes the hostname into "
-        "Open vSwitch itself cuts guests off. Do not run neutron-ovn-db-sync-util meanwhile: the run cannot see it."
+        "OVN: do not let a deployment tool work on this host until the run has ended. A tool that writes the hostname "
+        "into "
+        "Open vSwitch cuts guests off from the network. Do not run neutron-ovn-db-sync-util during the run: the run "
+        "cannot detect it."
     )
     found = [tools]
     if about.chassis.name in (about.facts.gateways or []):
-        found.append("OVN: this chassis is a gateway of routers. Its name stays, so no gateway fails over.")
+        found.append(
+            "OVN: this chassis is a gateway of routers. The name of the chassis does not change, so no gateway fails "
+            "over."
+        )
     return found
 
 
@@ -166,7 +171,16 @@ def _key(about: OvnRenaming) -> t.List[Step]:
         return []
     params = {"system_id": about.chassis.name, "keys": {"hostname": {"before": None, "after": about.old}}}
     changes = [Change(f"{about.where} Open vSwitch", "external_ids:hostname", "", about.old)]
-    return [Step("ovn_key", "OVN: set the hostname that the chassis has", HOST, "ovs_hostname", params, changes)]
+    return [
+        Step(
+            "ovn_key",
+            "OVN: write the current hostname of the chassis into Open vSwitch",
+            HOST,
+            "ovs_hostname",
+            params,
+            changes,
+        )
+    ]
 
 
 def _ports_by_chassis(about: OvnRenaming) -> Step:
@@ -174,7 +188,7 @@ def _ports_by_chassis(about: OvnRenaming) -> Step:
     bound = [binding.logical_port for binding in about.facts.port_bindings or [] if _is_bound(about, binding)]
     params = {**about.params, "ports": [port.name for port in about.ports], "bound": sorted(bound)}
     changes = [Change(f"OVN port {port.name}", "requested-chassis", about.old, name) for port in about.ports]
-    title = f"OVN: let {count(len(about.ports), 'port')} name the chassis"
+    title = f"OVN: let {count(len(about.ports), 'port')} request the chassis by its name"
     return Step("ovn_ports_by_chassis", title, CONTROLLER, "ovn_ports_by_chassis", params, changes)
 
 
@@ -200,7 +214,7 @@ def _hostname(about: OvnRenaming) -> Step:
         *(Change(f"{about.where} Open vSwitch", f"external_ids:{key}", about.old, about.new) for key in sorted(keys)),
         Change(f"OVN chassis {about.chassis.name}", "hostname", about.old, about.new),
     ]
-    return Step("ovn_hostname", "OVN: the hostname of the chassis", CONTROLLER, "ovn_hostname", params, changes)
+    return Step("ovn_hostname", "OVN: change the hostname of the chassis", CONTROLLER, "ovn_hostname", params, changes)
 
 
 def _bindings(about: OvnRenaming) -> Step:
@@ -212,7 +226,7 @@ def _bindings(about: OvnRenaming) -> Step:
     planned = sorted(map(list, {tuple(row) for row in rows}))
     params = {"old": about.old, "new": about.new, "rows": planned}
     changes = [Change(f"neutron {table} {key}", "host", about.old, about.new) for table, key in planned]
-    title = f"neutron database: {count(len(rows), 'row')} of port bindings and segments"
+    title = f"neutron database: update {count(len(rows), 'row')} of port bindings and segments"
     return Step("neutron_bindings", title, CONTROLLER, "neutron_bindings", params, changes)
 
 
@@ -223,5 +237,5 @@ def _ports_by_host(about: OvnRenaming) -> Step:
         for label, value in (("neutron:host_id", port.host_id), ("neutron:parent_hostname", port.parent_hostname)):
             if value == about.old:
                 changes.append(Change(f"OVN port {port.name}", label, about.old, about.new))
-    title = f"OVN: let {count(len(about.ports), 'port')} name the new hostname"
+    title = f"OVN: let {count(len(about.ports), 'port')} request the chassis by the new hostname"
     return Step("ovn_ports_by_host", title, CONTROLLER, "ovn_ports_by_host", about.params, changes)

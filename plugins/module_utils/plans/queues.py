@@ -19,7 +19,7 @@ def drain(old: str, new: str, timeout: int) -> Step:
 
 def report(old: str) -> Step:
     """After its start under the new name: what came in between."""
-    title = f"read which requests are left in RabbitMQ for {old}"
+    title = f"list the requests that are left in RabbitMQ for {old}"
     return Step("old_requests", title, CONTROLLER, "old_requests", {"old": old})
 
 

@@ -90,7 +90,7 @@ class PlanContext:
         self.host = needed(bundle.hosts.get(request.inventory_name), f"facts of host {request.inventory_name}")
         own = needed(naming.conf_host(self.host), "nova.conf (the host's own name)")
         if own != request.rename_from:
-            raise PlanError(f"the host calls itself {own}, not {request.rename_from}")
+            raise PlanError(f"nova-compute on this host uses the name {own}, not {request.rename_from}")
         self.databases: DatabaseFacts = needed(bundle.databases, "the databases")
         self.cloud: CloudFacts = needed(bundle.cloud, "the APIs")
         self.cell, self.node = _home(self.databases, request.rename_from)
@@ -162,7 +162,7 @@ def _before_the_stop(context: PlanContext) -> t.List[Step]:
     """Owners ask for nothing more, and what they have asked for ends: what comes later is in no queue of a name."""
     old = context.before.host
     params = {**_whose(context), "timeout": context.request.settle_timeout}
-    settle = Step("settle", f"wait until no guest of {old} has a task", CONTROLLER, "settle", params)
+    settle = Step("settle", f"wait until no guest of {old} has a task in progress", CONTROLLER, "settle", params)
     drain = [queues.drain(old, context.after.host, context.request.settle_timeout)]
     settled = [settle, *(drain if _looks_into_queues(context) else []), _guests_settled(context)]
     if not context.request.lock_guests:
@@ -186,7 +186,7 @@ def _lost_requests(context: PlanContext) -> Step:
         "queues": [] if _looks_into_queues(context) else [context.before.host],
         "timeout": context.request.settle_timeout,
     }
-    title = "find requests sent since the plan, and wait until they end"
+    title = "find requests that arrived after the plan was made, and wait until these requests end"
     return Step("lost_requests", title, CONTROLLER, "lost_requests", params)
 
 
@@ -346,7 +346,7 @@ def _enable(context: PlanContext) -> Step:
     title = (
         "enable the compute service, and verify that nova-compute updates its inventory"
         if service.status == "enabled"
-        else "restore the old status of the service"
+        else "restore the old status of the compute service"
     )
     return Step("enable_service", title, CONTROLLER, "service_status", params, changes)
 
@@ -435,7 +435,7 @@ def _api_database(context: PlanContext) -> Step:
 def _placement(context: PlanContext) -> Step:
     place = placement_providers.PLACE
     providers = [row._asdict() for row in place.renamed(context.renaming)]
-    title = f"rename in placement: {count(len(providers), place.noun)}"
+    title = f"rename {count(len(providers), place.noun)} in placement"
     return Step("placement", title, CONTROLLER, "providers", {"providers": providers}, place.changes(context.renaming))
 
 
@@ -453,7 +453,7 @@ def _neutron(context: PlanContext) -> t.Optional[Step]:
         "ports": [{"id": port.id, "vif_type": port.binding_vif_type} for port in ports],
     }
     changes = [*neutron_agents.PLACE.changes(context.renaming), *neutron_ports.PLACE.changes(context.renaming)]
-    title = f"update in neutron: {count(len(agents), 'agent')}, {count(len(ports), 'port')}"
+    title = f"update {count(len(agents), 'agent')} and {count(len(ports), 'port')} in neutron"
     return Step("neutron", title, CONTROLLER, "neutron", params, changes)
 
 
@@ -477,15 +477,17 @@ def _agents_can_follow(context: PlanContext) -> None:
         strange = sorted({agent.agent_type for agent in agents if agent.agent_type not in OVN_AGENTS})
         if strange:
             raise PlanError(
-                f"a host with OVN and other agents ({', '.join(strange)}): use rename_strategy=drain. An override of "
-                "SG305 or SG327 does not change that"
+                f"use rename_strategy=drain: this host has OVN and other network agents ({', '.join(strange)}). An "
+                "override of "
+                "SG305 or SG327 does not help"
             )
         return
     signs = signs_of_ovn(context.before.host, context.host, context.databases.ovn)
     if signs and context.before.host != context.after.host:
         raise PlanError(
-            f"the ports of {context.before.host} are OVN's ({', '.join(signs)}), and neutron shows no OVN agent of "
-            "that name. An override of SG317 does not change that: the host's name would change before its ports"
+            f"the ports of {context.before.host} belong to OVN ({', '.join(signs)}), but neutron shows no OVN agent "
+            "with "
+            "this name. An override of SG317 does not help: the name of the host would change before its ports"
         )
     if not context.request.has_neutron_db or context.before.host == context.after.host or not agents:
         return
@@ -494,8 +496,8 @@ def _agents_can_follow(context: PlanContext) -> None:
     strange = [f"{agent.agent_type} {agent.id}" for agent in agents if agent.id not in rows]
     if strange:
         raise PlanError(
-            f"neutron_db_url leads to a database that has no such agent of {context.before.host}: {', '.join(strange)}"
-            ". An override of SG305 does not change that"
+            f"the database of neutron_db_url has no rows of these agents of {context.before.host}: {', '.join(strange)}"
+            ". An override of SG305 does not help"
         )
 
 
@@ -505,8 +507,9 @@ def libvirt_will_follow(context: PlanContext) -> None:
     decided = tried is not None and tried.hostname is not None and not tried.undecided
     if tried is not None and decided and tried.hostname != context.after.hypervisor_hostname:
         raise PlanError(
-            f"libvirt would call this host {tried.hostname}, not {context.after.hypervisor_hostname}. An override of "
-            "SG124 does not change that: the rename would stop after it changed the databases"
+            f"libvirt would report the name {tried.hostname} for this host, not {context.after.hypervisor_hostname}. "
+            "An override of "
+            "SG124 does not help: the rename would stop after it changed the databases"
         )
 
 
@@ -516,9 +519,10 @@ def _ports_can_follow(context: PlanContext) -> None:
     found = [port.id for port in _own_ports(context) if routed & set(port.subnets or ())]
     if found and context.before.host != context.after.host:
         raise PlanError(
-            f"ports on routed provider networks: {', '.join(sorted(found))}. Neutron maps their segments to hosts by "
-            "name, and to the new name only when an agent of that name reports. An override of SG306 does not change "
-            "that: use rename_strategy=drain"
+            f"use rename_strategy=drain: these ports are on routed provider networks: {', '.join(sorted(found))}. "
+            "Neutron "
+            "maps the segments of such a network to a host name only after an agent with this name reports. An "
+            "override of SG306 does not help"
         )
 
 
@@ -528,9 +532,10 @@ def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
         return
     if _l2_agents(context) and not agent_units_of(context):
         raise PlanError(
-            "no unit of the L2 agent is known: the agent would keep running under the old name, and put every port "
-            "of a guest on the dead VLAN. Set rename_agent_units to its unit. An override of SG709 does not change "
-            "that"
+            "set rename_agent_units to the unit of the L2 agent, which the run does not know. Otherwise the agent "
+            "would "
+            "keep running under the old name, and put every port of a guest on the dead VLAN. An override of SG709 "
+            "does not help"
         )
     # neutron-lib placement/utils.py: uuid5 of the host's name; ml2/drivers/mech_agent.py compares them.
     derived = [
@@ -540,9 +545,9 @@ def _nothing_runs_on_under_the_old_name(context: PlanContext) -> None:
     ]
     if derived:
         raise PlanError(
-            f"{', '.join(derived)}: neutron derives the uuid of these providers from the host's name, and would not "
-            "find them under the new name: ports with guaranteed bandwidth fail. An override of SG304 does not "
-            "change that: use rename_strategy=drain"
+            "use rename_strategy=drain: neutron derives the uuid of these resource providers from the host's name, and "
+            f"would not find them under the new name: {', '.join(derived)}. Ports with guaranteed bandwidth would "
+            "fail. An override of SG304 does not help"
         )
 
 
@@ -554,15 +559,18 @@ def _agents_register_anew(context: PlanContext) -> bool:
     strange = sorted({agent.agent_type for agent in agents if agent.agent_type not in L2_AGENTS})
     if strange:
         raise PlanError(
-            f"network agents of this host need neutron_db_url: after a restart {', '.join(strange)} would not "
-            "register under the new name. An override of SG305 does not change that"
+            f"set neutron_db_url: without it, these agents of the host would not register under the new name after a "
+            f"restart: {', '.join(strange)}. An override of SG305 does not help"
         )
     dead = sorted(agent.agent_type for agent in agents if not agent.alive)
     if dead or not agent_units_of(context):
         raise PlanError(
-            "without neutron_db_url an agent must register again before the ports can follow, and on this host "
-            + (f"{', '.join(dead)} is not alive" if dead else "no unit of such an agent is known")
-            + ": no agent would bind the ports"
+            "without neutron_db_url, the ports of this host need an L2 agent that registers under the new name. "
+            + (
+                f"These agents of the host are not alive: {', '.join(dead)}"
+                if dead
+                else "The run knows no unit of an L2 agent on this host"
+            )
         )
     return True
 
@@ -592,7 +600,7 @@ def _ports_home(context: PlanContext) -> Step:
 
 def _ports(context: PlanContext) -> Step:
     params, ports = _port_params(context), _own_ports(context)
-    title = f"bind {count(len(ports), 'port')} in neutron once the agent is alive"
+    title = f"bind {count(len(ports), 'port')} to the new name once the L2 agent is alive"
     changes = neutron_ports.PLACE.changes(context.renaming)
     return Step("ports", title, CONTROLLER, "ports", params, changes)
 
@@ -600,7 +608,7 @@ def _ports(context: PlanContext) -> Step:
 def new_agents(host: str, agents: t.Sequence[ApiAgent], timeout: int) -> Step:
     """Wait until agents of the same kinds have registered under the new name."""
     params = {"host": host, "binaries": sorted({agent.binary for agent in agents}), "timeout": timeout}
-    return Step("new_agents", "wait for the L2 agent under the new name", CONTROLLER, "new_agents", params)
+    return Step("new_agents", "wait for the L2 agent to report under the new name", CONTROLLER, "new_agents", params)
 
 
 def delete_agents(host: str, agents: t.Sequence[ApiAgent]) -> Step:
@@ -667,7 +675,9 @@ def _agents_alive(context: PlanContext) -> Step:
         "new": context.after.host,
         "timeout": context.request.agent_timeout,
     }
-    return Step("agents_alive", "wait for the L2 agent under the new name", CONTROLLER, "agents_alive", params)
+    return Step(
+        "agents_alive", "wait for the L2 agent to report under the new name", CONTROLLER, "agents_alive", params
+    )
 
 
 def _compute_up(context: PlanContext) -> Step:
@@ -720,13 +730,14 @@ def _notes(context: PlanContext) -> t.List[str]:
     notes = [
         *deployment_notes(context),
         (
-            "Nova does not support a rename: do not let a deployment tool reconfigure this host before the tool "
-            "has the new name."
+            "Do not let a deployment tool reconfigure this host before the tool has the new name: Nova does not "
+            "support a rename."
         ),
     ]
     if not _looks_into_queues(context):
         notes.append(
-            f"RabbitMQ keeps the queue compute.{context.before.host} until an operator deletes it (rename_rabbit_url)."
+            f"RabbitMQ keeps the queue compute.{context.before.host} until an operator deletes the queue. With "
+            "rename_rabbit_url, the run deletes it."
         )
     notes += [
         "The run does not change DNS, certificates, ssh known hosts, monitoring or /etc/hosts of other hosts.",
@@ -735,13 +746,14 @@ def _notes(context: PlanContext) -> t.List[str]:
         notes += ovn.notes(_ovn(context))
     elif _agents_register_anew(context):
         notes.append(
-            f"The guests lose their network for some seconds ({count(len(_own_ports(context)), 'port')}): from the "
-            "L2 agent's first synchronisation under the new name until the ports are bound to that name. A "
-            "rollback interrupts the network once more."
+            f"The guests lose their network for some seconds ({count(len(_own_ports(context)), 'port')}). The "
+            "interruption starts when the L2 agent synchronises under the new name. It ends when the ports are bound "
+            "to the new name. A rollback interrupts the network again."
         )
     if context.after.os is None:
         notes.append(
-            f"The host's own name ({context.host.kernel_hostname}) differs from Nova's, and the run does not change it."
+            f"The host's own name ({context.host.kernel_hostname}) differs from the name in Nova. The run does not "
+            "change the host's own name."
         )
     return notes
 

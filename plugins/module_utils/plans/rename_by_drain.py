@@ -66,13 +66,13 @@ class _Drain:
         self.options = options
         self.old, self.new = self.base.before.host, self.base.after.host
         if self.old == self.new:
-            raise PlanError("a drain registers a new host: the new name must differ from the old one")
+            raise PlanError("the new name must differ from the old name, because a drain registers a new host")
         self.zone = placement.zone_of(self.base.cloud, self.old)
         usable = placement.candidates(targets, self.zone, (self.old, self.new))
         self.hosts = [target.host for target in usable]
         servers = placement.guests_of(self.base.cloud, self.old)
         if servers is None:
-            raise PlanError("not read: the servers of the host")
+            raise PlanError("the servers of the host were not read")
         self.guests, without_room = placement.assign(
             servers, placement.needs_of(self.base.cloud, self.base.provider.uuid), usable
         )
@@ -196,7 +196,11 @@ def _empty_params(drain: _Drain) -> t.Dict[str, t.Any]:
 def _empty(drain: _Drain) -> Step:
     params = {**_empty_params(drain), "timeout": 120}
     return Step(
-        "host_empty", "verify that the host is empty: API, databases, libvirt", CONTROLLER, "host_empty", params
+        "host_empty",
+        "verify in the API, the databases and libvirt that the host is empty",
+        CONTROLLER,
+        "host_empty",
+        params,
     )
 
 
@@ -216,7 +220,7 @@ def _delete(drain: _Drain) -> Step:
         Change("host mapping", "host", drain.old, "deleted"),
     ]
     changes += [Change(f"aggregate {entry['name']}", "member", drain.old, "removed") for entry in members]
-    title = "delete the compute service (no rollback is possible from here on)"
+    title = "delete the compute service (after this step, a rollback is no longer possible)"
     return Step(POINT_OF_NO_RETURN, title, CONTROLLER, "delete_service", params, changes)
 
 
@@ -228,7 +232,7 @@ def _identity(drain: _Drain) -> Step:
     ]
     where = drain.request.inventory_name
     changes = [Change(where, "compute_id file", str(file["path"]), str(file["kept_as"])) for file in files]
-    title = "rename the old compute_id file: the host gets a new identity"
+    title = "rename the old compute_id file, so that the host gets a new identity"
     return Step("identity_file", title, HOST, "identity_file", {"files": files}, changes)
 
 
@@ -256,7 +260,7 @@ def _register(drain: _Drain) -> Step:
 def _memberships(drain: _Drain) -> t.List[t.Dict[str, t.Any]]:
     cloud = drain.base.cloud
     if cloud.aggregates is None:
-        raise PlanError("not read: the aggregates")
+        raise PlanError("the aggregates were not read")
     return [
         {"id": entry.id, "uuid": entry.uuid, "name": entry.name}
         for entry in sorted(cloud.aggregates, key=lambda entry: entry.id)
@@ -300,7 +304,11 @@ def _enable(drain: _Drain) -> Step:
     held = in_place.reason_of(drain.request.operation_id)
     params = {"host": drain.new, "status": service.status, "reason": service.disabled_reason, "held": held}
     changes = [Change(f"compute service of {drain.new}", "status", "disabled", service.status)]
-    title = "enable the new compute service" if service.status == "enabled" else "set the old status on the new service"
+    title = (
+        "enable the new compute service"
+        if service.status == "enabled"
+        else "give the new compute service the status of the old one"
+    )
     return Step("enable_service", title, CONTROLLER, "new_service_status", params, changes)
 
 
@@ -314,22 +322,26 @@ def _return(drain: _Drain) -> Step:
         Change(f"guest {guest.name} ({guest.uuid})", "host", guest.candidates[0], drain.new, measured=True)
         for guest in drain.guests
     ]
-    title = f"bring {count(len(drain.guests), 'guest')} back"
+    title = f"move {count(len(drain.guests), 'guest')} back to the host"
     return Step("return_guests", title, CONTROLLER, "return_guests", params, changes)
 
 
 def _notes(drain: _Drain) -> t.List[str]:
     notes = [
         *in_place.deployment_notes(drain.base),
-        "Running guests migrate live; stopped guests migrate cold, and the run confirms their migration at once.",
-        "Update software outside Nova that uses the old uuids: the host gets a new service, node and provider.",
+        "Running guests migrate live. Stopped guests migrate cold, and the run confirms each cold migration at once.",
+        (
+            "Update software outside Nova that uses the old uuids: the host gets a new compute service, compute node "
+            "and resource provider."
+        ),
     ]
     base = drain.base
     if base.host.nova_conf is not None and base.host.nova_conf.images_type != "rbd" and drain.guests:
-        notes.append("Disks are local: Nova copies each disk over the network.")
+        notes.append("The disks are local: Nova copies each disk over the network.")
     if base.after.os is None:
         notes.append(
-            f"The host's own name ({base.host.kernel_hostname}) differs from Nova's, and the run does not change it."
+            f"The host's own name ({base.host.kernel_hostname}) differs from the name in Nova. The run does not change "
+            "the host's own name."
         )
     if drain.has_ovn:
         notes += [ovn_drain.ROUTED] if ovn_drain.is_verifiable(base.databases.ovn) else [ovn_drain.NOT_VERIFIED]

@@ -53,7 +53,7 @@ def plan(
     flavors = [Change(where, "flavor", str(old_name), request.flavor_name)]
     steps.append(Step("resize", f"resize the server to {request.flavor_name}", CONTROLLER, "resize", move, flavors))
     steps.append(
-        Step("compare", f"verify that the server is in {zone}, or revert the resize", CONTROLLER, "compare", move)
+        Step("compare", f"verify that the server is in {zone}; if not, revert the resize", CONTROLLER, "compare", move)
     )
     if request.confirm:
         steps.append(Step("confirm", "confirm the resize", CONTROLLER, "confirm", move))
@@ -62,7 +62,7 @@ def plan(
         steps.append(Step("unpin", "restore the server's old pin", CONTROLLER, "unpin", change, told))
     notes = [f"{method} keeps the server in {zone}: {why}"]
     if not request.confirm:
-        notes.append("The server stays in VERIFY_RESIZE: confirm or revert it (resize_confirm=false)")
+        notes.append("The server stays in VERIFY_RESIZE (resize_confirm=false): confirm or revert the resize")
     if pins and request.keep_pin:
         notes.append(f"The server stays pinned to {zone} (resize_keep_pin=true)")
     return Plan(kind_of(server.id), request.operation_id, server.name, steps, notes)

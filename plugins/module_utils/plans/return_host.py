@@ -53,7 +53,7 @@ def _cleared(made: Plan) -> t.Iterator[t.Tuple[t.Tuple[str, ...], str]]:
             for address in lift["addresses"]:
                 yield (step.name, str(lift["fsid"]), str(address)), f"blocklist entry {address} in Ceph {lift['fsid']}"
         if step.name == RELEASE:
-            yield (step.name, str(step.params["reason"])), f"hold {step.params['reason']}"
+            yield (step.name, str(step.params["reason"])), f"disabled compute service ({step.params['reason']})"
 
 
 def notes(host: str, clearing: Clearing) -> t.List[str]:
@@ -61,17 +61,17 @@ def notes(host: str, clearing: Clearing) -> t.List[str]:
     if clearing.held_until_start is not None and clearing.started:
         return [
             (
-                f"nova-compute runs on {host} and has unfinished evacuation records: each start ends one record of a "
-                "server"
+                f"nova-compute runs on {host}, and Nova has unfinished evacuation records of this host: each start of "
+                "nova-compute ends one record of a server"
             ),
-            f"then restart nova-compute on {host}, wait for Join ServiceGroup in its log, and run return_host again",
+            f"restart nova-compute on {host}, wait for Join ServiceGroup in its log, then run return_host again",
         ]
     if clearing.held_until_start is not None:
         return [
-            f"then start nova-compute on {host}: its service stays disabled and forced down",
-            "then run return_host again: it releases the service, which Nova refuses before",
+            f"when this run has ended, start nova-compute on {host}: its service stays disabled and forced down",
+            "then run return_host again to release the service: Nova refuses the release until nova-compute has run",
         ]
-    return ["start nova-compute when this run has ended: return_host does not start it"]
+    return ["start nova-compute when this run has ended: return_host does not start nova-compute"]
 
 
 def domain_params(clearing: Clearing, uri: str) -> t.Dict[str, t.Any]:
@@ -82,7 +82,9 @@ def domain_params(clearing: Clearing, uri: str) -> t.Dict[str, t.Any]:
 
 def _domains(host: str, clearing: Clearing, uri: str) -> t.Iterator[Step]:
     if clearing.domains:
-        title = f"End {count(len(clearing.domains), 'domain')} of servers that live elsewhere (disks stay in Ceph)"
+        title = (
+            f"End {count(len(clearing.domains), 'domain')} whose servers are on other hosts (the disks stay in Ceph)"
+        )
         changes = [
             Change(
                 f"libvirt on {host}", f"{domain.nova_name or domain.name} ({domain.uuid})", domain.state, "undefined"

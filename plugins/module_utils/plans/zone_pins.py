@@ -72,10 +72,14 @@ def plan(facts: ZoneFacts, request: PinRequest) -> PinPlan:
 def _decide(facts: ZoneFacts, server: ApiServer, request: PinRequest) -> t.Union[PinChange, Finding, None]:
     subject = zones.subject_of(server)
     if server.status == UNKNOWN:
-        remedy = "Make the database of the server's cell answer, then run the same command again."
-        return finding("SG709", subject, {"status": UNKNOWN, "not read": ["its cell does not answer"]}, remedy)
+        remedy = "Restore the connection to the database of the server's cell, then run the same command again."
+        return finding(
+            "SG709", subject, {"status": UNKNOWN, "not read": ["the cell of the server does not answer"]}, remedy
+        )
     if facts.aggregates is None or facts.pins is None or server.id not in facts.pins:
-        reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread] or ["its request spec was not read"]
+        reasons = [f"{entry.part}: {entry.reason}" for entry in facts.unread] or [
+            "the request spec of the server was not read"
+        ]
         remedy = (
             "Make the server's pin readable. The API shows the pin from microversion 2.96 on; for an older Nova, "
             "set nova_api_db_url."
@@ -110,8 +114,8 @@ def _wanted(
     evidence = {"pinned to": before, "host": server.host, "zone of its host": zone}
     if zone is None:
         remedy = (
-            "Put the server's host into exactly one zone, and make the aggregates readable: without a host in one "
-            "zone there is no zone to pin to."
+            "Put the server's host into exactly one zone, and make the aggregates readable: the run pins a server to "
+            "the one zone of its host."
         )
         return finding("SG709", subject, evidence, remedy)
     if zone not in zones.carried(known):

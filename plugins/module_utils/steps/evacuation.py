@@ -219,7 +219,7 @@ class Evacuator:
             self._blind += 1
             if self._blind > BLIND_LOOKS:
                 raise
-            self.remark(f"Nova does not answer ({error}); the evacuations already sent continue")
+            self.remark(f"Nova does not answer ({error}). The evacuations that were already sent continue")
             return None
         self._blind = 0
         return seen
@@ -296,7 +296,7 @@ class Evacuator:
         error = answers[moving.uuid]
         if error is None:
             moving.asked = True
-            self.remark(f"{moving.name}: to {moving.target}")
+            self.remark(f"{moving.name}: evacuation to {moving.target} sent")
             return False
         status = error.data.get("status")
         if status == 409 and moving.busy < BUSY_TRIES:
@@ -352,7 +352,7 @@ class Evacuator:
     def _overdue(self, moving: _EvacuationInTransit, host: t.Optional[str], status: str) -> bool:
         if self.monotonic() - moving.started <= self.timeout:
             return False
-        reason = f"not ended within {int(self.timeout)} s; Nova may still be working on it"
+        reason = f"the evacuation has not ended within {int(self.timeout)} s; Nova may still be working on it"
         return self._end(moving, UNKNOWN, host, status, reason)
 
     def _record(self, uuid: str) -> t.Optional[str]:
@@ -370,7 +370,7 @@ class Evacuator:
             try:
                 known = migration_records.evacuation_statuses(self.cloud, self.source, self._since(self._first, SKEW))
             except ApiError as error:
-                self.remark(f"migration records could not be listed ({error})")
+                self.remark(f"the run could not list the migration records ({error})")
                 return self.outcomes
         # One that was made and never changed is in no list of changes.
         known.update((uuid, status) for uuid in asked if uuid not in known for status in [self._record(uuid)] if status)

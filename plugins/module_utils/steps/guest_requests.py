@@ -55,10 +55,13 @@ class LockGuests:
             found = guests_here(self.systems, params)
         open_ = [f"{guest.name} ({guest.uuid})" for guest in found if not guest.locked]
         if open_:
-            raise StepError(f"not locked, although Nova accepted the lock: {', '.join(open_)}", changed_meanwhile=True)
+            raise StepError(
+                f"these guests are not locked, although Nova accepted the lock: {', '.join(open_)}",
+                changed_meanwhile=True,
+            )
         mine = sorted(guest.uuid for guest in found if guest.reason == params["reason"])
         others = len(found) - len(mine)
-        left = f", {others} locked by others left unchanged" if others else ""
+        left = f", {others} already locked by others" if others else ""
         return Done(f"{count(len(mine), 'guest')} locked{left}", {"locked": mine})
 
     def recall(self, memory: t.Mapping[str, t.Any]) -> None:
@@ -99,12 +102,14 @@ class Settle:
                 found = guests_here(self.systems, params)
             busy[:] = [f"{guest.name} ({guest.uuid}): {guest.task_state}" for guest in found if guest.task_state]
             if busy and self.systems.monotonic() - begun > params["timeout"]:
-                what = f"tasks of guests: {', '.join(busy)}: timed out after {params['timeout']} s"
+                what = f"these tasks of guests have not ended within {params['timeout']} s: {', '.join(busy)}"
                 raise StepError(what, changed_meanwhile=True)
             return None if busy else "no task in progress"
 
         # The timeout is judged above: a lock that was lost while waiting must put nothing back.
-        told = self.systems.wait(lambda: f"tasks of guests: {', '.join(busy)}", params["timeout"] + 60, seen)
+        told = self.systems.wait(
+            lambda: f"the end of the guests' tasks: {', '.join(busy)}", params["timeout"] + 60, seen
+        )
         with as_step_error():
             uuids = [guest.uuid for guest in guests_here(self.systems, params)]
             newest = instance_actions.newest_actions(self.systems.cloud, uuids)
@@ -141,17 +146,17 @@ class LostRequests:
             taken_up = any(entry.begun for entry in open_)
             return "judged" if waited > (params["timeout"] if taken_up else GRACE) else None
 
-        self.systems.wait(lambda: "requests of guests' owners", params["timeout"] + GRACE, seen)
+        self.systems.wait(lambda: "the end of the requests from the guests' owners", params["timeout"] + GRACE, seen)
         undecided = [*lost_requests.queues(params["queues"]), *lost_requests.unnoted(guests, known)]
         found = Checked(tuple(lost_requests.lost(guests, asked)), tuple(undecided))
         stuck = standing(found.findings, self.systems.overrides)
         if stuck:
             said = findings_text(found, self.systems.overrides)
-            raise StepError(f"tasks of guests that will never end:\n{said}", checked=found)
+            raise StepError(f"these tasks of guests will never end:\n{said}", checked=found)
         if found.findings:
             self.systems.remark(findings_text(found, self.systems.overrides))
         total = sum(len(entries) for entries in asked.values())
-        told = f"{count(total, 'request')} since then, {len(found.findings)} not executed"
+        told = f"{count(total, 'request')} found, {len(found.findings)} not executed"
         return Done(told, noted(found, self.systems.overrides))
 
     def undo(self, params: Params) -> None:
@@ -243,7 +248,9 @@ def unlock(systems: Systems, params: Params, uuids: t.Iterable[str], ours: t.Col
         unlocked = server_actions.unlock(systems.cloud, locked)
         left = mine()
     if left:
-        raise StepError(f"still locked for {reason}, although Nova accepted the unlock: {', '.join(left)}")
+        raise StepError(
+            f"these servers are still locked for {reason}, although Nova accepted the unlock: {', '.join(left)}"
+        )
     return unlocked
 
 

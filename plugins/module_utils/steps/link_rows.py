@@ -142,13 +142,13 @@ def _stamps(compared: t.Iterable[t.Any]) -> t.Dict[t.Any, t.Optional[str]]:
 def _refuse_strange(batch: t.Sequence[Repair]) -> None:
     homes = {(made.change.database, made.change.table) for made in batch}
     if len(homes) != 1:
-        raise ValueError("a batch is of one database and table")
+        raise ValueError("a batch must contain the rows of one table in one database")
     for made in batch:
         change = made.change
         allowed = schema.LINK_UPDATES.get(change.table, ())
         known = schema.COLUMNS[schema.CELL].get(change.table, ())
         if not change.after or set(change.after) - set(allowed) or set(change.before) - set(known):
-            raise ValueError(f"{change.database} {change.table}: a repair does not make this change: {change.label}")
+            raise ValueError(f"{change.database} {change.table}: a repair must not make this change: {change.label}")
 
 
 def _expected(url: str, batch: t.Sequence[Repair]) -> BatchOutcome:
@@ -170,7 +170,7 @@ def _apply(url: str, batch: t.Sequence[Repair], journaled: t.Sequence[Repair]) -
         if changing != {made.change.key: made.stamp for made in journaled}:
             raise Conflict(
                 f"{journaled[0].change.database} {journaled[0].change.table}: other writers keep changing the rows of "
-                "this batch; the run changed none of them"
+                "this batch. The run changed none of these rows"
             )
         joined = [made for made in outcome.changed if _by_names(made)]
         others = [made.change for made in outcome.changed if not _by_names(made)]
@@ -234,11 +234,11 @@ def _busy(connection: sa.Connection, batch: t.Sequence[Repair]) -> t.Dict[str, s
     if batch[0].change.table != INSTANCES:
         i = schema.table(schema.CELL, "instances").c
         tasks = sa.select(i.uuid, i.task_state).where(i.uuid.in_(uuids), i.task_state.is_not(None))
-        return {row[0]: f"task {row[1]} of its instance is in progress" for row in connection.execute(tasks)}
+        return {row[0]: f"the instance has a task in progress ({row[1]})" for row in connection.execute(tasks)}
     m = schema.table(schema.CELL, "migrations").c
     unsettled = sa.or_(m.status.is_(None), m.status.not_in(links.SETTLED))
     moving = sa.select(m.instance_uuid).where(m.deleted == 0, m.instance_uuid.in_(uuids), unsettled)
-    return {row[0]: "a migration of it is open" for row in connection.execute(moving)}
+    return {row[0]: "the instance has an unfinished migration" for row in connection.execute(moving)}
 
 
 def _broken(connection: sa.Connection, premises: t.Set[Premise], lock: bool) -> t.Dict[Premise, str]:

@@ -131,7 +131,7 @@ class RoundHistory:
         self.failures[host] = self.failures.get(host, 0) + 1
         if self.failures[host] >= FAILURES:
             self.closed.setdefault(
-                host, f"{count(self.failures[host], 'server')} failed there, the last one with: {why}"
+                host, f"{count(self.failures[host], 'server')} failed on this host, the last one with: {why}"
             )
 
 
@@ -276,7 +276,7 @@ class ZoneMover(Mover):
             if self.blind > BLIND_LOOKS:
                 raise
             if self.blind == 1:
-                self.systems.remark(f"{guest.name}: {error}; the migration already sent continues")
+                self.systems.remark(f"{guest.name}: {error}. The migration that was already sent continues")
             return False
         self.blind = 0
         return ended or guest in self.postponed
@@ -340,7 +340,7 @@ class ZoneMover(Mover):
         host, why = self.table.again(guest.uuid, guest.tried, self._closed(guest))
         if host is None and self._falls_back(guest):
             self.systems.remark(
-                f"{guest.name}: Nova does not move the server live: cold migration, the server is stopped for it"
+                f"{guest.name}: Nova cannot move the server live. The run uses a cold migration, which stops the server"
             )
             guest.cold, guest.live, guest.tried = True, False, {}
             host, why = self.table.again(guest.uuid, guest.tried, self._closed(guest))
@@ -380,7 +380,8 @@ class ZoneMover(Mover):
         """One that its move left in ERROR is examined first."""
         if guest.uuid in self.past.doubtful:
             self.systems.remark(
-                f"{guest.name}: ERROR: the run finds out where its QEMU runs before it sends another server"
+                f"{guest.name} is in ERROR. The run finds out where the QEMU of this server runs before it sends "
+                "another server"
             )
             return True
         return super()._cannot(guest, status)
@@ -390,7 +391,9 @@ class ZoneMover(Mover):
         guest = _zoned(guest)
         if server.get("OS-EXT-SRV-ATTR:host") is None:
             self.gone.append(guest.name)
-            self.systems.remark(f"{guest.name}: {server['status']}, on no host: its owner changed it during the run")
+            self.systems.remark(
+                f"{guest.name} is {server['status']} and on no host: the owner changed the server during the run"
+            )
             return True
         looked_at = guest.uuid in self.past.doubtful or self.past.settled.get(guest.uuid) == host
         if server["status"] == "ERROR" and guest.begun and not looked_at:
@@ -398,7 +401,9 @@ class ZoneMover(Mover):
             self.keep(self.past)
             return self._cannot(guest, "ERROR")
         zone = self._zone(host)
-        remedy = "Move the server back into its zone; its events show who moved it (openstack server event list)."
+        remedy = (
+            "Move the server back into its zone. The server's events show who moved it (openstack server event list)."
+        )
         item = zone_checks.landed(server_records.server_of(server), guest.zone or "(unread)", zone, remedy)
         if item is None:
             if guest.source is not None and server["status"] != "ERROR":
@@ -406,12 +411,12 @@ class ZoneMover(Mover):
             return super()._arrived(guest, server, host, number)
         if guest.lost is None:
             self.findings.append(item)
-            guest.lost = f"SG407 landed-outside-zone: on {host} in {zone}, not in {guest.zone}"
+            guest.lost = f"SG407 landed-outside-zone: the server is on {host} in zone {zone}, not in zone {guest.zone}"
             guest.reasons.append(guest.lost)
             guest.reverting = server["status"] == "VERIFY_RESIZE" and self._revert(guest)
         if guest.reverting and server["status"] == "VERIFY_RESIZE":
             return self._wait(guest, server)
-        return self._fail(guest, "is outside its zone")
+        return self._fail(guest, "the server is outside its zone")
 
     def _zone(self, host: str) -> t.Optional[str]:
         """The zone of a host: hundreds that arrived before are looked at in a row, so that it is asked now and then."""
@@ -429,7 +434,7 @@ class ZoneMover(Mover):
             migration = migration_records.last_migration(self.systems.cloud, guest.uuid) or {}
         if migration.get("migration_type") != "migration":
             return False
-        self.systems.remark(f"{guest.name}: {guest.lost}: the run reverts the move")
+        self.systems.remark(f"{guest.name}: {guest.lost}. The run reverts the move")
         try:
             server_actions.revert(self.systems.cloud, guest.uuid)
         except ApiError as error:
@@ -494,9 +499,11 @@ class MoveServers:
         outcome.gone += [name for name in mover.gone if name not in outcome.gone]
         waiting = [*waiting, *mover.postponed]
         if past.doubtful:
-            raise AgainError(f"{count(len(past.doubtful), 'server')} in ERROR after a move: reading the hosts again")
+            raise AgainError(
+                f"{count(len(past.doubtful), 'server')} in ERROR after a move. The run reads the hosts again"
+            )
         if waiting:
-            raise AgainError(f"{count(len(waiting), 'server')} left: measuring the hosts again")
+            raise AgainError(f"{count(len(waiting), 'server')} left to move. The run measures the hosts again")
         # One that has left and is there again is no more expected than a stranger.
         self._nobody_came(params, {*here, *known} - set(mover.moved))
         self._none_hidden(params, mover)
@@ -577,7 +584,7 @@ class MoveServers:
                 errors[uuid] = failed_move.told(state)
                 # Another one may end like it, and stay so.
                 for host in sorted(where - {server.host} if server.host in where else where):
-                    past.closed.setdefault(host, f"{server.name} is in ERROR since its move there")
+                    past.closed.setdefault(host, f"server {server.name} is in ERROR since its move to this host")
         self.context.keep(past)
         return list(servers.values()), errors
 
@@ -594,7 +601,10 @@ class MoveServers:
             return str(error)
         if now is None or now.status != "ACTIVE":
             return "Nova did not make it ACTIVE"
-        self.systems.remark(f"{server.name}: was ERROR, its QEMU runs on {server.host}: made ACTIVE again")
+        self.systems.remark(
+            f"{server.name} was in ERROR, but its QEMU runs on {server.host}. The run has set the server to ACTIVE "
+            "again"
+        )
         return None
 
     def _errors(self, errors: t.Mapping[str, Finding], mover: ZoneMover) -> None:
@@ -631,7 +641,7 @@ class MoveServers:
             if server.task_state is None and uuid not in mover.stayed:
                 mover.stayed[uuid] = (server.name, server.host, why)
                 mover.failed.append(f"{server.name} ({uuid}) {why}")
-                self.systems.remark(f"{server.name}: stays on {server.host}: {why}")
+                self.systems.remark(f"{server.name} stays on {server.host}: {why}")
 
     def _nobody_came(self, params: Params, seen: t.Container[str]) -> None:
         if not params["host"]:
@@ -675,8 +685,8 @@ class MoveServers:
             mover.stayed[uuid] = (uuid, params["host"], f"SG709 evidence-missing. {item.remedy}")
         if hidden is None:
             raise StepError(
-                f"SG709 evidence-missing: placement does not show the consumers of {params['host']}: the host may not "
-                "be empty"
+                f"SG709 evidence-missing: placement does not show whether {params['host']} has consumers, so the "
+                "host may not be empty"
             )
 
     @staticmethod

@@ -45,7 +45,7 @@ PASSES = 20
 TRIES = 3
 #: Seconds that a port may take until its chassis has it again.
 CLAIM = 10
-_AGAIN = "an owner's update may have cut a port off. Run the same command again"
+_AGAIN = "An update by an owner may have cut a port off from the network. Run the same command again"
 
 
 class PortWatch:
@@ -114,9 +114,9 @@ class PortWatch:
         told = self.told()
         hangs = self.end()
         if died or hangs:
-            raise StepError(f"the watch over the ports {'died' if died else 'does not end'}: {_AGAIN}")
+            raise StepError(f"the watch over the ports {'ended unexpectedly' if died else 'does not end'}. {_AGAIN}")
         if self._problem is not None:
-            raise StepError(f"the watch over the ports failed: {_reason(self._problem)}: {_AGAIN}")
+            raise StepError(f"the watch over the ports failed: {_reason(self._problem)}. {_AGAIN}")
         return told
 
     def end(self) -> bool:
@@ -137,8 +137,8 @@ class PortWatch:
             lost = f"more than {lost}"
         evidence = {"corrected": self.corrected[port], "milliseconds without its chassis": lost}
         remedy = (
-            "Inform the owner of the port if its network was interrupted. An update of this port during the rename "
-            "wrote a name of the host that its chassis did not have at that moment. The run corrected it."
+            "Inform the owner of the port if the network of the port was interrupted. During the rename, an update of "
+            "this port wrote a host name that the chassis did not have at that moment. The run corrected the port."
         )
         return finding("SG326", Subject("port", port), evidence, remedy, WARNING)
 
@@ -266,7 +266,9 @@ class OvnSession:
             # What neutron writes while ovn-northd is waited for is seen by the next pass.
             northbound.synchronise(self.ports(params))
             carried_out = turns
-        raise StepError(f"ports name another host again and again: {', '.join(sorted(names)[:5])}")
+        raise StepError(
+            f"other software keeps changing the requested chassis of these ports: {', '.join(sorted(names)[:5])}"
+        )
 
     def now(self, params: Params) -> t.Optional[OvnChassis]:
         """Return the chassis of the host as it is now, by its name; None: there is none at this moment."""
@@ -277,14 +279,14 @@ class OvnSession:
         """Return the hostname of the chassis. A restart of ovn-controller deletes its row: it is waited for."""
         found = self.bindings(params).wait(lambda: self.now(params), 2)
         if found is None:
-            lacks = (
-                f"OVN has no chassis {params['chassis']['name']} at this moment. Start ovn-controller on the host, "
-                "then run the same command again"
-            )
+            lacks = f"chassis {params['chassis']['name']} to appear in OVN (ovn-controller must run on the host)"
             self.systems.wait(lambda: lacks, params["timeout"], lambda: "seen" if self.now(params) else None)
             found = self.now(params)
             if found is None:
-                raise StepError(lacks)
+                raise StepError(
+                    f"OVN has no chassis {params['chassis']['name']}. Start ovn-controller on the host, then run the "
+                    "same command again"
+                )
         return found.hostname
 
     def released(self, params: Params, ports: t.Sequence[str]) -> t.List[str]:
@@ -336,7 +338,7 @@ class PortsByChassis:
                 raise StepError(f"the hostname of the chassis is {found}, not {params['old']}", changed_meanwhile=True)
             changed = self.session.point(params, name, [params["old"]])
             self._keeps(params)
-        return Done(f"{count(changed, 'port')} name chassis {name}")
+        return Done(f"{count(changed, 'port')} changed to chassis {name}")
 
     def _keeps(self, params: Params) -> None:
         lost: t.List[str] = []
@@ -346,7 +348,9 @@ class PortsByChassis:
             return None if lost else True
 
         if self.session.bindings(params).wait(seen) is None:
-            raise StepError(f"ovn-northd does not take the chassis' name for it: {', '.join(lost[:5])}")
+            raise StepError(
+                f"ovn-northd does not resolve the name of the chassis for these ports: {', '.join(lost[:5])}"
+            )
 
     def undo(self, params: Params) -> Done:
         """Let them name the old hostname, once the chassis has it."""
@@ -354,14 +358,14 @@ class PortsByChassis:
             found = self.session.hostname(params)
             if found != params["old"]:
                 raise StepError(
-                    f"the hostname of the chassis is {found}, not {params['old']}: the ports are left alone"
+                    f"the hostname of the chassis is {found}, not {params['old']}. The run does not change the ports"
                 )
             labels = {params["new"]: params["old"]}
             changed = self.session.point(params, params["old"], [params["chassis"]["name"]], labels)
             told = self.session.end_watch()
             self._nothing_left(params)
             self.session.close()
-        return Done(f"{count(changed, 'port')} name {params['old']}", _told(self.session.systems, told))
+        return Done(f"{count(changed, 'port')} changed to {params['old']}", _told(self.session.systems, told))
 
     def _nothing_left(self, params: Params) -> None:
         """No port names the new host, and no label: neutron wrote its own name as long as its rows had it."""
@@ -372,7 +376,7 @@ class PortsByChassis:
             if new in (port.host_id, port.parent_hostname) or (port.requested == new and port.uuid not in kept)
         ]
         if left:
-            raise StepError(f"these ports still name {new}: {', '.join(left[:5])}. Run the same command again")
+            raise StepError(f"these ports still have the name {new}: {', '.join(left[:5])}. Run the same command again")
 
 
 class Hostname:
@@ -407,10 +411,10 @@ class Hostname:
                 chassis = session.now(params)
                 return "seen" if chassis is not None and chassis.hostname == after_ else None
 
-            told = f"chassis {params['chassis']['name']}: hostname {after_}"
+            name = params["chassis"]["name"]
             if session.bindings(params).wait(seen, 2) is None:
-                systems.wait(lambda: told, params["timeout"], seen)
-        return told
+                systems.wait(lambda: f"chassis {name} to have the hostname {after_}", params["timeout"], seen)
+        return f"chassis {name}: hostname {after_}"
 
 
 class Bindings:
@@ -443,7 +447,7 @@ class Bindings:
                     systems.sleep(1)
         told = f"{count(moved.changed, 'row')} changed"
         told += f", {moved.already} already correct" if moved.already else ""
-        told += f"; since the plan: {', '.join(moved.unplanned[:5])}" if moved.unplanned else ""
+        told += f"; new since the plan: {', '.join(moved.unplanned[:5])}" if moved.unplanned else ""
         return told + (f"; deleted or moved by their owners: {', '.join(moved.gone[:5])}" if moved.gone else "")
 
 
@@ -462,19 +466,19 @@ class PortsByHost:
         with self.session.working():
             found = self.session.hostname(params)
             if found != new:
-                raise StepError(f"the hostname of the chassis is {found}, not {new}: the ports are left alone")
+                raise StepError(f"the hostname of the chassis is {found}, not {new}. The run does not change the ports")
             changed = self.session.point(params, new, [params["chassis"]["name"], new], {params["old"]: new})
             told = self.session.watched()
         if told.findings:
             self.session.systems.remark(findings_text(told, self.session.systems.overrides))
-        return Done(f"{count(changed, 'port')} name {new}", _told(self.session.systems, told))
+        return Done(f"{count(changed, 'port')} changed to {new}", _told(self.session.systems, told))
 
     def undo(self, params: Params) -> Done:
         """Let them name the chassis, and give the labels the old name."""
         name = params["chassis"]["name"]
         with self.session.working():
             changed = self.session.point(params, name, [params["new"]], {params["new"]: params["old"]})
-        return Done(f"{count(changed, 'port')} name chassis {name}")
+        return Done(f"{count(changed, 'port')} changed to chassis {name}")
 
 
 class Verified:
@@ -490,7 +494,9 @@ class Verified:
         with self.session.working():
             hostname = session.hostname(params)
             if hostname != new:
-                raise StepError(f"the hostname of the chassis is {hostname}, not {new}: the ports are left alone")
+                raise StepError(
+                    f"the hostname of the chassis is {hostname}, not {new}. The run does not change the ports"
+                )
             session.point(params, new, (), {old: new})
             number, _milliseconds = northbound.synchronise(session.ports(params))
 
@@ -500,16 +506,16 @@ class Verified:
                 return "seen" if done and done[0] >= number else None
 
             # With RBAC, or with two chassis of one tunnel address, everything looks right and the controller is deaf.
-            systems.wait(lambda: f"ovn-controller of {new} takes part again", params["timeout"], seen)
+            systems.wait(lambda: f"ovn-controller of {new} to process changes again", params["timeout"], seen)
             told = session.end_watch()
             facts = reading.read_ovn(systems.options, [old, new, name])
             session.close()
         found = told + after.check(params, facts)
         if found.unchecked or standing(found.findings, []):
-            raise StepError(f"OVN after the rename:\n{findings_text(found)}", checked=found)
+            raise StepError(f"findings in OVN after the rename:\n{findings_text(found)}", checked=found)
         if found.findings:
             systems.remark(findings_text(found, systems.overrides))
-        text = f"chassis {name}, {count(len(params['bindings']), 'port')} compared, ovn-controller takes part"
+        text = f"chassis {name} and {count(len(params['bindings']), 'port')} verified, ovn-controller processes changes"
         return Done(text, noted(found, systems.overrides))
 
     def undo(self, params: Params) -> None:

@@ -62,14 +62,19 @@ class DrainQueues:
             if not any(queue.consumers for queue in found if queue is not None):
                 raise StepError(f"no nova-compute reads the queues of {params['old']}", changed_meanwhile=True)
             if busy and self.systems.monotonic() - begun > params["timeout"]:
-                told = f"requests wait in RabbitMQ ({', '.join(busy)}): not consumed within {params['timeout']} s"
+                told = (
+                    f"nova-compute has not consumed the requests in RabbitMQ within {params['timeout']} s: "
+                    f"{', '.join(busy)}"
+                )
                 raise StepError(told, changed_meanwhile=True)
-            return None if busy else "no request waits"
+            return None if busy else "no request is waiting"
 
         try:
             with _broker(self.systems) as broker:
                 # The timeout is judged above: a lock that was lost while waiting must put nothing back.
-                return Done(self.systems.wait(lambda: f"queues ({', '.join(busy)})", params["timeout"] + 60, seen))
+                return Done(
+                    self.systems.wait(lambda: f"empty queues ({', '.join(busy)})", params["timeout"] + 60, seen)
+                )
         except BrokerError as error:
             raise StepError(error.message, changed_meanwhile=True) from None
 
@@ -102,7 +107,7 @@ class OldRequests:
                 with _broker(self.systems) as broker:
                     queue = broker.queue(name)
                     if queue is not None and queue.consumers:
-                        findings.append(queues.left(name, f"{count(queue.consumers, 'consumer')} of the queue"))
+                        findings.append(queues.left(name, f"the queue has {count(queue.consumers, 'consumer')}"))
                     elif queue is not None:
                         waiting = broker.waiting(name)
                         findings += queues.requests(waiting, told, params["old"])
@@ -113,7 +118,9 @@ class OldRequests:
         if findings or unchecked:
             self.systems.remark(findings_text(found, self.systems.overrides))
         total = sum(len(entries) for entries in ids.values())
-        return Done(f"{count(total, 'request')} left", {**noted(found, self.systems.overrides), "ids": ids})
+        return Done(
+            f"{count(total, 'request')} left in the queues", {**noted(found, self.systems.overrides), "ids": ids}
+        )
 
     def undo(self, params: Params) -> None:
         """Nothing was changed."""

@@ -116,10 +116,10 @@ class Systems:
                 return answer
             now = self.monotonic()
             if now - start > timeout:
-                raise TimedOutError(f"{what()}: timed out after {int(timeout)} s")
+                raise TimedOutError(f"timed out after {int(timeout)} s while waiting for {what()}")
             if now - told >= 10:
                 told = now
-                self.remark(f"waiting: {what()}, {int(now - start)} s")
+                self.remark(f"waiting for {what()}: {int(now - start)} s")
                 self.still_ours()
             self.sleep(1)
 
@@ -203,12 +203,12 @@ class ServiceStatus:
         # It may be enabled already, by a run that was killed before it saw the proof: only a change from disabled to
         # enabled makes the API tell nova-compute (compute/api.py, HostAPI.service_update), so that is made anew.
         self._put(params, wanted=leaving, leaving=wanted)
-        before = self._wait(params, "sets while the service is disabled", lambda now: DISABLED in now.traits)
+        before = self._wait(params, f"nova-compute to set trait {DISABLED}", lambda now: DISABLED in now.traits)
         self._put(params, wanted, leaving)
         try:
             after = self._wait(
                 params,
-                "removes while it updates the inventory",
+                f"nova-compute to update its inventory and to remove trait {DISABLED}",
                 lambda now: DISABLED not in now.traits and now.generation > before.generation,
             )
         except StepError:
@@ -238,7 +238,7 @@ class ServiceStatus:
                 seen[:] = [resource_providers.get_provider_traits(self.systems.cloud, params["provider"])]
             return "seen" if enough(seen[0]) else None
 
-        told = f"trait {DISABLED} of resource provider {params['provider']}, which nova-compute {what}"
+        told = f"{what} (resource provider {params['provider']})"
         self.systems.wait(lambda: told, params["timeout"], look)
         return seen[0]
 
@@ -284,17 +284,19 @@ def judge_elsewhere(systems: Systems, away: t.Sequence[guests_elsewhere.GuestEls
         return Checked()
     domains = systems.host.facts(systems.info_arguments).domains
     if domains is None:
-        raise StepError("guests live on other hosts now, and the domains of this host were not read")
+        raise StepError(
+            "guests of this host are on other hosts now, and the run could not read the domains of this host"
+        )
     found = Checked(tuple(elsewhere.check(away, domains)))
     told = findings_text(found, systems.overrides)
     if standing(found.findings, systems.overrides):
-        raise StepError(f"guests live on other hosts now:\n{told}", checked=found)
+        raise StepError(f"guests of this host are on other hosts now:\n{told}", checked=found)
     systems.remark(told)
     return found
 
 
 def _left(uuids: t.Collection[str]) -> str:
-    return f"; left on their hosts: {', '.join(sorted(uuids))}" if uuids else ""
+    return f"; these guests stay on their new hosts: {', '.join(sorted(uuids))}" if uuids else ""
 
 
 class ApiRows:
@@ -387,7 +389,7 @@ class Neutron:
             network.rebind_ports(
                 self.systems.cloud, params["ports"], before, after, lambda: self._beat(database, agents, after)
             )
-        return f"{count(len(agents) if database else 0, 'agent')}, {count(len(params['ports']), 'port')} on {after}"
+        return f"{count(len(agents) if database else 0, 'agent')} and {count(len(params['ports']), 'port')} on {after}"
 
     def _beat(self, database: bool, agents: t.Sequence[str], host: str) -> None:
         self.systems.still_ours()
@@ -437,7 +439,7 @@ class AgentsAlive:
             late[:] = [wanted for wanted in params["agents"] if not reports(found.get(wanted))]
             return None if late else f"{count(len(params['agents']), 'agent')} alive"
 
-        what = f"heartbeats of agents on {params['new']}"
+        what = f"heartbeats of the agents on {params['new']}"
         told = self.systems.wait(lambda: f"{what} ({', '.join(late)})", params["timeout"], seen)
         # An agent that lives and does not wire: nova-compute would be let loose on guests without a network.
         working = wait_for_ports(self.systems, set(params.get("ports") or ()), params["new"], params["timeout"])
@@ -471,7 +473,7 @@ class Ports:
         working = wait_for_ports(
             self.systems, {port["id"] for port in ports if port["active"]}, after, params["timeout"]
         )
-        return f"{count(len(ports), 'port')} on {after}, {working} ACTIVE"
+        return f"{count(len(ports), 'port')} bound to {after}, {working} ACTIVE"
 
 
 def wait_for_ports(systems: Systems, wanted: t.AbstractSet[str], host: str, timeout: float) -> int:
@@ -486,7 +488,7 @@ def wait_for_ports(systems: Systems, wanted: t.AbstractSet[str], host: str, time
         return None if left else "all"
 
     if wanted:
-        systems.wait(lambda: f"ports ACTIVE on {host} ({', '.join(left[:5])})", timeout, seen)
+        systems.wait(lambda: f"the ports on {host} to become ACTIVE ({', '.join(left[:5])})", timeout, seen)
     return len(wanted)
 
 
@@ -498,7 +500,7 @@ class PortsHome:
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Nothing to do: the plan bears the list."""
-        return Done(f"{count(len(params['ports']), 'port')} on {params['old']}")
+        return Done(f"{count(len(params['ports']), 'port')} bound to {params['old']}")
 
     def undo(self, params: Params) -> Done:
         """Wait for the old name's agents, bind the ports to it, and delete the agents' records of the new name."""
@@ -548,7 +550,7 @@ class NewAgents:
             late = [name for name in binaries if beats.get(name) in (None, (other_than or {}).get(name))]
             return None if late else "alive"
 
-        self.systems.wait(lambda: f"agents alive on {host}", timeout, seen)
+        self.systems.wait(lambda: f"the agents on {host} to be alive", timeout, seen)
         return dict(beats)
 
 
@@ -588,11 +590,12 @@ class Guests:
             names_ = ", ".join(f"{item.object.name or item.object.id} ({item.object.id})" for item in refused)
             if params.get("before_stop"):
                 # nova-compute runs, and did what their owners asked for before they were locked.
-                raise StepError(f"guests have changed since they were read: {names_}", changed_meanwhile=True)
+                raise StepError(f"guests have changed since the run read them: {names_}", changed_meanwhile=True)
             raise StepError(
                 f"guests have changed:\n{findings_text(found, self.systems.overrides)}\nCheck {names_}. To continue, "
-                "add an override for each to stackguard_overrides with its code, its uuid as object and your reason, "
-                "then run the same command again",
+                "add an override for each guest to stackguard_overrides: the code of the finding, the uuid of the "
+                "guest as "
+                "object, and your reason. Then run the same command again",
                 checked=found,
             )
         if not found.findings or params.get("before_stop"):
@@ -648,7 +651,7 @@ class ComputeUp:
         start = {"op": "apply", "action": "restart_units", "params": {"units": params["units"]}}
         marked, _started = self.systems.host.call([place, start])
         self._restarted = marked["mark"]
-        self.systems.remark("nova-compute was started again: its earlier start was not verified")
+        self.systems.remark("the run started nova-compute again, because the earlier start was not verified")
 
     def apply(self, params: Params, memory: Memory) -> Done:
         """Wait for both proofs; a line that refuses ends the wait at once."""
@@ -672,11 +675,11 @@ class ComputeUp:
             return ", ".join(proofs[key] for key in sorted(proofs)) if len(proofs) == 2 else None
 
         def lacks() -> str:
-            said = f"; nova-compute said: {self._transient}" if self._transient else ""
+            said = f"; nova-compute logged: {self._transient}" if self._transient else ""
             if self._transient and quiet >= params["timeout"]:
                 said += f"; nova-compute updates its resources every {interval} s: "
                 said += f"set rename_start_timeout above {int(quiet)}"
-            return f"verification of nova-compute (so far: {', '.join(proofs.values()) or 'none'}{said})"
+            return f"the verification of nova-compute (so far: {', '.join(proofs.values()) or 'none'}{said})"
 
         return Done(self.systems.wait(lacks, params["timeout"], seen))
 
@@ -686,7 +689,7 @@ class ComputeUp:
     def _read_log(self, params: Params, memory: Memory, proofs: t.Dict[str, str]) -> None:
         mark = self._restarted or memory.get("stop_compute")
         if mark is None:
-            proofs["log"] = "no log to read (operator's own commands)"
+            proofs["log"] = "no log to read, because the operator's own commands start nova-compute"
             return
         # "Verified node" is said at debug level only; "Determined node identity" always, before the checks.
         verified = f"Verified node {params['node_uuid']} matches my host {params['host']}"
@@ -705,18 +708,21 @@ class ComputeUp:
             self._transient = passing["found"][self.TRANSIENT]
             if (params.get("pass_interval") or 0) < 0:
                 raise StepError(
-                    f"nova-compute says: {self._transient} "
-                    "(update_resources_interval: nova-compute does not update again)"
+                    f"nova-compute logged: {self._transient}. Because of update_resources_interval, nova-compute does "
+                    "not "
+                    "update its resources again"
                 )
             self._quiet_from, self._quiet_since = now["mark"], self.systems.monotonic()
-            self.systems.remark(f"nova-compute says: {self._transient}: waiting for an update without this error")
+            self.systems.remark(
+                f"nova-compute logged: {self._transient}. The run waits for an update without this error"
+            )
         for needle in self.REFUSALS:
             if needle in found:
-                raise StepError(f"nova-compute says: {found[needle]}")
+                raise StepError(f"nova-compute logged: {found[needle]}")
         if verified in found:
-            proofs["log"] = "log: verified its compute node"
+            proofs["log"] = "log: nova-compute verified its compute node"
         elif determined in found:
-            proofs["log"] = "log: determined its compute node, no refusal"
+            proofs["log"] = "log: nova-compute determined its compute node, no refusal"
 
 
 class Audit:
@@ -733,14 +739,16 @@ class Audit:
         unread = Checked(unchecked=tuple(rename.unread(bundle, expected)))
         if unread.unchecked:
             said = findings_text(unread)
-            raise StepError(f"after the rename some places of the name were not read:\n{said}", checked=unread)
+            raise StepError(
+                f"after the rename, the run could not read some places that store the name:\n{said}", checked=unread
+            )
         ours = rename.leftovers(bundle, expected) + rename.unchanged(bundle, expected)
         found = rename.deleted_since(bundle, expected, identity.check(bundle) + names.check(bundle))
         # An override passes what the host brought along, never what the rename itself left.
         refused = [*standing(ours.findings, []), *standing(found.findings, named)]
         if refused:
             checked = Checked(tuple(refused))
-            raise StepError(f"after the rename:\n{findings_text(checked)}", checked=checked)
+            raise StepError(f"findings after the rename:\n{findings_text(checked)}", checked=checked)
         checked = ours + found
         if checked.findings or checked.unchecked:
             self.systems.remark(findings_text(checked, named))

@@ -107,9 +107,9 @@ class Mover:
         waiting = self.work(guests)
         if self.failed:
             told = "; ".join(self.failed)
-            left = f" ({count(len(waiting), 'guest')} not started)" if waiting else ""
+            left = f" (the move of {count(len(waiting), 'guest')} was not started)" if waiting else ""
             raise StepError(
-                f"{told}{left}. Every guest keeps running on its current host; run the same command again to resume"
+                f"{told}{left}. Every guest stays on its current host. Run the same command again to resume"
             )
 
     def work(self, guests: t.Sequence[MoveInTransit]) -> t.List[MoveInTransit]:
@@ -173,16 +173,16 @@ class Mover:
         if self.method(guest, server["status"]) is None:
             return self._cannot(guest, server["status"])
         if not self.find_host(guest):
-            return self._fail(guest, "cannot be moved: the run has tried every host")
+            return self._fail(guest, "the run has tried every host")
         if guest.not_before <= self.systems.monotonic():
             self._ask(guest, server)
         return False
 
     def _cannot(self, guest: MoveInTransit, status: str) -> bool:
         if not self.lenient or guest.reasons:
-            return self._fail(guest, f"is {status}, and Nova cannot move it in this state")
+            return self._fail(guest, f"Nova cannot move a server in state {status}")
         self.left.append(guest.name)
-        self.systems.remark(f"{guest.name}: Nova cannot move a guest in state {status}: it stays on its host")
+        self.systems.remark(f"{guest.name}: Nova cannot move a guest in state {status}. The guest stays on its host")
         return True
 
     def _arrived(self, guest: MoveInTransit, server: Json, host: str, number: str) -> bool:
@@ -191,7 +191,7 @@ class Mover:
         if server["status"] == "ERROR":
             with as_step_error():
                 said = instance_actions.why(self.systems.cloud, server)
-            return self._fail(guest, f"is on {host} but in ERROR: {said}")
+            return self._fail(guest, f"the server is on {host} but in ERROR: {said}")
         self.moved[guest.uuid] = host
         seconds = int(self.systems.monotonic() - guest.started)
         self.systems.remark(f"{number} {guest.name}: {server['status']} on {host} ({seconds} s)")
@@ -203,7 +203,7 @@ class Mover:
         with as_step_error():
             migration = migration_records.last_migration(self.systems.cloud, guest.uuid) or {}
         if migration.get("migration_type") != "migration":
-            return self._fail(guest, "its resize waits for its owner's confirmation")
+            return self._fail(guest, "the resize of the server waits for its owner's confirmation")
         guest.confirmed = True
         try:
             server_actions.confirm(self.systems.cloud, guest.uuid)
@@ -236,7 +236,7 @@ class Mover:
         with as_step_error():
             said = instance_actions.why(self.systems.cloud, server)
         self.note_refusal(guest, str(guest.target), said)
-        self.systems.remark(f"{guest.name}: did not move to {guest.target}: {said}")
+        self.systems.remark(f"{guest.name} did not move to {guest.target}: {said}")
         if guest.candidates[:1] == [guest.target]:
             # The scheduler may not know yet that this host is enabled.
             guest.not_before = self.systems.monotonic() + AGAIN
@@ -246,7 +246,10 @@ class Mover:
         now = self.systems.monotonic()
         if now - guest.started > self.timeout:
             task = server.get("OS-EXT-STS:task_state")
-            said = f"is still {server['status']} ({task}) after {int(self.timeout)} s{self._mute(guest, server)}"
+            said = (
+                f"the server is still {server['status']} ({task}) after {int(self.timeout)} "
+                f"s{self._mute(guest, server)}"
+            )
             return self._fail(guest, said)
         if now - guest.told >= TELL:
             guest.told = now
@@ -269,13 +272,13 @@ class Mover:
             if service is not None and service.state != "up":
                 found += (
                     f"; nova-compute of {host} has not reported since {service.updated_at} (UTC): the move cannot end "
-                    "until that nova-compute runs again"
+                    "until this nova-compute runs again"
                 )
         return found
 
     def _fail(self, guest: MoveInTransit, reason: str) -> bool:
         said = "".join(f"; {text}" for text in guest.reasons)
-        self.failed.append(f"guest {guest.name} ({guest.uuid}) {reason}{said}")
+        self.failed.append(f"guest {guest.name} ({guest.uuid}): {reason}{said}")
         return True
 
 
@@ -297,8 +300,8 @@ class GuestsAtHome:
             _come_home(self.systems, params)
         except StepError as error:
             raise StepError(
-                f"{error}. Everything else is rolled back: -e rename_drain_return=false ends the rollback without "
-                "these guests"
+                f"{error}. Everything else is rolled back. To end the rollback without these guests, run the same "
+                "command with -e rename_drain_return=false"
             ) from error
 
 
@@ -311,12 +314,13 @@ class ReturnGuests:
     def apply(self, params: Params, memory: Memory) -> Done:
         """Move each to the host. What its owner stopped, started or deleted meanwhile is taken as it is."""
         if self.systems.options.get("drain_return") is False:
-            return Done("left on their hosts: rename_drain_return is now false")
+            return Done("the guests stay on their hosts, because rename_drain_return is now false")
         try:
             mover = _come_home(self.systems, params)
         except StepError as error:
             raise StepError(
-                f"{error}. The rename itself is complete: -e rename_drain_return=false ends it without these guests"
+                f"{error}. The rename itself is complete. To end the operation without these guests, run the same "
+                "command with -e rename_drain_return=false"
             ) from error
         gone = f", {len(mover.gone)} deleted during the run" if mover.gone else ""
         return Done(f"{count(len(mover.moved), 'guest')} on {params['host']}{gone}")
@@ -337,13 +341,14 @@ def _come_home(systems: Systems, params: Params) -> Mover:
         seen_first.append(service.updated_at)
         return "up" if _usable(service) and service.updated_at != seen_first[0] else None
 
-    systems.wait(lambda: f"a heartbeat of {host}, enabled", params["up_timeout"], up)
+    systems.wait(lambda: f"a heartbeat of nova-compute on {host}, with the service enabled", params["up_timeout"], up)
     mover = Mover(systems, params, lambda found: found == host, lenient=True)
     # The scheduler learns that the host is enabled some seconds after the API said so: it is asked more than once.
     mover.move([MoveInTransit(uuid, _name(systems, uuid), [host] * 4) for uuid in params["guests"]])
     if mover.left:
         raise StepError(
-            f"{count(len(mover.moved), 'guest')} on {host}; left elsewhere, in a state that Nova cannot move: "
+            f"{count(len(mover.moved), 'guest')} on {host}. These guests stay on other hosts, because Nova cannot move "
+            "them in their state: "
             f"{', '.join(mover.left)}"
         )
     return mover
@@ -407,7 +412,7 @@ def settle(systems: Systems, guests: t.Iterable[t.Tuple[str, str, str]], params:
         return None if waiting else "no move is unfinished"
 
     def lacking() -> str:
-        return f"the moves of {', '.join(name for name, _host in waiting.values())}"
+        return f"the end of the moves of {', '.join(name for name, _host in waiting.values())}"
 
     systems.wait(lacking, params["timeout"], settled)
 
@@ -439,7 +444,7 @@ class _Settling:
         return False
 
     def _revert(self, uuid: str, name: str, host: str) -> None:
-        self.systems.remark(f"{name}: reverting its unconfirmed cold migration, back to {host}")
+        self.systems.remark(f"{name}: the run reverts the unconfirmed cold migration, back to {host}")
         try:
             server_actions.revert(self.systems.cloud, uuid)
         except ApiError as error:
@@ -464,7 +469,9 @@ class HostEmpty:
             return None if left else "no server, no instance row and no domain is left"
 
         return Done(
-            self.systems.wait(lambda: f"an empty host; it still has {', '.join(left[:5])}", params["timeout"], seen)
+            self.systems.wait(
+                lambda: f"an empty host; still on the host: {', '.join(left[:5])}", params["timeout"], seen
+            )
         )
 
     def undo(self, params: Params) -> None:
@@ -478,13 +485,13 @@ def _left(systems: Systems, params: Params) -> t.List[str]:
         databases = nova.read_databases(systems.options, sorted({params["host"], params["node"]}))
     left = [f"server {server.name} ({server.id})" for server in servers]
     if databases.cells is None or any(cell.instances is None for cell in databases.cells):
-        raise StepError("the cell databases cannot be read: whether the host is empty is not known")
+        raise StepError("the run cannot read the cell databases, so it does not know whether the host is empty")
     for cell in databases.cells:
         rows = [row for row in cell.instances or [] if row.host == params["host"] and not row.deleted]
         left += [f"instance row {row.uuid} in cell {cell.name}" for row in rows]
     domains = systems.host.facts(systems.info_arguments).domains
     if domains is None:
-        raise StepError("libvirt cannot be read: whether the host is empty is not known")
+        raise StepError("the run cannot read libvirt, so it does not know whether the host is empty")
     return left + [f"domain {domain.name} ({domain.uuid}, {domain.state})" for domain in domains]
 
 
@@ -508,7 +515,7 @@ class DeleteService:
                 )
             if others:
                 raise StepError(
-                    "the compute service was not deleted, because that would also delete compute nodes of others: "
+                    "the compute service was not deleted, because Nova would also delete compute nodes of other hosts: "
                     f"{', '.join(others)}"
                 )
             # Reading may have taken long, and nothing brings the service back.
@@ -521,8 +528,9 @@ class DeleteService:
         """Refuse where it was deleted: nothing brings its node, provider and mapping back."""
         if not self._exists(params):
             raise StepError(
-                f"the compute service {params['service_id']} of {params['host']} was deleted, with its node, provider "
-                "and host mapping: a rollback is no longer possible. Run the same command without rollback to finish "
+                f"the compute service {params['service_id']} of {params['host']} was deleted, with its compute node, "
+                "resource provider and host mapping. A rollback is no longer possible. Run the same command without "
+                "rollback to finish "
                 "the rename"
             )
 
@@ -551,7 +559,7 @@ class DeleteService:
                 host_aggregates.leave_aggregate(cloud, identity, params["host"])
             if self._exists(params):
                 raise StepError(f"compute service {params['service_id']} still exists")
-        return "service, node, provider and memberships are deleted"
+        return "compute service, compute node, resource provider and aggregate memberships are deleted"
 
 
 class Register:
@@ -565,7 +573,10 @@ class Register:
         service_id = self._service(params, memory)
         node = self._mapped(params)
         if node == params["old_node"]:
-            raise StepError(f"the host started with its old identity {node}: Nova still reads a compute_id file of it")
+            raise StepError(
+                f"the host started with its old identity {node}: nova-compute still reads a compute_id file with this "
+                "uuid"
+            )
         told = f"service {service_id}, node {node}: up and mapped"
         return Done(told, {"service_id": service_id, "provider": node})
 
@@ -586,7 +597,7 @@ class Register:
             found.append(service.id)
             return service.id
 
-        return self.systems.wait(lambda: f"a compute service of {params['host']}, up", params["timeout"], seen)
+        return self.systems.wait(lambda: f"the compute service of {params['host']} to be up", params["timeout"], seen)
 
     def _read_log(self, params: Params, memory: Memory) -> None:
         mark = memory.get("stop_compute")
@@ -602,7 +613,7 @@ class Register:
         (result,) = self.systems.host.call([request])
         for line in result["found"].values():
             if line:
-                raise StepError(f"nova-compute says: {line}")
+                raise StepError(f"nova-compute logged: {line}")
 
     def _mapped(self, params: Params) -> str:
         host = params["host"]
@@ -613,15 +624,19 @@ class Register:
                 if node is None or resource_providers.provider_aggregates(self.systems.cloud, node.id) is None:
                     return None
             if node.hypervisor_hostname != params["node"]:
-                raise StepError(f"the new node is called {node.hypervisor_hostname}, expected {params['node']}")
+                raise StepError(
+                    f"the new compute node has the name {node.hypervisor_hostname}, expected {params['node']}"
+                )
             return node.id
 
         try:
-            return self.systems.wait(lambda: f"host {host} mapped to its cell", params["discover_timeout"], seen)
+            return self.systems.wait(
+                lambda: f"the mapping of host {host} to its cell", params["discover_timeout"], seen
+            )
         except TimedOutError as error:
             raise DiscoveryError(
-                f"{error}. Run nova-manage cell_v2 discover_hosts on a controller, then the same command again (with "
-                "rename_discover_command and rename_discover_host the run does this itself)"
+                f"{error}. Run nova-manage cell_v2 discover_hosts on a controller, then run the same command "
+                "again. With rename_discover_command and rename_discover_host, the run does this itself"
             ) from error
 
 
@@ -637,7 +652,7 @@ class JoinAggregates:
         for entry in params["aggregates"]:
             self._join(entry, params["host"], provider, params["timeout"])
         joined = ", ".join(entry["name"] for entry in params["aggregates"])
-        return Done(f"{count(len(params['aggregates']), 'aggregate')}: {joined}")
+        return Done(f"joined {count(len(params['aggregates']), 'aggregate')}: {joined}")
 
     def undo(self, params: Params) -> None:
         """Never reached: the old host is gone."""
@@ -656,7 +671,7 @@ class JoinAggregates:
                 return None
 
         self.systems.wait(
-            lambda: f"aggregate {entry['name']} joined{''.join(f' ({one})' for one in said)}", timeout, seen
+            lambda: f"the host to join aggregate {entry['name']}{''.join(f' ({one})' for one in said)}", timeout, seen
         )
 
     def _once(self, entry: Json, host: str, provider: str) -> t.Optional[str]:
@@ -666,7 +681,9 @@ class JoinAggregates:
         if entry["uuid"] in (resource_providers.provider_aggregates(cloud, provider) or []):
             return "joined"
         # Half done: Nova says "already has host" from now on, and zone-pinned guests find no valid host.
-        self.systems.remark(f"aggregate {entry['name']}: placement does not have the host yet, adding it again")
+        self.systems.remark(
+            f"aggregate {entry['name']}: placement does not have the host yet. The run adds the host again"
+        )
         host_aggregates.leave_aggregate(cloud, entry["id"], host)
         return None
 
@@ -720,15 +737,16 @@ class DrainAudit:
         checked = checks.audit(bundle, expected, zones)
         refused = standing(checked.findings, [])
         if refused:
-            raise StepError(f"after the rename:\n{findings_text(Checked(tuple(refused)))}")
+            raise StepError(f"findings after the rename:\n{findings_text(Checked(tuple(refused)))}")
         if checked.unchecked:
             said = findings_text(Checked(unchecked=checked.unchecked))
-            raise StepError(f"after the rename some places of the name were not read:\n{said}")
+            raise StepError(f"after the rename, the run could not read some places that store the name:\n{said}")
         told = tuple(item for item in checked.findings if item.severity != BLOCKER)
         if told:
             self.systems.remark(findings_text(Checked(told)))
         return Done(
-            "the old name is gone; service, node and provider are new; the aggregates and the zone are the same"
+            "the old name is gone; compute service, compute node and resource provider are new; aggregates and zone "
+            "are unchanged"
         )
 
     def undo(self, params: Params) -> None:

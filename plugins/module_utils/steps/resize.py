@@ -71,7 +71,7 @@ def _swap(systems: Systems, params: Params, before: t.Optional[str], after: t.Op
         except DatabaseError as error:
             raise StepError(str(error)) from error
 
-    return systems.wait(lambda: f"no task of {params['name']}", IDLE, seen)
+    return systems.wait(lambda: f"the task of server {params['name']} to end", IDLE, seen)
 
 
 class Pin:
@@ -85,11 +85,11 @@ class Pin:
         try:
             outcome = _swap(self.systems, params, params["before"], params["zone"])
         except Conflict as error:
-            raise TakeBackError(f"{error}: nothing was moved") from error
+            raise TakeBackError(f"{error}. Nothing was moved") from error
         except ApiError as error:
             if error.data.get("status") is None:
                 raise StepError(str(error)) from error
-            raise TakeBackError(f"{error}: nothing was moved") from error
+            raise TakeBackError(f"{error}. Nothing was moved") from error
         if outcome == zone_pin.GONE:
             raise TakeBackError(f"server {params['name']} was deleted by its owner during the run")
         return Done(f"pinned to {params['zone']}")
@@ -118,13 +118,13 @@ def _give_back(systems: Systems, params: Params) -> str:
         outcome = _swap(systems, params, params["zone"], params["before"])
     except Conflict as error:
         # Somebody else has pinned it since: theirs is the last word.
-        systems.remark(f"its pin is left unchanged: {error}")
-        return "another user changed its pin during the run: left unchanged"
+        systems.remark(f"the run does not change the pin of the server: {error}")
+        return "another user changed the pin of the server during the run, so the run does not change it"
     except ApiError as error:
         raise StepError(str(error)) from error
     if outcome == zone_pin.GONE:
-        return "deleted by its owner during the run"
-    return f"its pin is {params['before'] or 'none'}, as before"
+        return "the owner deleted the server during the run"
+    return f"the pin of the server is {params['before'] or 'none'}, as before"
 
 
 # --- the resize -----------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class _Server:
         """Whether it has another flavor than before."""
         flavor = server.flavor
         if flavor is None:
-            raise StepError(f"server {server.name}: its flavor was not read")
+            raise StepError(f"the flavor of server {server.name} was not read")
         return [flavor.name, flavor.vcpus, flavor.ram, flavor.disk] != list(self.params["old_flavor"])
 
     def wanted(self, server: ApiServer) -> bool:
@@ -199,11 +199,11 @@ class ResizeServer:
             if found.status == "ERROR":
                 raise TakeBackError(f"server {found.name} is in ERROR: {server.why()}")
             if server.wanted(found) and server.resized(found):
-                return f"on {found.host}, another user has confirmed it already"
+                return f"on {found.host}, another user has already confirmed the resize"
             if asked[0]:
-                raise TakeBackError(f"Nova did not resize it: {server.why()}")
+                raise TakeBackError(f"Nova did not resize server {found.name}: {server.why()}")
             if found.status not in AT_REST:
-                raise TakeBackError(f"server {found.name} is {found.status} now: it was not resized")
+                raise TakeBackError(f"server {found.name} is {found.status} now, and was not resized")
             asked[0] = self._ask(params, busy)
             return None
 
@@ -252,10 +252,10 @@ class ResizeServer:
     @staticmethod
     def _told(server: _Server, found: ApiServer, reverted: bool) -> str:
         if found.status in AT_REST and server.resized(found):
-            return f"{found.name}: another user confirmed its resize: it stays resized, on {found.host}"
+            return f"another user confirmed the resize of {found.name}: the server stays resized, on {found.host}"
         if found.status in AT_REST:
             return f"{found.name}: {found.status} on {found.host}, {'reverted' if reverted else 'not resized'}"
-        return f"{found.name}: {found.status} on {found.host}: left unchanged"
+        return f"{found.name} is {found.status} on {found.host}: the run does not change the server"
 
 
 class Compare:
@@ -271,8 +271,9 @@ class Compare:
             zone = compute_services.zone_of_host(self.systems.cloud, found.host)
         confirmed = found.status != VERIFY
         remedy = (
-            "Move the server back: another user confirmed the resize before the run compared it, so the run cannot "
-            "revert it."
+            "Move the server back: another user confirmed the resize before the run compared the zones, so the run "
+            "cannot "
+            "revert the resize."
             if confirmed
             else (
                 "Pin the server (resize_strategy=pin_api or pin_db), or make room in its zone. The run has "

@@ -145,10 +145,10 @@ class Runner:
             except StepError as error:
                 if error.changed_meanwhile and _only_quiet_steps(plan, journal):
                     self.voice.end("a value has changed since it was read")
-                    self.voice.remark("only preparations were done: the run undoes them")
+                    self.voice.remark("the run has done only preparations, and undoes them now")
                     self.backward(journal)
                     raise StepError(
-                        f"{error}. Only preparations were done, and the run has undone them: everything is as before. "
+                        f"{error}. The run had done only preparations, and has undone them: everything is as before. "
                         "Run the same command again."
                     ) from error
                 raise
@@ -175,9 +175,10 @@ class Runner:
         unknown = sorted({step.action for step in plan.steps if step.where != HOST} - set(self.actions))
         if unknown:
             raise StepError(
-                f"operation {plan.operation_id} was begun by another version of this collection. This version does "
-                f"not have its steps ({', '.join(unknown)}): nothing was changed. Use that version to end the "
-                "operation"
+                f"another version of this collection began operation {plan.operation_id}. This version does not know "
+                f"these steps of the operation: {', '.join(unknown)}. Nothing was changed. Use the other version to "
+                "end "
+                "the operation"
             )
         return plan
 
@@ -231,10 +232,10 @@ class Runner:
                 return
             seconds = int(result.get("seconds", 0))
             if seconds > int(what["params"]["timeout"]):
-                raise StepError(f"still not stopped after {seconds} s: {result.get('state')}")
+                raise StepError(f"the service has not stopped after {seconds} s: {result.get('state')}")
             if seconds >= said + 10:
                 said = seconds
-                self.voice.remark(f"waiting for it to stop: {seconds} s ({result.get('state')})")
+                self.voice.remark(f"waiting for the service to stop: {seconds} s ({result.get('state')})")
                 # The connection that holds the lock must not look idle to a balancer.
                 self.still_ours()
             self.poll()

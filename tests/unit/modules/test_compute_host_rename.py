@@ -146,7 +146,7 @@ def test_a_name_that_libvirt_would_not_take_is_refused_before_the_first_store_wh
     passed = [{"code": "SG124", "object": "compute1", "reason": "a trial"}]
     answer = begin(fleet().cloud, said, overrides=passed, **PEERS)
     assert (answer["failed"], answer["state"], answer["report"]["verdict"]) == (True, "refused", "block")
-    assert "libvirt would call this host renamed1.other.test, not renamed1" in answer["msg"]
+    assert "libvirt would report the name renamed1.other.test for this host, not renamed1" in answer["msg"]
     answer = begin(fleet().cloud, said, hypervisor_hostname="renamed1.other.test", **PEERS)
     assert answer["state"] == "planned", answer["msg"]
 

@@ -88,10 +88,10 @@ def test_what_an_earlier_run_passed_by_name_is_still_passed():
 def test_the_report_of_an_operation_that_stopped_says_why_and_is_no_pass():
     made = action()
     made._operation_id = "op1"
-    error = runner.StepError("tasks of guests that will never end:\nSG701 ...", checked=findings.Checked((STUCK,)))
+    error = runner.StepError("these tasks of guests will never end:\nSG701 ...", checked=findings.Checked((STUCK,)))
     report = made._failed_report(error)["report"]
     assert (report["verdict"], codes(report)) == ("block", (["SG701"], ["SG706"]))
-    assert "tasks of guests that will never end" in report["unchecked"][0]["reason"]
+    assert "these tasks of guests will never end" in report["unchecked"][0]["reason"]
 
 
 def test_the_report_of_the_preflight_is_kept_where_the_operation_stops():
@@ -240,10 +240,10 @@ def test_a_rollback_that_is_refused_leaves_the_journal_as_it_is(resuming, monkey
     before = journals.read(resuming._args["state_dir"], "rename")
 
     def refuse(*_given):
-        raise runner.StepError("a rollback is no longer possible")
+        raise runner.StepError("A rollback is no longer possible")
 
     monkeypatch.setattr(operation.drain_actions, "refuse_rollback", refuse)
-    with pytest.raises(runner.StepError, match="a rollback is no longer possible"):
+    with pytest.raises(runner.StepError, match="A rollback is no longer possible"):
         resuming.rollback()
     assert journals.read(resuming._args["state_dir"], "rename") == before
 

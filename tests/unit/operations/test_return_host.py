@@ -104,7 +104,7 @@ def test_check_mode_opens_no_journal_and_shows_the_plan(life):
     result = life.run(check=True)
     assert (result["state"], result["changed"], result["operation_id"]) == ("planned", True, None)
     assert (life.done, life.open, life.closed()) == ([], None, [])
-    assert "End 1 domain of servers that live elsewhere" in "\n".join(life.said)
+    assert "End 1 domain whose servers are on other hosts" in "\n".join(life.said)
     assert json.loads((life.reports / "plan.json").read_text())["plan_sha256"] == result["plan_sha256"]
 
 

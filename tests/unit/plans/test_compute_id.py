@@ -56,7 +56,7 @@ def test_a_file_that_is_right_already():
 
 def test_another_of_novas_places(cloud):
     assert decide(cloud, "/etc/nova/compute_id").path == "/etc/nova/compute_id"
-    refused(cloud, "nova-compute would not read /srv/compute_id", PATH, path="/srv/compute_id")
+    refused(cloud, "nova-compute does not read /srv/compute_id", PATH, path="/srv/compute_id")
 
 
 def test_a_state_path_with_a_slash_at_its_end(cloud):
@@ -86,7 +86,7 @@ MINE = {"uuid": make.node(1)}
         (lambda c: c.without("databases"), ["the databases were not read"]),
         (lambda c: c.databases(cells=None), ["list of cells was not read"]),
         (lambda c: c.cell(2, compute_nodes=None, unread=[facts.Unread("x", "gone away")]), ["cell2", "gone away"]),
-        (lambda c: c.cell(2, scope=["compute2"]), ["cell2", "read for compute2 only"]),
+        (lambda c: c.cell(2, scope=["compute2"]), ["cell2", "only for compute2"]),
         (lambda c: c.drop("compute_nodes", MINE), ["no cell has a live compute node of host compute1"]),
         (
             lambda c: c.change("compute_nodes", MINE, host="Compute1"),

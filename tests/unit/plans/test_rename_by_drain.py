@@ -304,7 +304,7 @@ def test_no_plan_deletes_a_service_whose_host_libvirt_would_call_otherwise():
     def tried(hostname, **more):
         return make.facts.Rehearsal(REQUEST.rename_to, hostname, **more)
 
-    with pytest.raises(PlanError, match="would call this host other"):
+    with pytest.raises(PlanError, match="would report the name other for this host"):
         plan_of(a_cloud().host(rehearsal=tried("other")))
     # Undecided, it is the operator's word that counts.
     assert plan_of(a_cloud().host(rehearsal=tried("other", undecided=["nscd"]))).steps

@@ -80,7 +80,7 @@ def systems(cloud, *overrides):
 @pytest.mark.parametrize(("action", "params"), [(rename.CellRows, CELL), (rename.Neutron, NEUTRON)])
 def test_a_guest_that_lives_elsewhere_stops_the_rollback_with_the_way_to_leave_it(cloud, action, params):
     for overrides in ([], [Override("SG125", "another-uuid", "x")], [Override("SG120", GONE, "x")]):
-        with pytest.raises(StepError, match="live on other hosts") as raised:
+        with pytest.raises(StepError, match="are on other hosts now") as raised:
             action(systems(cloud, *overrides)).undo(params)
         assert [(item.code, item.object.id) for item in raised.value.checked.findings] == [("SG125", GONE)]
         assert "stackguard_overrides" in str(raised.value)
@@ -90,7 +90,7 @@ def test_a_guest_that_lives_elsewhere_stops_the_rollback_with_the_way_to_leave_i
 def test_named_its_row_is_left_the_others_go_back_and_it_is_noted(cloud):
     done = rename.CellRows(systems(cloud, OVERRIDE)).undo(CELL)
     assert (cloud.rows, cloud.passed) == (["s", HERE], (GONE,))
-    assert done.remark == f"2 rows changed; left on their hosts: {GONE}"
+    assert done.remark == f"2 rows changed; these guests stay on their new hosts: {GONE}"
     assert done.memory["passed"] == [["SG125", GONE]]
     assert "SG125" in cloud.said[0]
 
@@ -123,7 +123,7 @@ def test_a_guest_whose_qemu_runs_here_as_well_is_passed_by_no_override(cloud, st
 
 def test_domains_that_were_not_read_are_not_taken_for_none(cloud):
     cloud.domains = None
-    with pytest.raises(StepError, match="were not read"):
+    with pytest.raises(StepError, match="could not read the domains"):
         rename.CellRows(systems(cloud, OVERRIDE)).undo(CELL)
     assert cloud.rows is None
 

@@ -95,7 +95,7 @@ def test_a_watch_that_died_is_told(watching):
     watch = watching(point)
     until(lambda: not watch._thread.is_alive())
     dying.clear()
-    with pytest.raises(runner.StepError, match="the watch over the ports died"):
+    with pytest.raises(runner.StepError, match="the watch over the ports ended unexpectedly"):
         watch.stop()
 
 

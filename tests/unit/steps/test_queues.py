@@ -135,7 +135,7 @@ def test_without_a_url_nothing_is_asked_and_the_new_names_queue_is_undecided(mon
 def test_nova_compute_is_stopped_only_when_nothing_waits_for_it(monkeypatch):
     mq = rabbit(monkeypatch, old=([asked(1)], 1))
     mq.at[5] = mq.queues[OLD][0].clear
-    assert queues.DrainQueues(mq.systems()).apply(PARAMS, {}).remark == "no request waits"
+    assert queues.DrainQueues(mq.systems()).apply(PARAMS, {}).remark == "no request is waiting"
     assert mq.now >= 5
 
 

@@ -251,7 +251,7 @@ def test_a_stop_that_does_not_end_in_time_is_an_error():
     world = World(keys_of(plan))
     made = runner(world, Fuse())
     made.host._stop_poll = lambda request: {"stopped": False, "seconds": 99, "state": "deactivating"}
-    with pytest.raises(steps.StepError, match="still not stopped after 99 s: deactivating"):
+    with pytest.raises(steps.StepError, match="the service has not stopped after 99 s: deactivating"):
         journaled.begun(made, plan, {})
 
 
@@ -275,7 +275,7 @@ def test_a_journal_of_another_version_is_refused_before_anything_is_done(directi
         begin_or_carry_on(world, plan, Fuse(20))
     values, made = dict(world.values), runner(world, Fuse())
     made.actions = {}
-    with pytest.raises(steps.StepError, match=r"another version of this collection.*\(act\)"):
+    with pytest.raises(steps.StepError, match=r"another version of this collection.*: act\."):
         getattr(made, direction)(copy.deepcopy(world.journal))
     assert world.values == values
 
