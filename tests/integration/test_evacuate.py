@@ -117,7 +117,10 @@ def test_all_guests_of_a_dead_host_run_elsewhere_with_their_disks(clean, playboo
         killing.when_said(process, f": to {OTHER}")
         stopped()
         broken = playbooks.finish(process, timeout=900).failed()
-    assert "Nova may still be working on run1, run2, run3, still1: their guards remain." in broken.stats["message"]
+    assert (
+        "Nova may still be working on these servers, so their guard snapshots remain: run1, run2, run3, still1."
+        in broken.stats["message"]
+    )
     assert "The operation is open: run the same command again to resume it." in broken.output
     assert broken.report["verdict"] == "block"
     guarded = {name for name, uuid in guests.items() if evacuation.snapshots(lab, f"{uuid}_disk")}

@@ -377,7 +377,7 @@ def test_on_galera_the_result_says_what_its_locks_do_not_guarantee(
     assert taken == [[]], "the other node knew of no lock"
     for result in (shown, done):
         (said,) = result["not_guaranteed"]
-        assert said.startswith("cell:cell1 is a Galera cluster, where a lock holds on one node")
+        assert said.startswith("cell:cell1 is a Galera cluster, where a lock is valid on one node only")
         assert said in result["msg"]
     left_alone = (service_ids(world), done["counts"]["skipped"]) == ([None, 2], 1)
     assert left_alone or done["counts"]["doubtful"] == 1, done

@@ -133,7 +133,7 @@ def _ephemerals(uuid: str, flavor: ServerFlavor, present: t.Mapping[str, RbdImag
         wanted = (f"{uuid}_disk.local",)
     if None in sizes or whole < flavor.ephemeral * GIB:
         seen = f"the server has ephemeral disks of {whole // GIB} GiB, and the flavor allows {flavor.ephemeral} GiB"
-        return SpawnImages(tuple(sorted({*wanted, *names})), f"{seen}: one may be missing")
+        return SpawnImages(tuple(sorted({*wanted, *names})), f"{seen}. A disk may be missing")
     return SpawnImages(wanted)
 
 
@@ -320,7 +320,7 @@ def _guest_problems(
     for text in server_state.refusals(server, about):
         yield Reason("SG710", text)
     if expected is None:
-        yield Reason("SG709", "the image or flavor was not read: the server's disks are not known")
+        yield Reason("SG709", "the image or the flavor was not read, so the disks of the server are not known")
     elif expected.doubt:
         yield Reason("SG504", expected.doubt)
 
@@ -331,20 +331,24 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
     missing = [word for word in reset.needed if word not in request.resets] if reset else []
     option = f"evacuate_reset_states=[{', '.join(missing)}]"
     if server.task_state is not None and (reset is None or "task" in missing):
-        way = f": {option} resets it once the host is proven dead" if missing else ", which no option resets"
-        yield Reason("SG701", f"a task is in progress: {server.task_state}{way}")
+        way = f". {option} resets the task once the host is proven dead" if missing else ". No option resets this task"
+        yield Reason("SG701", f"a task of the server is in progress: {server.task_state}{way}")
     if server.status == "VERIFY_RESIZE":
         yield Reason(
-            "SG710", "its resize waits for the owner: the server stays until the owner confirms or reverts the resize"
+            "SG710",
+            "the resize of the server waits for the owner: the server stays until the owner confirms or reverts the resize",
         )
     elif server.status not in (*STATUSES, *server_state.LOST_STATES):
-        yield Reason("SG710", f"it is {server.status}: Nova evacuates only servers that are {', '.join(STATUSES)}")
+        yield Reason(
+            "SG710", f"the server is {server.status}: Nova evacuates only servers that are {', '.join(STATUSES)}"
+        )
     elif server.status in server_state.LOST_STATES and (reset is None or set(missing) - {"task"}):
         word, loss = server_state.LOST_STATES[server.status]
         yield Reason(
             "SG710",
             (
-                f"it is {server.status}: with evacuate_reset_states=[{word}] the run evacuates it, and the server "
+                f"the server is {server.status}: with evacuate_reset_states=[{word}] the run evacuates the server, "
+                "which "
                 f"loses {loss}"
             ),
         )
@@ -354,15 +358,15 @@ def _unread_of(
     server: ApiServer, zone: t.Optional[str], cells: t.Optional[t.Sequence[NumaCell]], about: EvacuationFacts
 ) -> t.Iterator[Reason]:
     if server.flavor is None:
-        yield Reason("SG709", "the flavor was not read: the memory that the server needs is not known")
+        yield Reason("SG709", "the flavor was not read, so the memory that the server needs is not known")
     if zone is None:
-        yield Reason("SG709", "the zone of its host was not read")
+        yield Reason("SG709", "the zone of the server's host was not read")
     if cells is None:
-        yield Reason("SG709", "the NUMA topology was not read: the page sizes that the server needs are not known")
+        yield Reason("SG709", "the NUMA topology was not read, so the page sizes that the server needs are not known")
     if about.groups is None or about.member_hosts is None:
-        yield Reason("SG709", "server groups were not read")
+        yield Reason("SG709", "the server groups were not read")
     if about.offers is None or server.id not in about.offers:
-        yield Reason("SG709", "the candidates of placement were not read")
+        yield Reason("SG709", "the allocation candidates of placement were not read")
 
 
 def unguarded(guests: t.Iterable[Guest]) -> t.List[str]:

@@ -148,7 +148,9 @@ def _destination(
         )
     account = room(facts, request, sent)
     if account is None:
-        problems.append(Reason("SG709", f"its memory or its domains were not read{_why(facts, 'memory', 'domains')}"))
+        problems.append(
+            Reason("SG709", f"the memory or the domains of this host were not read{_why(facts, 'memory', 'domains')}")
+        )
     pages = free_pages(facts)
     there = {domain.uuid for domain in facts.domains or []}
     unknown = sorted(entry.uuid for entry in sent if not entry.known and entry.uuid not in there)
@@ -186,9 +188,11 @@ def _free(target: TargetHost, sent: t.Sequence[IncomingServer]) -> t.Dict[str, i
 
 def _state_problems(target: TargetHost) -> t.Iterator[Reason]:
     if target.state != "up" or target.forced_down:
-        yield Reason("SG512", "its compute service is down")
+        yield Reason("SG512", "the compute service of this host is down")
     if target.status != "enabled":
-        yield Reason("SG512", f"its compute service is disabled ({target.disabled_reason or 'no reason given'})")
+        yield Reason(
+            "SG512", f"the compute service of this host is disabled ({target.disabled_reason or 'no reason given'})"
+        )
     if target.free is None:
         yield Reason("SG512", "placement has no inventory of this host")
 

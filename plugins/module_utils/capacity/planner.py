@@ -131,7 +131,7 @@ class _Board:
         for group in guest.groups:
             others = [self.where[member] for member in group.members if member != guest.uuid and member in self.where]
             if group.policy == ANTI_AFFINITY and others.count(host) >= (group.max_server_per_host or 1):
-                yield Reason("SG512", f"anti-affinity: group {group.id} has {others.count(host)} members there")
+                yield Reason("SG512", f"anti-affinity: group {group.id} has {others.count(host)} members on this host")
             if group.policy == AFFINITY and host not in others:
                 yield Reason("SG512", _affinity(group, others, guest.source or self.request.host))
 
@@ -160,7 +160,7 @@ class _Board:
             return
         pages = self.pages[host]
         if pages is None:
-            yield Reason("SG709", "its huge pages were not read")
+            yield Reason("SG709", "the huge pages of this host were not read")
         elif take_pages(pages, guest.cells) is None:
             wanted = ", ".join(f"{cell.memory_mib} MiB of {cell.page_kib} KiB pages" for cell in guest.cells)
             yield Reason("SG503", f"no NUMA node has enough free huge pages: {wanted} are needed")
@@ -214,17 +214,17 @@ def _disks(guest: Guest, there: Destination) -> t.Iterator[Reason]:
     if there.storage is None:
         # With nothing read at all its problems say so already.
         if there.room_mib is not None:
-            yield Reason("SG709", "nova.conf was not read: where the host stores disks is not known")
+            yield Reason("SG709", "nova.conf was not read, so it is not known where the host stores disks")
     elif there.storage != "rbd":
         yield Reason(
             "SG513", "the host stores disks on its own file system: the server would be rebuilt from its image"
         )
     elif there.images is None or (there.asked and guest.uuid not in there.asked):
-        yield Reason("SG709", "the images in its pool were not read")
+        yield Reason("SG709", "the images in the pool of this host were not read")
     else:
         missing = sorted(set(guest.images) - there.images)
         if missing:
-            yield Reason("SG504", f"its pool lacks {', '.join(missing)}")
+            yield Reason("SG504", f"the pool of this host lacks {', '.join(missing)}")
 
 
 def assign(

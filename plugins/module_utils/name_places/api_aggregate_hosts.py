@@ -31,7 +31,7 @@ class AggregateHosts(NamePlace):
         "API database and compute API",
         "every row of the host, in one transaction; then an update of each aggregate through the API, so that the "
         "schedulers use the new name",
-        "the same rows, and the same update of each aggregate",
+        "the same rows, then the same update of each aggregate",
     )
     codes = ("SG303", "SG310")
     steps = ("api_database",)
@@ -112,7 +112,8 @@ def _differ(index: Index, rows: t.Sequence[AggregateHostRow], shown: t.Sequence[
                 "SG303",
                 subject,
                 evidence,
-                "Run again. If they still differ, check that the database and the API belong to the same cloud.",
+                "Run the same command again. If database and API still differ, check that both belong to the same "
+                "cloud.",
             )
 
 
@@ -122,8 +123,8 @@ def _stale_member(index: Index, host: t.Optional[str], key: str, name: t.Optiona
         "SG303",
         Subject("aggregate", key, name, host),
         {"member": host, "similar service names": alike},
-        "Remove the stale name from the aggregate. If its host was renamed, the aggregate's zone and filters do "
-        "not apply to the host now.",
+        "Remove the stale name from the aggregate. If the host was renamed, the zone and the filters "
+        "of the aggregate no longer apply to it.",
     )
 
 

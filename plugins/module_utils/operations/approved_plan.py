@@ -66,8 +66,8 @@ class Approver:
         """
         if self.expected and not _DIGITS.fullmatch(self.expected):
             raise Refused(
-                f"{self.variable} is {json.dumps(self.expected)}: it must be the plan_sha256 of a run with --check, "
-                "64 hexadecimal digits in lower case. Nothing was changed"
+                f"{self.variable} is {json.dumps(self.expected)}, but must be the plan_sha256 of a run with --check "
+                "(64 hexadecimal digits in lower case). Nothing was changed"
             )
         if self.check_mode and self.directory:
             with contextlib.suppress(FileNotFoundError), self._writing():
@@ -115,15 +115,15 @@ class Approver:
         if not self.expected:
             return
         begun, said = journal["about"].get(SHA256), f"{self.variable} is {self.expected}, but"
-        ways = f"Nothing was changed. Resume it without {self.variable}, or end it first"
+        ways = f"Nothing was changed. Resume the operation without {self.variable}, or end the operation first"
         if begun != self.expected:
-            with_plan = f"the plan {begun}" if begun else "a plan whose plan_sha256 its journal does not keep"
+            with_plan = f"the plan {begun}" if begun else "a plan whose plan_sha256 is not in the journal"
             raise Refused(f"{said} operation {journal['operation_id']} was begun with {with_plan}. {ways}")
         before = journal["about"].get(REQUEST)
         if request is not None and before != _plain(request):
             lines = approval.differences({"request": before or {}}, {"request": _plain(request)})
             asked = f"{said} this run has other options than operation {journal['operation_id']}"
-            raise Refused("\n".join([f"{asked}. {ways}", "What differs (- approved, + now):", *lines]))
+            raise Refused("\n".join([f"{asked}. {ways}", "Differences (- approved, + now):", *lines]))
 
     @contextlib.contextmanager
     def _writing(self) -> t.Iterator[None]:
@@ -140,14 +140,14 @@ class Approver:
         return os.path.abspath(os.path.expanduser(str(self.directory)))
 
     def _differs(self, decided: Json, value: str) -> str:
-        head = f"the plan is not the approved one, and nothing was changed: {self.variable} is {self.expected}"
+        head = f"the current plan is not the approved plan, so nothing was changed: {self.variable} is {self.expected}"
         lines = [f"{head}, the current plan is {value}"]
         approved = self._approved()
         if approved is None:
             where = " or ".join(str(place) for place in (self.file, self.directory) if place)
             lines.append(f"No {PLAN_FILE} of the approved plan is in {where}: run with --check to see the new plan")
         else:
-            lines += ["What differs (- approved, + now):", *approval.differences(approved, decided)]
+            lines += ["Differences (- approved, + now):", *approval.differences(approved, decided)]
         return "\n".join([*lines, "Run with --check again, and approve the plan that it shows"])
 
     def _approved(self) -> t.Optional[Json]:

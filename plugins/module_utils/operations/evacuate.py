@@ -504,7 +504,9 @@ class Evacuation:
             self.run.say(terminal.findings_text(decision.checked, self.run.overrides))
         bare = unguarded(decision.guests)
         if bare:
-            self.run.say(f"no image in Nova's pool, so no guard is needed: {', '.join(bare)}")
+            self.run.say(
+                f"these servers have no image in Nova's pool, so they need no guard snapshot: {', '.join(bare)}"
+            )
         assigned = {assignment.uuid for assignment in decision.assignments.assigned} - set(decision.barred)
         said = f"{len(assigned)} of {len(decision.guests)} servers of {self.host} can be evacuated"
         self.scratch.plan_sha256 = self.approver.approve(
@@ -575,7 +577,8 @@ class Evacuation:
     def _resume(self, journal: Json) -> CallResult:
         if lifecycle.goes_back(journal):
             raise Refused(
-                f"SG706 operation-open: operation {journal['operation_id']} is being aborted: end it with "
+                f"SG706 operation-open: an abort of operation {journal['operation_id']} is in progress. Finish the "
+                "abort with "
                 f"{self.run.variable('action')}=abort"
             )
         self._same_servers(journal)
@@ -630,8 +633,9 @@ class Evacuation:
         if not same:
             raise Refused(
                 f"SG706 operation-open: operation {journal['operation_id']} evacuates "
-                f"{', '.join(sorted(known.values()))}: leave {self.run.variable('servers')} out to resume it, or end "
-                f"it with {self.run.variable('action')}=abort"
+                f"{', '.join(sorted(known.values()))}: to resume this operation, leave {self.run.variable('servers')} "
+                "out. To end "
+                f"this operation, use {self.run.variable('action')}=abort"
             )
 
     def _judged_again(self, bundle: Bundle, about: EvacuationFacts, journal: Json, act: bool) -> t.Mapping[str, t.Any]:
@@ -641,7 +645,7 @@ class Evacuation:
         that is only read back proves itself, whoever runs there; so do blocklist entries that keep guests from writing.
         """
         if bundle.cloud is None or bundle.cloud.servers is None:
-            raise Refused(f"the servers of {self.host} could not be read: run the same command again")
+            raise Refused(f"the run could not read the servers of {self.host}. Run the same command again")
         here = {server.id for server in bundle.cloud.servers}
         planned = tuple(entry.uuid for entry in records.servers_of(journal) if entry.uuid in here)
         if not planned:
@@ -719,7 +723,7 @@ class Evacuation:
                 found = [*found, needs.fence(blocklist.FENCE.name, True, clusters, extra=True)]
             else:
                 self._warn(
-                    "no address of the host is known as a client of Ceph: the run adds no blocklist entry to the fence"
+                    "the run knows no address of the host as a Ceph client, so it adds no blocklist entry to the fence"
                 )
         return found
 
@@ -734,7 +738,9 @@ class Evacuation:
             homes = [home for home in self._readers() if home[0] == fsid]
             reader = next((self._reader(home) for home in homes if self._reader(home)), None)
             if reader is None:
-                raise self._not_fenced(f"no host reaches Ceph cluster {fsid}: set evacuate_ceph_host to one that does")
+                raise self._not_fenced(
+                    f"no host reaches Ceph cluster {fsid}: set evacuate_ceph_host to a host that reaches this cluster"
+                )
             pool = next(home[1] for home in homes if self._reader(home) == reader)
             found.append(
                 {
@@ -774,18 +780,20 @@ class Evacuation:
     def _not_fenced(self, why: str) -> Stopped:
         evidence_ = {"fence": self.options["fence"], "read": why}
         remedy = (
-            f"Repair the fence, or choose another one ({self.run.variable('fence')}), and run the same command again; "
-            f"{self.run.variable('action')}=abort ends the operation."
+            f"Repair the fence, or choose another fence ({self.run.variable('fence')}). Then run the same command "
+            "again. To "
+            f"end the operation, use {self.run.variable('action')}=abort."
         )
         if self.scratch.none_left:
             remedy = (
-                f"No server is left on {self.host}, so the run only reads the fence back. "
-                f"{self.run.variable('action')}=abort ends the operation."
+                f"End the operation with {self.run.variable('action')}=abort: no server is left on {self.host}, so the "
+                "run only reads the fence back."
             )
         elif not self.scratch.act:
             remedy = (
-                f"Find out why the host is no longer fenced. {self.run.variable('refence')}=true fences it again; "
-                f"{self.run.variable('action')}=abort ends the operation."
+                "Find out why the host is no longer fenced. To fence the host again, use "
+                f"{self.run.variable('refence')}=true. "
+                f"To end the operation, use {self.run.variable('action')}=abort."
             )
         item = finding("SG506", Subject("host", self.host), evidence_, remedy)
         return Stopped(f"{self.host} is not fenced: {why}", Checked((item,)))
@@ -909,7 +917,9 @@ class Evacuation:
         honoured = storage.honoured(checked, self.run.overrides)
         against_all, _some = rounds.split(findings.standing(checked.findings, honoured), staying)
         if not against_all:
-            self.run.say(f"{self.host} is fenced and down, and none of its clients has a disk of its servers open")
+            self.run.say(
+                f"{self.host} is fenced and down, and no Ceph client of this host has a disk of its servers open"
+            )
             return self._to_guard()
         waited = self.run.clock.monotonic() - float(self.scratch.looks_since or 0.0)
         if waited >= float(self.options["death_timeout"]):
@@ -931,7 +941,7 @@ class Evacuation:
         """
         servers = self._to_be_guarded()
         if not any(entry.images for entry in servers):
-            self.run.say("no server has an image in Ceph: no guard is needed, Nova deletes no volume")
+            self.run.say("no server has an image in Ceph, so no guard snapshot is needed: Nova does not delete volumes")
             self.scratch.guarded = sorted(entry.uuid for entry in servers)
             self.book.mark(GUARD, journals.DONE, "no image")
             return self._to_round()
@@ -980,7 +990,7 @@ class Evacuation:
         places = [f"pool {pool} of Ceph cluster {fsid}" for fsid, pool in sorted(homes)]
         if not places:
             return ""
-        return f" Bring a host back first that reaches {', '.join(places)}: no host that answers does."
+        return f" First bring back a host that reaches {', '.join(places)}: no other host reaches it."
 
     def _guard(self) -> CallResult:
         """Take what the guard answered: a server is guarded when each of its images was read back with its id."""
@@ -1006,7 +1016,7 @@ class Evacuation:
         lacking = [entry for entry in servers if entry.uuid not in self.scratch.guarded]
         problems = self._guard_problems(lacking)
         if lacking and not self.scratch.guarded:
-            raise Stopped("no server could be guarded, so none was sent", Checked(tuple(problems)))
+            raise Stopped("the run could not guard any server, so it sent no server", Checked(tuple(problems)))
         self.scratch.last = records.plain_checked(Checked(tuple(problems)))
         count = sum(len(entry.images) for entry in servers if entry.uuid in self.scratch.guarded)
         self.book.mark(GUARD, journals.DONE, f"{count} images guarded")
@@ -1058,8 +1068,9 @@ class Evacuation:
                     "guard": "could not be verified on each image",
                     "said": self.scratch.warned[-3:],
                 },
-                "Make the server's pool reachable from a host that is read, then run the same command again. The run "
-                "does not send the server.",
+                "Make the server's pool reachable from a host that the run reads, then run the same command again. "
+                "Until "
+                "then, the run does not send the server.",
             )
             for entry in lacking
         ]
@@ -1191,7 +1202,7 @@ class Evacuation:
         )
         uncounted = self.book.write(counted=[f"{entry.uuid} {entry.host}" for entry in others])
         if uncounted:
-            self.run.say("another operation has sent servers since then: reading the hosts again")
+            self.run.say("another operation has sent servers since the last reading. The run reads the hosts again")
             self.book.remember(write=False, intended=[])
         return bool(uncounted)
 
@@ -1241,7 +1252,7 @@ class Evacuation:
         try:
             return self._to_leave()
         except (StackguardError, FactsError, journals.JournalError) as error:
-            self.scratch.warned.append(f"the guards could not be read: {error}")
+            self.scratch.warned.append(f"the run could not read the guard snapshots: {error}")
             return self._end(journals.OPEN, message)
 
     def _to_leave(self) -> CallResult:
@@ -1327,8 +1338,10 @@ class Evacuation:
         self.scratch.ended_well = False
         at_work = kept & set(guarded)
         if at_work:
-            self.book.note(f"guards remain for {', '.join(sorted(at_work))}")
-            said = f"Nova may still be working on {self._named(at_work)}: their guards remain"
+            self.book.note(f"guard snapshots remain for {', '.join(sorted(at_work))}")
+            said = (
+                f"Nova may still be working on these servers, so their guard snapshots remain: {self._named(at_work)}"
+            )
             self.scratch.message = "; ".join(part for part in (self.scratch.message, said) if part)
         return self._end(journals.OPEN, self.scratch.message)
 
@@ -1375,7 +1388,7 @@ class Evacuation:
         planned = self._completed(bundle, records.servers_of(journal))
         moving_ = self._in_transit_now(bundle, planned)
         if moving_:
-            raise Stopped(f"Nova is evacuating {', '.join(moving_)}: run the abort again when that has ended")
+            raise Stopped(f"Nova is still evacuating {', '.join(moving_)}. Run the abort again when Nova has finished")
         earlier = self._same_outage(bundle, [journal])
         needed = [records.blocklisted(entry) for entry in earlier if records.sent(entry)]
         kept = records.together([book.about.get("listed_before") or {}, *needed])
@@ -1390,10 +1403,12 @@ class Evacuation:
         cloud = bundle.cloud
         unread = {entry.part for entry in cloud.unread} if cloud is not None else set()
         if cloud is None or cloud.servers is None or cloud.migrations is None or "servers.unknown" in unread:
-            raise Stopped("the servers in transit could not be read: no guard is removed")
+            raise Stopped("the run could not read which servers are in transit, so it removes no guard snapshot")
         if cloud.services is None:
             # Its hold leads to the earlier operations of this outage, which may need the blocklist still.
-            raise Stopped(f"the compute service of {self.host} could not be read: no blocklist entry is removed")
+            raise Stopped(
+                f"the run could not read the compute service of {self.host}, so it removes no blocklist entry"
+            )
         here = {server.id for server in cloud.servers}
         names = [entry.name for entry in rounds.on_the_way(bundle, planned, [])]
         noted = {str(entry["uuid"]): entry for entry in journals.in_transit(self.book.journal)}
@@ -1437,7 +1452,9 @@ class Evacuation:
         for fsid, addresses in sorted(listed.items()):
             home = next((entry for entry in sorted(homes) if entry[0] == fsid), None)
             if home is None:
-                raise Stopped(f"no host reaches Ceph cluster {fsid}, whose blocklist has {', '.join(addresses)}")
+                raise Stopped(
+                    f"no host reaches Ceph cluster {fsid}. The blocklist of this cluster has {', '.join(addresses)}"
+                )
             found.append({"fsid": fsid, "pool": home[1], "reader": self._reader(home), "addresses": list(addresses)})
         return found
 
@@ -1451,7 +1468,8 @@ class Evacuation:
                 result = cluster.get("result")
                 if not task_results.ended_well(result) or result.get("fsid") != cluster.get("fsid"):
                     raise Stopped(
-                        f"{cluster.get('fsid')}: the blocklist entries were not removed: {task_results.why(result)}"
+                        f"the blocklist entries in Ceph cluster {cluster.get('fsid')} were not removed: "
+                        f"{task_results.why(result)}"
                     )
                 lifted = {str(cluster["fsid"]): cluster.get("addresses") or []}
                 listed = records.without(records.blocklisted(self.book.journal), lifted)
@@ -1463,17 +1481,19 @@ class Evacuation:
         left = sorted(records.guarded(self.book.journal))
         if left:
             far = self._out_of_reach(left)
-            raise Stopped(f"guards are still on the images of {', '.join(left)}: run the abort again.{far}".rstrip("."))
+            raise Stopped(
+                f"guard snapshots are still on the images of {', '.join(left)}. Run the abort again.{far}".rstrip(".")
+            )
         if self.book.state_of(GUARD) == journals.UNDOING:
             self.book.mark(GUARD, journals.UNDONE)
         sent = records.sent(self.book.journal)
         if not sent and self._to_lift():
-            raise Stopped(f"the blocklist still has {json.dumps(self._to_lift(), sort_keys=True)}: run the abort again")
+            raise Stopped(f"the blocklist still has {json.dumps(self._to_lift(), sort_keys=True)}. Run the abort again")
         kept = records.together([records.blocklisted(self.book.journal)])
         if sent:
             said = (
-                f"{len(sent)} servers were sent: {self.host} stays held and fenced; run return_host before its "
-                "nova-compute starts"
+                f"{len(sent)} servers were sent, so {self.host} stays disabled and fenced. Run return_host before "
+                "nova-compute starts on this host"
             )
         else:
             self._release()
@@ -1589,7 +1609,7 @@ def _read_at(answers: Answers) -> str:
     """Return when the fence was read back last, as the role noted it before the reading. Raises ProofError."""
     at = str(answers[-1].get("at") or "")
     if fence_proof.moment(at) is None:
-        raise ProofError("the time of reading was not recorded")
+        raise ProofError("the time of the reading was not recorded")
     return at
 
 
@@ -1602,9 +1622,9 @@ def _sent(entry: t.Mapping[str, t.Any]) -> IncomingServer:
 
 def _summary(result: rounds.Round) -> str:
     verified = sum(1 for entry in result.arrived if entry.state == rounds.VERIFIED)
-    return f"{verified} verified elsewhere in the last round, {len(result.left)} stay"
+    return f"{verified} servers verified on other hosts in the last round, {len(result.left)} servers stay"
 
 
 def _home_failed(home: t.Mapping[str, t.Any]) -> str:
     where = f"{home.get('fsid')}/{home.get('pool')} through {home.get('reader')}"
-    return f"guards in {where}: {task_results.why(home.get('result'))}"
+    return f"guard snapshots in {where}: {task_results.why(home.get('result')}"

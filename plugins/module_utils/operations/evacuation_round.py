@@ -165,7 +165,7 @@ def run(bundle: Bundle, about: EvacuationFacts, evacuator: Evacuator, given: Pas
     known = {uuid: dict(hosts) for uuid, hosts in given.tried.items()}
     if bundle.cloud is None or bundle.cloud.servers is None:
         raise ApiError(
-            "the servers of the dead host could not be read: the run does not know which servers are still there"
+            "the run could not read the servers of the dead host, so it does not know which servers are still there"
         )
     here = {server.id: server for server in bundle.cloud.servers}
     # One that has used up its time is not waited for again: it would keep all the others where they are.
@@ -369,7 +369,7 @@ def _barred(
     _all, by_server = split(found, uuids)
     barred = {uuid: items[0].code for uuid, items in by_server.items()}
     for uuid, why in unguarded(bundle, staying, given.guarded, given.snapshot).items():
-        barred.setdefault(uuid, f"not guarded: {why}")
+        barred.setdefault(uuid, f"the server is not guarded: {why}")
     return barred, found
 
 
@@ -388,11 +388,11 @@ def unguarded(
         if unknown:
             why.setdefault(
                 entry.uuid,
-                (f"{', '.join(unknown)}: the image's id or its only pool was not known when the guard was made"),
+                (f"when the run made the guard snapshots, it did not know the id or the pool of {', '.join(unknown)}"),
             )
     for entry in with_images:
         if entry.uuid not in guarded:
-            why.setdefault(entry.uuid, "this run did not make its guard snapshots")
+            why.setdefault(entry.uuid, "this run did not make the guard snapshots of the server")
     return why
 
 
@@ -473,8 +473,8 @@ def _verified(bundle: Bundle, entry: PlannedServer, host: str, status: str, give
         # Its owner may have stopped or started it meanwhile.
         severity = WARNING if status in ("ACTIVE", "SHUTOFF") else BLOCKER
         remedy = (
-            f"Check the server's events: openstack server event list {entry.uuid}. The server has left, but its "
-            "state has changed"
+            f"Check the server's events: openstack server event list {entry.uuid}. The server has left its old "
+            "host, but the state of the server has changed"
         )
         yield finding("SG710", subject, seen, remedy, severity)
     elif expected is None:
@@ -504,7 +504,8 @@ def _is_refused(item: Finding, entry: PlannedServer, request: EvacuationRequest)
 def _refused(item: Finding, request: EvacuationRequest) -> Finding:
     """That QEMU has no watcher, or there would be two: it goes on with a disk that it can not write."""
     remedy = (
-        f"Keep nova-compute on {request.host} stopped. The server is safe: Ceph refuses writes of the QEMU there. "
+        f"Keep nova-compute on {request.host} stopped. The server is safe: Ceph refuses the writes of the QEMU on this "
+        "host. "
         f"To clear the host: ansible-playbook stackguard.nova.return_host -e return_host={request.host}"
     )
     return finding("SG507", item.object, {**item.evidence, "fenced by": "its blocklist entry"}, remedy, WARNING)
@@ -538,7 +539,7 @@ def stays(
     left: t.Mapping[str, str], names: t.Mapping[str, str], source: str, now: t.Mapping[str, str]
 ) -> t.List[Finding]:
     """SG512: each server that is still on the dead host, for the report. ``now``: its status, as just read."""
-    remedy = "Repair the cause named above, then run the same command again."
+    remedy = "Remove the cause that this finding reports, then run the same command again."
     return [
         finding(
             "SG512",

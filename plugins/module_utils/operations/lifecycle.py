@@ -296,7 +296,7 @@ def another_open(run: Run, journal: t.Mapping[str, t.Any], what: str, back: str 
     """Return why nothing is begun: another operation of this kind, or its rollback, is open (SG706)."""
     head = unfinished(journal, what)
     if goes_back(journal):
-        return f"{head}, and its rollback has begun: finish that with {run.variable('action')}={ROLLBACK}"
+        return f"{head}, and its rollback has begun. Finish the rollback with {run.variable('action')}={ROLLBACK}"
     return f"{head}: {ways(run, back)}"
 
 

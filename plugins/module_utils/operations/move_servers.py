@@ -136,7 +136,7 @@ def apply(run: ServerRun) -> Result:
         return _resume(run, journal)
     offered = http.max_microversion(run.systems.cloud, http.COMPUTE)
     if releases.microversion_tuple(offered) < releases.microversion_tuple(OLDEST):
-        raise Refused(f"SG705 release-unsupported: this Nova offers microversion {offered}, {OLDEST} is needed")
+        raise Refused(f"SG705 release-unsupported: this Nova offers microversion {offered}, but the run needs {OLDEST}")
     try:
         found, request = _read(run)
     except (OptionError, FactsError) as error:
@@ -216,7 +216,7 @@ def _to_probe(bundle: Bundle, missing: t.Sequence[reachability.Probe]) -> Result
     for probe in missing:
         wanted.setdefault(names[probe.source], []).append(dataclasses.asdict(probe))
     hosts = ", ".join(sorted({probe.dest for probe in missing}))
-    msg = f"before it sends a server, the run tests whether {hosts} can be reached from the source"
+    msg = f"before the run sends a server, it tests whether the source can reach {hosts}"
     return {"changed": False, "state": "none", "again": True, "probe": wanted, "msg": msg}
 
 
@@ -270,7 +270,7 @@ def _resume(run: ServerRun, journal: Result) -> Result:
         run.say(f"resuming operation {journal['operation_id']}: {journal['subject']}")
     told = {"operation_id": journal["operation_id"], SHA256: journal["about"].get(SHA256)}
     if run.check_mode:
-        return {**told, "changed": True, "state": journal["state"], "msg": "would be resumed"}
+        return {**told, "changed": True, "state": journal["state"], "msg": "the open operation would be resumed"}
     if not run.options["again"]:
         # What failed then may have been repaired since: all is tried once more.
         journal = {**journal, "memory": {key: kept for key, kept in journal.get("memory", {}).items() if key != "move"}}
@@ -315,7 +315,7 @@ def status(run: ServerRun) -> Result:
 def _where(entry: Result, server: t.Optional[ApiServer]) -> Result:
     about = {"name": entry["name"], "from": entry["host"]}
     if server is None:
-        return {**about, "host": None, "status": None, "task_state": None, "left": False, "text": "is gone"}
+        return {**about, "host": None, "status": None, "task_state": None, "left": False, "text": "deleted"}
     left = server.host == entry["host"] or server.task_state is not None
     text = f"{server.status} on {server.host}" + (f" ({server.task_state})" if server.task_state else "")
     seen = {"host": server.host, "status": server.status, "task_state": server.task_state}
@@ -333,9 +333,11 @@ def rollback(run: ServerRun) -> Result:
     run.refuse_while_carried_out(journal)
     drained = journal["about"]["request"]["drain_host"]
     if drained != run.options["drain_host"] and (drained is not None or run.options["drain_host"] is not None):
-        raise Refused(f"SG706 operation-open: the open operation moves {journal['subject']}, this run does not")
+        raise Refused(
+            f"SG706 operation-open: the open operation moves {journal['subject']}, but this run asks for another move"
+        )
     if run.check_mode:
-        return {"changed": True, "state": journal["state"], "msg": "would be ended"}
+        return {"changed": True, "state": journal["state"], "msg": "the open operation would be ended"}
     book = _taken_up(run, journal, "rollback started")
     return {"operation_id": book.operation_id, **_backward(run, book)}
 
@@ -392,7 +394,7 @@ def _forward(run: ServerRun, book: Book, request: MigrationRequest) -> Result:
     if request.drain_host is not None:
         service = compute_services.find_service(run.systems.cloud, request.drain_host)
         status = "gone" if service is None else f"{service.status} ({service.disabled_reason or 'no reason'})"
-        msg = f"{msg}. No server is left on {request.drain_host}, which is {status}"
+        msg = f"{msg}. No server is left on {request.drain_host}, whose compute service is {status}"
     return {"changed": True, "state": journals.FINISHED, "again": False, **_seen(run, outcome), "msg": msg}
 
 
@@ -407,8 +409,12 @@ def _left(run: ServerRun, book: Book, request: MigrationRequest, outcome: steps.
     seen = {"again": False, **_seen(run, outcome)}
     if request.drain_host is not None:
         action = run.variable("action")
-        way = f"run the same command again to resume, or with {action}=rollback to restore the service's status"
-        return {**seen, "state": journals.OPEN, "msg": f"{msg}. {request.drain_host} stays held: {way}"}
+        way = f"Run the same command again to resume, or with {action}=rollback to restore the status of the service"
+        return {
+            **seen,
+            "state": journals.OPEN,
+            "msg": f"{msg}. The compute service of {request.drain_host} stays disabled. {way}",
+        }
     book.read_again()
     book.close(journals.FINISHED, msg)
     return {**seen, "state": "incomplete", "msg": msg}
@@ -438,5 +444,5 @@ def _report(run: ServerRun, found: checks.Evidence, decision: checks.MoveDecisio
 def _backward(run: ServerRun, book: Book) -> Result:
     request = _request(run, book.operation_id)
     journal = _runner(run, book, request, steps.MovedServers()).backward(book.journal)
-    msg = f"{journal['subject']}: ended. Moved servers stay on their new hosts"
+    msg = f"the move of {journal['subject']} has ended. The moved servers stay on their new hosts"
     return {"changed": True, "state": journals.ROLLED_BACK, "again": False, "msg": msg}

@@ -137,7 +137,12 @@ class Planned(abc.ABC):
     def would(self, journal: Result, action: str) -> Result:
         """Return what check mode says of an open operation."""
         done = "resumed" if action == lifecycle.RESUME else "undone"
-        return {**self._told(journal), "changed": True, "state": journal["state"], "msg": f"would be {done}"}
+        return {
+            **self._told(journal),
+            "changed": True,
+            "state": journal["state"],
+            "msg": f"the open operation would be {done}",
+        }
 
     def back(self, journal: Result) -> t.Optional[str]:
         """Return what a rollback of an open operation does; None: it cannot be rolled back any more."""
@@ -226,7 +231,11 @@ class Planned(abc.ABC):
         self.refuse_another(journal, lifecycle.ROLLBACK)
         if self.run.check_mode:
             return self.would(journal, lifecycle.ROLLBACK)
-        return {**self._told(journal), **self.take_up(journal, "rollback begins", "by request"), "failed": False}
+        return {
+            **self._told(journal),
+            **self.take_up(journal, "rollback begins", "the operator requested the rollback"),
+            "failed": False,
+        }
 
     def _resume(self, journal: Result) -> Result:
         self.run.refuse_while_carried_out(journal)
@@ -235,7 +244,7 @@ class Planned(abc.ABC):
         self.run.say(f"resuming operation {journal['operation_id']}: {self.goal(journal)}")
         if self.run.check_mode:
             return self.would(journal, lifecycle.RESUME)
-        why = "an earlier run rolled it back" if lifecycle.goes_back(journal) else None
+        why = "an earlier run began the rollback" if lifecycle.goes_back(journal) else None
         return {**self._told(journal), **self.take_up(journal, "resumed", why)}
 
     def forward(self, book: Book) -> Result:

@@ -121,10 +121,13 @@ class Rename(planned.Planned):
         """Return which run has the operation."""
         run = (journal or {}).get("run") or {}
         if not run.get("token"):
-            return "The run of the operation is not known: an earlier version began it"
+            return (
+                "The last run of the operation is not known, because an earlier version of the collection began the "
+                "operation"
+            )
         ended = True if run.get("ended") else run_owner.has_ended(run)
-        words = "that run has ended" if ended else "that run is active"
-        words = "it is not known here whether that run is active" if ended is None else words
+        words = "this run has ended" if ended else "this run is active"
+        words = "it is not known here whether this run is active" if ended is None else words
         return f"Last resumed by {journals.run_text(run)}: {words}"
 
     def finished(self, journal: Result) -> str:
@@ -148,7 +151,7 @@ class Rename(planned.Planned):
         """Raise Refused (SG706) where a rename of other names is open, whatever is asked for."""
         if self.is_another(journal):
             head = lifecycle.unfinished(journal, self.goal(journal), " on this host")
-            raise Refused(f"{head}: resume it or roll it back first, with its own names")
+            raise Refused(f"{head}. First resume or roll back this rename, with its own names")
         if action != lifecycle.ROLLBACK and lifecycle.goes_back(journal):
             raise Refused(f"operation {journal['operation_id']} is {journal['state']}: only a rollback can end it")
 
@@ -172,9 +175,10 @@ class Rename(planned.Planned):
             # The host's present name decides whether the rename is over. The code does not guess it.
             why = next((entry.reason for entry in facts.unread if entry.part == "nova_conf"), "no reason was given")
             raise Refused(
-                f"{nothing}: there is nothing to {verb}. Whether the host is "
-                f"{self._args['rename_from']} or {self._args['rename_to']} is not known, since nova.conf was not read "
-                f"({why}): name its files with rename_nova_conf_files, and run the same command again"
+                f"{nothing}: there is nothing to {verb}. Whether the name of the host is "
+                f"{self._args['rename_from']} or {self._args['rename_to']} is not known, because nova.conf was not "
+                "read "
+                f"({why}). Set rename_nova_conf_files to the files of nova.conf, then run the same command again"
             )
         if current == self._args["rename_from" if action == lifecycle.ROLLBACK else "rename_to"]:
             return {
@@ -258,7 +262,7 @@ class Rename(planned.Planned):
             (answer,) = self.run.state.call([{"op": "rehearse", **wanted}])
             tried = from_plain(Rehearsal, answer["rehearsal"], "rehearsal")
         except (steps.StepError, FactsError, KeyError) as error:
-            tried = Rehearsal(wanted["name"], None, f"no answer: {error}")
+            tried = Rehearsal(wanted["name"], None, f"the host gave no answer: {error}")
         hosts = {**bundle.hosts, request.inventory_name: dataclasses.replace(facts, rehearsal=tried)}
         return dataclasses.replace(bundle, hosts=hosts)
 
@@ -365,7 +369,9 @@ class Rename(planned.Planned):
         preflight = journal["about"].get("preflight")
         if preflight is not None:
             return {**blank, "findings": preflight["findings"], "unchecked": preflight["unchecked"]}
-        reason = "the journal does not keep what preflight found: an earlier version of this collection began it"
+        reason = (
+            "an earlier version of this collection began the operation, so the journal has no findings of the preflight"
+        )
         unknown = findings.Unchecked("SG706", str(journal["subject"]), reason)
         return {**blank, "unchecked": [to_plain(unknown)]}
 
@@ -504,8 +510,10 @@ class Rename(planned.Planned):
         if journal is None:
             return self._closed_again()
         self.run.say(lifecycle.status_text(journal))
-        back = "" if drain_actions.only_forward(journal) else ", or with -e rename_action=rollback to undo it"
-        self.run.say(f"The operation is open. Run the same command again to resume it{back}.")
+        back = (
+            "" if drain_actions.only_forward(journal) else ", or with -e rename_action=rollback to undo the operation"
+        )
+        self.run.say(f"The operation is open. Run the same command again to resume the operation{back}.")
         return {"state": journal["state"], "operation_id": journal["operation_id"], "progress": steps.progress(journal)}
 
     def _closed_again(self) -> t.Dict[str, t.Any]:

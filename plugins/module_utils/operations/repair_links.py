@@ -49,8 +49,8 @@ _WHAT = "repair of links"
 #: Rows that the message of a rollback names one by one.
 NAMED = 20
 UNPROVEN = (
-    "the run ended during the write, and others have changed the row since: whether the repair was committed is not "
-    "known"
+    "the run ended during the write, and other writers have changed the row since. It is not known whether the repair "
+    "was committed"
 )
 
 Result = t.Dict[str, t.Any]
@@ -94,7 +94,9 @@ class Tally:
         self.leave([(made, f"skipped: {why}") for made, why in outcome.skipped])
         self.leave([(made, "skipped: the row was deleted since it was read") for made in outcome.gone])
         self.doubtful += doubtful
-        self.tell((made, f"{word}, but its target changed during the repair: {why}") for made, why in doubtful)
+        self.tell(
+            (made, f"{word}, but the target of the link changed during the repair: {why}") for made, why in doubtful
+        )
         known = {made.change.key for made, _why in doubtful}
         self.tell((made, word) for made in outcome.changed if made.change.key not in known)
         self.diff.add(outcome.changed)
@@ -238,9 +240,8 @@ def _not_guaranteed(run: RepairRun, plan: t.Sequence[Wrong]) -> t.List[str]:
     """Say of which databases it cannot be guaranteed that nothing moves between the check of a link and its commit."""
     names = sorted({f"cell:{wrong.cell.name}" for wrong in plan})
     return [
-        f"{name} is a Galera cluster, where a lock holds on one node: another node can delete or rename the service "
-        "or node that a link leads to before the link is committed. The run reads each of them again after the "
-        "commit."
+        f"{name} is a Galera cluster, where a lock is valid on one node only. Another node can delete or rename the "
+        "target of a link before the link is committed. So the run reads each target again after the commit."
         for name in names
         if link_rows.is_cluster(nova.url_of(run.options, name))
     ]
@@ -266,18 +267,16 @@ def _doubtful(tally: Tally, checked: findings.Checked) -> t.Iterator[findings.Fi
     for made, why in tally.doubtful[:LISTED]:
         if made.subject.id not in found:
             evidence = {"repaired": made.change.label, "after the commit": why}
-            remedy = (
-                "Run the repair again; it reads everything again. The target of the link changed during the commit."
-            )
+            remedy = "Run the repair again, because the target of the link changed during the commit."
             yield findings.finding(made.code, made.subject, evidence, remedy)
 
 
 def _aside(tally: Tally) -> str:
     """Say what was not done of what was begun."""
     said = [
-        (tally.skipped, "left unchanged because it has changed since the repair"),
+        (tally.skipped, "left unchanged, because of changes after the repair"),
         (tally.gone, "deleted since the repair"),
-        (tally.unproven, "left unchanged because it is not proven that this operation wrote it"),
+        (tally.unproven, "left unchanged, because it is not proven that this operation wrote the values"),
         (len(tally.doubtful), "repaired, with a target that changed during the repair"),
     ]
     return "".join(f", {count(number, 'row')} {what}" for number, what in said if number)
@@ -396,7 +395,7 @@ def refuse_nonsense(request: plans.LinkRequest) -> None:
             f"repair_codes: {', '.join(strange)} cannot be repaired; the run can repair {', '.join(REPAIRABLE)}"
         )
     if request.batch_size < 1 or request.limit < 0:
-        raise StackguardError("repair_batch_size must be at least 1, and repair_limit not negative")
+        raise StackguardError("repair_batch_size must be at least 1, and repair_limit must not be negative")
 
 
 def _links(run: RepairRun, request: plans.LinkRequest) -> Links:
@@ -442,7 +441,9 @@ def _unknown_hosts(links: Links, request: plans.LinkRequest) -> t.Iterator[findi
     known |= {str(name).casefold() for name in seen}
     for name in request.hosts:
         if name.casefold() not in known:
-            remedy = "Set repair_hosts to names of compute services (openstack compute service list) or of their nodes."
+            remedy = (
+                "Set repair_hosts to names of compute services (openstack compute service list) or of compute nodes."
+            )
             yield findings.finding("SG119", findings.Subject("host", name), {"searched for": name}, remedy)
 
 
@@ -457,8 +458,8 @@ def _too_many(links: Links, plan: t.Sequence[Wrong], request: plans.LinkRequest)
     if len(plan) + unlisted > request.limit:
         evidence = {"rows that would change": len(plan), "rows not looked at": unlisted, "repair_limit": request.limit}
         remedy = (
-            "Select fewer rows (repair_hosts, repair_codes), or raise repair_limit once you know why there are so "
-            "many. --diff shows the first of them."
+            "Select fewer rows (repair_hosts, repair_codes), or raise repair_limit when you know why so many "
+            "rows are wrong. --diff shows the first rows."
         )
         yield findings.finding("SG514", findings.Subject("host", "repair_limit"), evidence, remedy)
 
@@ -522,7 +523,9 @@ def _settle(run: RepairRun, book: Book) -> None:
         if state != batches.WRITTEN:
             continue
         ended = _fate(run, _read(rows, number))
-        said = {batches.DONE: "it was committed", batches.VOID: "it was not committed"}.get(ended, UNPROVEN)
+        said = {batches.DONE: "the batch was committed", batches.VOID: "the batch was not committed"}.get(
+            ended, UNPROVEN
+        )
         run.say(f"batch {number}: the run ended during the write: {said}")
         rows.mark(number, ended)
 
@@ -605,8 +608,8 @@ def _to_take_back(run: RepairRun, wanted: t.Optional[str]) -> t.Tuple[t.Optional
     if journal is not None:
         if wanted and journal["operation_id"] != wanted:
             raise StackguardError(
-                f"SG706 operation-open: operation {journal['operation_id']} is open: end it before you roll {wanted} "
-                "back"
+                f"SG706 operation-open: operation {journal['operation_id']} is open. End this operation before "
+                f"you roll back operation {wanted}"
             )
         return journal, True
     closed = [

@@ -106,7 +106,9 @@ class Resize(Planned):
         """Read, judge and plan."""
         offered = http.max_microversion(self.cloud, http.COMPUTE)
         if releases.microversion_tuple(offered) < releases.microversion_tuple(OLDEST):
-            raise Refused(f"SG705 release-unsupported: this Nova offers microversion {offered}, {OLDEST} is needed")
+            raise Refused(
+                f"SG705 release-unsupported: this Nova offers microversion {offered}, but the run needs {OLDEST}"
+            )
         flavor = flavors.find_flavor(self.cloud, str(self.run.options["flavor"]))
         if flavor is None:
             raise Refused(f"there is no flavor {self.run.options['flavor']}")
@@ -216,7 +218,10 @@ class Resize(Planned):
         name = server.flavor.name if server is not None and server.flavor is not None else None
         if name != journal["about"]["flavor_name"]:
             return result
-        msg = f"{journal['subject']} was confirmed before the rollback: it stays resized. {result['msg']}"
+        msg = (
+            f"the resize of {journal['subject']} was confirmed before the rollback, so the server stays resized. "
+            f"{result['msg']}"
+        )
         return {**result, "failed": True, "msg": msg}
 
 

@@ -196,7 +196,7 @@ class HostReturn:
     def _refuse_aborted(self, journal: Json) -> None:
         if lifecycle.goes_back(journal):
             raise Refused(
-                f"SG706 operation-open: operation {journal['operation_id']} is being aborted: end it with "
+                f"SG706 operation-open: operation {journal['operation_id']} is being aborted. Finish the abort with "
                 f"{self.run.variable('action')}={lifecycle.ABORT}"
             )
 
@@ -309,7 +309,9 @@ class HostReturn:
         """Nothing was changed by this run so far: open a journal, or take the open one up."""
         journal = self._open_journal()
         if (journal or {}).get("operation_id", "") != self.scratch.operation_id:
-            raise Refused(f"SG706 operation-open: another run worked on {self.host} meanwhile: run return_host again")
+            raise Refused(
+                f"SG706 operation-open: another run has worked on {self.host} at the same time. Run return_host again"
+            )
         self._show(judged)
         if journal is not None:
             return self._resume(journal, judged)
@@ -341,7 +343,7 @@ class HostReturn:
             self.run.say(terminal.plan_text(judged.plan))
 
     def _to_clear(self, judged: _Judged) -> str:
-        return f"{count(len(judged.plan.steps), 'step')} to clear on {self.host}; {'; '.join(judged.plan.notes)}"
+        return f"{count(len(judged.plan.steps), 'step')} to clear {self.host}; {'; '.join(judged.plan.notes)}"
 
     def _resume(self, journal: Json, judged: _Judged) -> ReturnCall:
         """Take the open operation up, with what is to be cleared now: its plan may be of another day."""
@@ -351,8 +353,8 @@ class HostReturn:
         if more and self.approver.expected:
             raise Refused(
                 f"{self.approver.variable} is {self.approver.expected}, but operation {operation} would clear more "
-                f"than that plan now: {'; '.join(more)}. Nothing was changed. Resume it without "
-                f"{self.approver.variable}, or end it with {self.run.variable('action')}={lifecycle.ABORT}"
+                f"than that plan now: {'; '.join(more)}. Nothing was changed. Resume the operation without "
+                f"{self.approver.variable}, or end the operation with {self.run.variable('action')}={lifecycle.ABORT}"
             )
         if self.run.check_mode:
             self.scratch.changed = bool(judged.plan.steps)
@@ -372,7 +374,7 @@ class HostReturn:
         states = {step.name: self.book.state_of(step.name) for step in plan.steps}
         self.book.journal = {**self.book.journal, "plan": to_plain(plan), "steps": states}
         self.book.tell(**{SHA256: value})
-        self.book.note(f"the plan has what came up since it was made: {'; '.join(more)}")
+        self.book.note(f"added to the plan, because found after the plan was made: {'; '.join(more)}")
         self.scratch.plan_sha256 = value
 
     # --- steps
@@ -383,8 +385,8 @@ class HostReturn:
         again = [step.title for step in judged.plan.steps if step.name in self.scratch.carried]
         if more or again:
             if any(step.name == plans.DOMAINS for step in judged.plan.steps):
-                raise Stopped("Other domains of servers that live elsewhere have come up meanwhile")
-            raise Stopped(f"Something is left, or came up meanwhile: {'; '.join([*more, *again])}")
+                raise Stopped("more domains whose servers are on other hosts have appeared during the run")
+            raise Stopped(f"these steps are left, or became necessary during the run: {'; '.join([*more, *again])}")
         if not judged.plan.steps:
             return self._finished(judged)
         step = judged.plan.steps[0]
@@ -422,7 +424,7 @@ class HostReturn:
                 where = f"Ceph {entry.get('fsid')}, through {entry.get('reader')}"
                 raise Stopped(f"{where}: the blocklist entries were not removed: {task_results.why(result)}")
         if not answered:
-            raise Stopped("the blocklist entries were not removed: the task was not run")
+            raise Stopped("the blocklist entries were not removed, because the task did not run")
         said = [f"{', '.join(entry['addresses'])} in Ceph {entry['fsid']}" for entry in answered]
         return self._done(plans.BLOCKLIST, "; ".join(said))
 
@@ -432,13 +434,14 @@ class HostReturn:
         opened = tuple(findings.standing(checks.open_evacuations(request), self.run.overrides))
         if opened:
             shown = terminal.findings_text(Checked(opened), ())
-            raise Stopped(f"the compute service stays held\n{shown}", Checked(opened))
+            raise Stopped(f"the compute service stays disabled and forced down\n{shown}", Checked(opened))
         connection, reason = self.connect(), params["reason"]
         service = compute_services.find_service(connection, self.host)
         held = (service.disabled_reason if service else None) or ""
         if held != reason:
             raise Stopped(
-                f"SG707 lock-held: {self.host} is no longer held as {reason} but {held or 'not at all'}: left unchanged"
+                f"SG707 lock-held: the compute service of {self.host} has the reason {held or 'none'}, expected "
+                f"{reason}. The run does not change it"
             )
         status = str(self.options["status"])
         wanted = {"status": status, "reason": RETURNED if status == "disabled" else None, "forced_down": False}
@@ -466,8 +469,9 @@ class HostReturn:
                 continue
             if step.name == plans.RELEASE and judged.decision.clearing.held_until_start is not None:
                 raise Stopped(
-                    "the compute service cannot be released any more: another evacuation of the host awaits a start of "
-                    f"nova-compute. End this operation with {self.run.variable('action')}={lifecycle.ABORT}"
+                    "the run can no longer release the compute service, because another evacuation of the host needs "
+                    "a start "
+                    f"of nova-compute. End this operation with {self.run.variable('action')}={lifecycle.ABORT}"
                 )
             self.book.mark(step.name, journals.DONE, "nothing was left to do")
         self.book.close(journals.FINISHED, f"nothing is left to clear on {self.host}")
@@ -480,7 +484,10 @@ class HostReturn:
         if not self.scratch.owned:
             return self._end("failed", message)
         said = message if message.endswith(".") or "\n" in message else f"{message}."
-        way = f"Run return_host again to resume it, or end it with {self.run.variable('action')}={lifecycle.ABORT}."
+        way = (
+            "Run return_host again to resume the operation, or end the operation with "
+            f"{self.run.variable('action')}={lifecycle.ABORT}."
+        )
         return self._end(journals.OPEN, f"{said}\nOperation {self.scratch.operation_id} stays open. {way}")
 
     def _need(self, found: t.Sequence[Json]) -> ReturnCall:
@@ -518,22 +525,26 @@ class HostReturn:
 def _abort_text(host: str, journal: t.Mapping[str, t.Any]) -> str:
     """Return what an abort leaves: what is done stays done, and a step that was begun may be done."""
     steps = runner.progress(journal)
-    parts = [f"operation {journal['operation_id']} is aborted, and none of its steps is undone"]
-    for state, said in ((journals.DONE, "done"), (journals.APPLYING, "begun, and perhaps done")):
+    parts = [f"operation {journal['operation_id']} is aborted, and the run has undone none of its steps"]
+    for state, said in ((journals.DONE, "done"), (journals.APPLYING, "begun, possibly done")):
         parts += [f"{said}: {step['title']}" for step in steps if step["state"] == state]
     parts += [f"not done: {step['title']}" for step in steps if step["state"] == journals.PENDING]
-    return f"{'; '.join(parts)}. Keep nova-compute stopped on {host} until a run of return_host ends as clear"
+    return (
+        f"{'; '.join(parts)}. Keep nova-compute stopped on {host} until a run of return_host ends with the state clear"
+    )
 
 
 def _dead_text(host: str, dead: t.Sequence[Finding], notes: str, shown: str) -> str:
     closed = [item for item in dead if item.code == checks.DEAD_DISK]
     reasons = []
     if closed:
-        wanted = "each needs a hard reboot, for which nova-compute must run"
-        reasons.append(f"{count(len(closed), 'running domain')} cannot use its disks: {wanted}")
+        wanted = "Reboot each of these servers hard, when nova-compute runs"
+        reasons.append(f"{count(len(closed), 'running domain')} cannot use the disks of the server. {wanted}")
     if len(closed) < len(dead):
         unread = count(len(dead) - len(closed), "disk")
-        reasons.append(f"whether running domains can use {unread} is not known: no host looked at it")
+        reasons.append(
+            f"the run does not know whether running domains can use {unread}, because no host examined the storage"
+        )
     return f"nothing is left to clear on {host}, but {'. Also, '.join(reasons)}. {notes}\n{shown}"
 
 

@@ -80,12 +80,13 @@ def refuse_while_it_runs(
     run = journal.get("run") or {}
     if run == mine or take_over:
         return
-    operation = f"SG707 lock-held: operation {journal['operation_id']}"
+    operation = f"operation {journal['operation_id']}"
     if run.get("controller") != mine["controller"]:
         raise StackguardError(
-            f"{operation} was begun on {run.get('controller')}: if that run has ended, set {option}=true"
+            f"SG707 lock-held: {operation} was begun on {run.get('controller')}. If that run has ended, set "
+            f"{option}=true"
         )
     above = run.get("playbook") or {}
     for process in (run, above if above != mine.get("playbook") else {}):
         if process.get("pid_start") is not None and processes.start_time(int(process["pid"])) == process["pid_start"]:
-            raise StackguardError(f"process {process['pid']} on this machine is running {operation}")
+            raise StackguardError(f"SG707 lock-held: process {process['pid']} on this machine is running {operation}")

@@ -36,6 +36,6 @@ def _one(directory: t.Optional[str], folder: str, name: str) -> DoctorHost:
         with open(path, encoding="utf-8") as stream:
             return facts.from_plain(DoctorHost, json.load(stream), path)
     except FileNotFoundError:
-        return DoctorHost(name, kind="failed", reason="the host left no answer")
+        return DoctorHost(name, kind="failed", reason="the host gave no answer")
     except (OSError, ValueError, facts.FactsError) as error:
         return DoctorHost(name, kind="failed", reason=f"the host's answer cannot be read: {error}")

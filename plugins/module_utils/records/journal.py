@@ -161,7 +161,7 @@ def _flock(path: str) -> t.Iterator[int]:
         waited = 0.0
         while not _taken(descriptor):
             if waited >= PATIENCE:
-                raise JournalError(f"{path}: {_holder_text(descriptor)} has held it for more than {PATIENCE} s")
+                raise JournalError(f"{path}: {_holder_text(descriptor)} has held the lock for more than {PATIENCE} s")
             time.sleep(0.1)
             waited += 0.1
         yield descriptor
@@ -290,7 +290,7 @@ def _run_lock(directory: str, kind: str) -> str:
 def _open(directory: str, kind: str, operation_id: str) -> t.Dict[str, t.Any]:
     journal = read(directory, kind)
     if journal is None or journal.get("operation_id") != operation_id:
-        raise JournalError(f"{path_of(directory, kind)}: operation {operation_id} is not the open one")
+        raise JournalError(f"{path_of(directory, kind)}: operation {operation_id} is not the open operation")
     return journal
 
 

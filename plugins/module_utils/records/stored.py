@@ -152,7 +152,7 @@ class StoredList(collections.abc.Sequence, t.Generic[_T]):  # type: ignore[type-
             seen += len(found)
             yield from found
         if seen != self._count:
-            raise FactsError(f"{self._count} records were read, and {seen} are there now")
+            raise FactsError(f"{self._count} records were read, but the file has {seen} records now")
 
     def __getitem__(self, index: t.Any) -> t.Any:
         return list(self)[index]
@@ -262,7 +262,7 @@ class _Text:
         """Consume the next character, which must be one of these. Raises ValueError."""
         char = self.peek()
         if not char:
-            raise ValueError(f"the file ends in the middle, at byte {self.place}")
+            raise ValueError(f"the file is cut off at byte {self.place}")
         if char not in wanted:
             raise ValueError(f"Expecting {' or '.join(wanted)}: byte {self.place}")
         self._at += 1
@@ -279,8 +279,8 @@ class _Text:
                 near = error.pos >= len(self._text) - _MARGIN or error.msg.startswith("Unterminated string")
                 if self._ended or not near:
                     ends = error.pos >= len(self._text) or error.msg.startswith("Unterminated string")
-                    cut = "the file ends in the middle, " if ends else ""
-                    raise ValueError(f"{cut}{error.msg}: in what begins at byte {self.place}") from error
+                    cut = "the file is cut off: " if ends else ""
+                    raise ValueError(f"{cut}{error.msg}: in the value that begins at byte {self.place}") from error
             else:
                 # Of 1.5e+3 each beginning is a number, or ends with one.
                 if end + _NUMBER < len(self._text) or self._ended or self._text[end - 1] in _CLOSED:
@@ -352,7 +352,7 @@ class _Reader:
         if self._text.peek():
             raise ValueError(f"Extra data after the evidence, at byte {self._text.place}")
         if found.schema != SCHEMA:
-            raise FactsError(f"evidence: schema {found.schema!r} is not {SCHEMA}, which this version reads")
+            raise FactsError(f"evidence: the schema is {found.schema!r}, but this version reads only schema {SCHEMA}")
         return found
 
     def _deep(self, cls: t.Any, where: str) -> t.Any:

@@ -234,14 +234,14 @@ def test_not_enough_for_the_third_of_five():
         ({"room_mib": 1023}, "SG501", "1023 MiB of real memory are left"),
         ({"zone": "az2"}, "SG512", "zone az2"),
         ({"storage": "local"}, "SG513", "rebuilt from its image"),
-        ({"storage": None}, "SG709", "where the host stores disks is not known"),
+        ({"storage": None}, "SG709", "not known where the host stores disks"),
         ({"images": None}, "SG709", "were not read"),
         ({"asked": frozenset({"b"})}, "SG709", "were not read"),
         ({"images": frozenset()}, "SG504", "lacks a_disk"),
         ({"free": {"MEMORY_MB": 1023}}, "SG512", "placement has 1023 MEMORY_MB"),
         ({"free": {}}, "SG512", "placement has 0 MEMORY_MB"),
         ({"provider": "rp-other"}, "SG512", "does not offer"),
-        ({"problems": (Reason("SG512", "its compute service is down"),)}, "SG512", "service is down"),
+        ({"problems": (Reason("SG512", "the compute service of this host is down"),)}, "SG512", "service is down"),
     ],
 )
 def test_each_reason_is_told_by_its_code(changes, code, says):

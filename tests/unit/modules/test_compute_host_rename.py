@@ -251,7 +251,7 @@ def test_a_name_that_could_not_be_read_is_not_told_as_none(begin, asked, words, 
     assert (answer["failed"], answer["changed"], answer["state"]) == (True, False, "none")
     assert "None" not in answer["msg"]
     assert f"there is nothing {words}" in answer["msg"]
-    assert f"compute8 or compute9 is not known, since nova.conf was not read ({why})" in answer["msg"]
+    assert f"compute8 or compute9 is not known, because nova.conf was not read ({why})" in answer["msg"]
     assert "rename_nova_conf_files" in answer["msg"]
 
 

@@ -207,7 +207,7 @@ def test_nothing_to_do_has_a_value_of_its_own_and_is_not_refused(drain):
     assert drain.run(expect_plan="0" * 64)["state"] == "none"
     # What was approved is that nothing happens.
     drain.server(ONE)["OS-EXT-SRV-ATTR:host"] = "compute1"
-    assert "the plan is not the approved one" in drain.refused(expect_plan=nothing["plan_sha256"]).message
+    assert "the current plan is not the approved plan" in drain.refused(expect_plan=nothing["plan_sha256"]).message
 
 
 @pytest.mark.parametrize("value", ["yes", "0123", "{{ x }}", "none"])

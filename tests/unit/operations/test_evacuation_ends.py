@@ -61,7 +61,10 @@ def test_the_guard_of_one_still_in_transit_stays(life):
     assert done["failed"]
     assert "run the same command again" in done["msg"]
     # On the lab: "evacuate_max_rounds rounds have passed The operation is open", and a workflow read "0 needs".
-    assert "rounds is reached; Nova may still be working on guest2: their guards remain. The" in done["msg"]
+    assert (
+        "rounds is reached; Nova may still be working on these servers, so their guard snapshots remain: guest2. The"
+        in done["msg"]
+    )
     assert done["ansible_stats"]["data"]["stackguard"]["message"] == done["msg"]
 
 
@@ -73,7 +76,7 @@ def test_the_guard_of_one_that_used_up_its_time_stays_and_its_operation_stays_op
     report = life.report()
     assert report["verdict"] == "block"
     assert TWO in str(report["findings"])
-    assert "Nova may still be working on guest2: their guards remain" in done["msg"]
+    assert "so their guard snapshots remain: guest2" in done["msg"]
     # Its destination has been started again: Nova ends it.
     life.nova.servers[TWO].update(task=None, host="compute3")
     done = life.run()
@@ -146,7 +149,7 @@ def test_a_guard_that_no_host_reaches_any_more_names_its_cluster_and_pool(life):
     for action in ("apply", "abort", "abort"):
         done = life.run(action=action)
         assert (done["failed"], life.guarded(), life.open() is not None) == (True, BOTH, True)
-        assert "Bring a host back first that reaches pool vms of Ceph cluster fsid" in done["msg"]
+        assert "First bring back a host that reaches pool vms of Ceph cluster fsid" in done["msg"]
     life.change = lambda some: some
     done = life.run(action="abort")
     assert (done["failed"], life.guarded(), life.open()) == (False, [], None)
@@ -509,7 +512,7 @@ def test_no_machine_is_fenced_for_servers_that_have_all_left_it(life):
     life.power = "On"
     done = life.run()
     assert (done["failed"], "fence power" in life.done) == (True, False)
-    assert "action=abort ends the operation" in str(life.report()["findings"])
+    assert "End the operation with evacuate_action=abort" in str(life.report()["findings"])
     assert life.run(action="abort", fence=None)["state"] == "aborted"
 
 

@@ -488,7 +488,7 @@ def test_a_server_whose_guard_was_not_made_in_this_run_is_not_sent():
     world = World()
     done = world.round(guarded={TWO})
     assert world.nova.asked == [(TWO, "compute3")]
-    assert "did not make its guard snapshots" in done.left[ONE]
+    assert "did not make the guard snapshots of the server" in done.left[ONE]
 
 
 def test_servers_without_an_image_in_ceph_are_sent_without_a_guard():

@@ -223,7 +223,7 @@ def test_a_domain_that_comes_up_meanwhile_ends_the_run_with_the_entry_in_place(l
     life.answer = comes_up
     result = life.run()
     assert (result["failed"], result["state"], life.blocklist) == (True, "open", [HOST])
-    assert "have come up meanwhile" in result["msg"]
+    assert "have appeared during the run" in result["msg"]
     assert result["report"]["verdict"] == "block"
 
 
@@ -236,7 +236,7 @@ def test_an_entry_that_is_listed_again_meanwhile_is_not_clear(life):
     )
     result = life.run()
     assert (result["failed"], result["state"], life.open is None) == (True, "open", False)
-    assert "Something is left, or came up meanwhile" in result["msg"]
+    assert "these steps are left, or became necessary during the run" in result["msg"]
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_what_came_up_since_it_was_begun_gets_into_the_plan_of_a_resume(life):
     assert (result["failed"], life.done) == (False, [f"end {ONE}", f"lift {HOST}"]), result["msg"]
     (journal,) = life.closed()
     assert states(journal) == {"domains": "done", "blocklist": "done"}
-    assert any("came up since it was made" in str(event.get("text")) for event in journal["history"])
+    assert any("found after the plan was made" in str(event.get("text")) for event in journal["history"])
 
 
 def test_a_resume_whose_facts_refuse_changes_nothing_and_stays_open(life):
@@ -384,7 +384,7 @@ def test_an_abort_says_what_stays_done_and_releases_nothing(life):
     result = life.run(action="abort", inventory_name=None)
     assert (result["failed"], result["state"], life.open) == (False, "aborted", None)
     assert "done: End 1 domain" in result["msg"]
-    assert "begun, and perhaps done: Remove this host's entries" in result["msg"]
+    assert "begun, possibly done: Remove this host's entries" in result["msg"]
     assert "Keep nova-compute stopped on compute1" in result["msg"]
     assert (life.blocklist, life.service.disabled_reason) == ([HOST], HELD)
     assert result["report"]["verdict"] != "pass", "nothing was judged"

@@ -142,9 +142,9 @@ def test_what_was_taken_over_and_closed_is_not_opened_again_by_a_late_close(dire
     two = run(directory, clock, "two")
     taken = two.claim(stored(directory), False)
     two.call([{"op": "journal_close", "journal": {**taken, "state": "rolled-back"}}])
-    with pytest.raises(runner.StepError, match="is not the open one"):
+    with pytest.raises(runner.StepError, match="is not the open operation"):
         one.call([{"op": "journal_close", "journal": late}])
-    with pytest.raises(JournalError, match="is not the open one"):
+    with pytest.raises(JournalError, match="is not the open operation"):
         journals.close(directory, late)
     assert [entry["state"] for entry in journals.list_closed(directory, KIND)] == ["rolled-back"]
 
@@ -239,7 +239,7 @@ def test_an_operation_that_is_over_is_not_taken_up(directory, clock):
     opened(directory, clock)
     seen = stored(directory)
     journals.close(directory, {**seen, "state": "finished"})
-    with pytest.raises(runner.StepError, match="is not the open one"):
+    with pytest.raises(runner.StepError, match="is not the open operation"):
         run(directory, clock, "two").claim(seen, True)
 
 
@@ -335,7 +335,7 @@ def test_a_request_that_still_executes_keeps_others_out_whatever_they_know(direc
     thread.start()
     assert begun.wait(20)
     two = run(directory, clock, "two")
-    with pytest.raises(runner.StepError, match=rf"process {os.getpid()} \(stop_begin stop_units\) has held it"):
+    with pytest.raises(runner.StepError, match=rf"process {os.getpid()} \(stop_begin stop_units\) has held the lock"):
         two.claim(stored(directory), True)
     end.set()
     thread.join()
@@ -368,7 +368,7 @@ time.sleep(600)
     holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
     assert holder.stdout.readline() == b"1\n"
     two = run(directory, clock, "two")
-    with pytest.raises(runner.StepError, match="has held it"):
+    with pytest.raises(runner.StepError, match="has held the lock"):
         two.claim(stored(directory), True)
     holder.kill()
     holder.wait()

@@ -197,9 +197,9 @@ def test_marks_are_of_the_open_operation_alone(directory):
     seen = journals.read(directory, "rename")
     assert seen["steps"] == {"stop": "applying"}
     assert seen["history"] == [{"at": "t1", "step": "stop", "step_state": "applying"}]
-    with pytest.raises(JournalError, match="not the open one"):
+    with pytest.raises(JournalError, match="not the open operation"):
         journals.mark(directory, "rename", "op2", {"at": "t2"})
-    with pytest.raises(JournalError, match="not the open one"):
+    with pytest.raises(JournalError, match="not the open operation"):
         journals.mark(directory, "links", "op1", {"at": "t2"})
 
 

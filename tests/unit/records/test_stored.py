@@ -182,7 +182,7 @@ def test_a_large_file_that_ends_in_the_middle_says_so(tmp_path, monkeypatch):
     whole = path.read_text()
     for end in (len(whole) // 3, len(whole) // 2, len(whole) - 3):
         path.write_text(whole[:end])
-        with pytest.raises(facts.FactsError, match="the file ends in the middle"):
+        with pytest.raises(facts.FactsError, match="the file is cut off"):
             evidence.load(str(path))
 
 
