@@ -336,7 +336,7 @@ def _state_of(server: ApiServer, request: EvacuationRequest) -> t.Iterator[Reaso
     if server.status == "VERIFY_RESIZE":
         yield Reason(
             "SG710",
-            "the resize of the server waits for the owner: the server stays until the owner confirms or reverts the resize",
+            "the resize waits for the owner: the server stays until the owner confirms or reverts the resize",
         )
     elif server.status not in (*STATUSES, *server_state.LOST_STATES):
         yield Reason(

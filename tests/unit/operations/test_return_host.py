@@ -126,7 +126,7 @@ def test_a_disk_that_no_host_looked_at_is_not_known_and_never_a_good_end(life):
     life.change = lambda _some: scenes.at_home().host("compute2", rbd=view)
     result = life.run()
     assert (result["state"], result["failed"], result["report"]["verdict"]) == ("disks-not-open", True, "block")
-    assert "whether running domains can use 1 disk is not known" in result["msg"]
+    assert "does not know whether running domains can use 1 disk" in result["msg"]
     image = next(item["object"]["id"] for item in result["report"]["findings"] if item["code"] == "SG709")
     passed = life.run(overrides=[{"code": "SG709", "object": image, "reason": "it reads its disk"}])
     assert (passed["state"], passed["report"]["verdict"]) == ("clear", "warn")
@@ -242,14 +242,14 @@ def test_an_entry_that_is_listed_again_meanwhile_is_not_clear(life):
 @pytest.mark.parametrize(
     ("kind", "answer", "words"),
     [
-        ("end_domains", {"result": {}}, "the task was not run"),
+        ("end_domains", {"result": {}}, "the task did not run"),
         ("end_domains", {"result": {"failed": True, "msg": "process 7, not 8"}}, "process 7, not 8"),
         (
             "end_domains",
             {"result": {"unreachable": True, "msg": "refused"}},
             "compute1 does not answer Ansible",
         ),
-        ("lift", {"clusters": []}, "the task was not run"),
+        ("lift", {"clusters": []}, "the task did not run"),
         ("lift", None, "ceph osd blocklist rm"),
         ("lift", {"fsid": "g"}, "were not removed"),
         ("lift", {"unreachable": True, "msg": "refused"}, "compute2 does not answer Ansible: refused"),
